@@ -1,0 +1,24 @@
+"""Differentially private bandits: instances, mechanisms, policies, and what they promise.
+
+Pure mathematics. Nothing in this package touches a file, a clock or a global random state; every
+random number comes from the `numpy.random.Generator` that the caller hands over.
+"""
+
+from bandits.guarantees import Guarantee, Neighbours, Scope
+from bandits.instances import Instance
+from bandits.parameters import ParameterError
+from bandits.policies.base import Policy, StepwisePolicy
+from bandits.recording import PullLog, checkpoint_grid, regret
+
+__all__ = [
+    "Guarantee",
+    "Instance",
+    "Neighbours",
+    "ParameterError",
+    "Policy",
+    "PullLog",
+    "Scope",
+    "StepwisePolicy",
+    "checkpoint_grid",
+    "regret",
+]

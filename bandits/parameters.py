@@ -1,0 +1,37 @@
+"""Parameters that a class refuses, said in one line."""
+
+import math
+
+
+class ParameterError(ValueError):
+    """A parameter outside its range.
+
+    Attributes
+    ----------
+    parameter: the name of the dataclass field.
+    problem: what is allowed and what was given.
+    """
+
+    def __init__(self, parameter: str, problem: str) -> None:
+        super().__init__(f"{parameter}: {problem}")
+        self.parameter = parameter
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type["ParameterError"], tuple[str, str]]:
+        return type(self), (self.parameter, self.problem)
+
+
+def require(condition: bool, parameter: str, value: object, allowed: str) -> None:
+    """Raise `ParameterError` unless `condition` holds."""
+    if not condition:
+        raise ParameterError(parameter, f"must be {allowed}, got {value}")
+
+
+def require_epsilon(epsilon: float) -> None:
+    """A privacy budget is a finite number above zero (a NaN is neither)."""
+    require(math.isfinite(epsilon) and epsilon > 0, "epsilon", epsilon, "a finite number > 0")
+
+
+def require_arms(arms: int) -> None:
+    """A bandit has something to choose from."""
+    require(arms >= 2, "arms", arms, "a whole number >= 2")

@@ -1,0 +1,98 @@
+"""What every policy is."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bandits.guarantees import Guarantee
+from bandits.instances import BernoulliInstance, Instance
+from bandits.parameters import ParameterError
+from bandits.types import IntArray
+
+
+class Policy(ABC):
+    """A bandit policy. Subclasses are frozen dataclasses whose fields are the policy's parameters.
+
+    Attributes
+    ----------
+    name: the word used in configs and results.
+    label: the name printed in legends.
+    citation: paper and place of the pseudo-code.
+    revision: raised by the author when the numbers that the policy produces change.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    citation: ClassVar[str]
+    revision: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What the policy promises about privacy."""
+
+    @abstractmethod
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        """Play `horizon` steps against `instance`; pulls of every arm at each checkpoint.
+
+        `checkpoints` are increasing steps in 1..horizon, and the result has shape (checkpoints, arms).
+        Which checkpoints are asked for does not change what is played.
+        """
+
+    def check(self, instance: Instance) -> None:
+        """Raise `ParameterError("instance", why)` if the policy, or its promise, is void on `instance`."""
+
+
+def require_unit_rewards(policy: Policy, instance: Instance) -> None:
+    """Refuse an instance whose rewards may leave [0, 1]."""
+    low, high = instance.support
+    if low < 0 or high > 1:
+        raise ParameterError(
+            "instance",
+            f"{policy.name} needs rewards in [0, 1], and those of {instance.name} lie in [{low}, {high}]: "
+            "one reward could move a sum by more than its noise is made for",
+        )
+
+
+def require_bernoulli(policy: Policy, instance: Instance) -> None:
+    """Refuse an instance whose rewards are not Bernoulli: the compiled loop draws no others."""
+    require_unit_rewards(policy, instance)
+    if not isinstance(instance, BernoulliInstance):
+        raise ParameterError("instance", f"{policy.name} is simulated on Bernoulli rewards only, not on {instance.name}")
+
+
+class StepwisePolicy(Policy):
+    """A policy written as plain Python, one step at a time; the loop around it is here.
+
+    The policy holds parameters only. Whatever it learns lives in the state that `start` returns.
+    """
+
+    @abstractmethod
+    def start(self, arms: int, horizon: int) -> Any:
+        """The state before the first step."""
+
+    @abstractmethod
+    def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
+        """The arm to pull at step `t` = 1, 2, ..., `horizon`."""
+
+    @abstractmethod
+    def update(self, state: Any, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Learn from the `reward` of the `arm` just pulled."""
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = len(instance.mean_rewards)
+        state = self.start(arms, horizon)
+        pulls = np.zeros((len(checkpoints), arms), dtype=np.int64)
+        pulls_now = np.zeros(arms, dtype=np.int64)
+        row = 0
+        for t in range(1, horizon + 1):
+            arm = self.select(state, t, rng)
+            self.update(state, arm, instance.sample(arm, rng), rng)
+            pulls_now[arm] += 1
+            if t == checkpoints[row]:
+                pulls[row] = pulls_now
+                row += 1
+                if row == len(checkpoints):
+                    break
+        return pulls

@@ -1,0 +1,118 @@
+"""Policies that pull all viable arms in turn and remove those that fall behind."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bandits.guarantees import NOT_PRIVATE, Guarantee
+from bandits.instances import Instance
+from bandits.parameters import require_epsilon
+from bandits.policies.base import Policy, require_unit_rewards
+from bandits.recording import PullLog
+from bandits.types import IntArray
+
+
+@dataclass(frozen=True)
+class DPSE(Policy):
+    """DP Successive Elimination (Sajed and Sheffet 2019, Algorithm 3), with beta = 1/horizon.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 4.1): a reward enters
+    the mean of one arm in one epoch, which is released once.
+    """
+
+    name: ClassVar[str] = "dp_se"
+    label: ClassVar[str] = "DP-SE"
+    citation: ClassVar[str] = "Sajed and Sheffet (2019), Algorithm 3"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon)
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
+
+    def epoch_length(self, viable: int, epoch: int, horizon: int) -> float:
+        """R_e of epoch e = 1, 2, ... with `viable` arms left. Each is pulled while r < R_e: ceil(R_e) times."""
+        gap = 2.0**-epoch
+        log_mean, log_noise = self._logarithms(viable, epoch, horizon)
+        return max(32 * log_mean / gap**2, 8 * log_noise / (self.epsilon * gap)) + 1
+
+    def threshold(self, viable: int, epoch: int, horizon: int) -> float:
+        """2 h_e + 2 c_e: an arm whose noisy mean trails the best by more is removed."""
+        length = self.epoch_length(viable, epoch, horizon)
+        log_mean, log_noise = self._logarithms(viable, epoch, horizon)
+        h = math.sqrt(log_mean / (2 * length))
+        c = log_noise / (length * self.epsilon)
+        return 2 * h + 2 * c
+
+    @staticmethod
+    def _logarithms(viable: int, epoch: int, horizon: int) -> tuple[float, float]:
+        """log(8 |S| e^2 / beta) of the means and log(4 |S| e^2 / beta) of the noise."""
+        beta = 1 / horizon
+        return math.log(8 * viable * epoch**2 / beta), math.log(4 * viable * epoch**2 / beta)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = len(instance.mean_rewards)
+        log = PullLog(arms, horizon, checkpoints)
+        viable = np.arange(arms)
+        for epoch in itertools.count(1):
+            if len(viable) == 1:
+                break
+            rounds = math.ceil(self.epoch_length(len(viable), epoch, horizon))
+            if not log.round_robin(viable, rounds):  # the horizon ended inside this epoch
+                return log.pulls
+            means = instance.sums(viable, rounds, rng) / rounds
+            means += rng.laplace(scale=1 / (self.epsilon * rounds), size=len(viable))
+            viable = viable[means.max() - means <= self.threshold(len(viable), epoch, horizon)]
+        return log.exploit(viable[0])
+
+
+@dataclass(frozen=True)
+class SuccessiveElimination(Policy):
+    """Successive elimination (Even-Dar, Mannor and Mansour 2006, Algorithm 3), delta = 1/horizon.
+
+    After n pulls of each viable arm, remove those whose mean trails the best by at least 2 alpha_n,
+    alpha_n = sqrt(log(c K n^2 / delta) / n) with the constant c = 4. Not private; the counterpart of
+    DP-SE.
+
+    A round moves the difference of two sums by at most 1, so while the threshold on the sums is
+    more than m away no arm can fall in the next m rounds, and these are drawn at once: exact.
+    """
+
+    name: ClassVar[str] = "successive_elimination"
+    label: ClassVar[str] = "Successive elimination"
+    citation: ClassVar[str] = "Even-Dar, Mannor and Mansour (2006), Algorithm 3"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = len(instance.mean_rewards)
+        log = PullLog(arms, horizon, checkpoints)
+        viable = np.arange(arms)
+        sums = np.zeros(arms)
+        pulls = 0
+        slack = 0.0
+        while len(viable) > 1:
+            rounds = max(1, math.ceil(slack) - 1)
+            if not log.round_robin(viable, rounds):
+                return log.pulls
+            sums += instance.sums(viable, rounds, rng)
+            pulls += rounds
+            threshold = 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * horizon))  # 2 n alpha_n
+            behind = sums.max() - sums
+            kept = behind < threshold
+            viable, sums = viable[kept], sums[kept]
+            slack = threshold - behind[kept].max()
+        return log.exploit(viable[0])

@@ -1,0 +1,36 @@
+"""Upper confidence bounds without privacy."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bandits.guarantees import NOT_PRIVATE, Guarantee
+from bandits.instances import Instance
+from bandits.mechanisms.tree import tree_levels
+from bandits.policies.base import Policy, require_bernoulli
+from bandits.policies.leader import LARGEST_BLOCK, pulls_of_leaders
+from bandits.types import IntArray
+
+
+@dataclass(frozen=True)
+class UCB1(Policy):
+    """UCB1 (Auer, Cesa-Bianchi and Fischer 2002, Figure 1): each arm once, then the largest
+    mean + sqrt(2 log t / n_a). Not private; the counterpart of DP-UCB.
+    """
+
+    name: ClassVar[str] = "ucb1"
+    label: ClassVar[str] = "UCB1"
+    citation: ClassVar[str] = "Auer, Cesa-Bianchi and Fischer (2002), Figure 1"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        return pulls_of_leaders(
+            instance.mean_rewards, horizon, checkpoints, 0.0, 0.0, tree_levels(horizon), LARGEST_BLOCK, rng
+        )

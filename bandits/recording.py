@@ -1,0 +1,65 @@
+"""Pulls recorded at checkpoints, and the regret that follows from them."""
+
+import numpy as np
+
+from bandits.types import FloatArray, IntArray
+
+
+def checkpoint_grid(horizon: int, count: int = 200) -> IntArray:
+    """About `count` steps at which pulls are recorded: increasing, from 1 to `horizon`.
+
+    Half of them are evenly spaced and half grow geometrically, so that one recording serves a
+    linear and a logarithmic time axis. Below `count` steps every step is a checkpoint.
+    """
+    if horizon <= count:
+        return np.arange(1, horizon + 1, dtype=np.int64)
+    linear = np.linspace(1, horizon, count // 2)
+    geometric = np.geomspace(1, horizon, count - count // 2)
+    return np.unique(np.rint(np.concatenate([linear, geometric])).astype(np.int64))
+
+
+def regret(pulls: IntArray, gaps: FloatArray) -> FloatArray:
+    """Pseudo-regret sum over arms of pulls x gap; `pulls` has shape (..., arms), the result (...)."""
+    return np.asarray(pulls @ gaps)
+
+
+class PullLog:
+    """Pulls of every arm at each checkpoint, written one stretch of round robin at a time.
+
+    Attributes
+    ----------
+    pulls: shape (checkpoints, arms); rows of checkpoints not yet reached are zero.
+    """
+
+    def __init__(self, arms: int, horizon: int, checkpoints: IntArray) -> None:
+        self.pulls = np.zeros((len(checkpoints), arms), dtype=np.int64)
+        self._horizon = horizon
+        self._checkpoints = checkpoints
+        self._step = 0
+        self._pulls_now = np.zeros(arms, dtype=np.int64)
+
+    @property
+    def steps_left(self) -> int:
+        return self._horizon - self._step
+
+    def round_robin(self, viable: IntArray, rounds: int) -> bool:
+        """Pull the `viable` arms in turn, `rounds` times each. False if the horizon cut this short."""
+        wanted = rounds * len(viable)
+        steps = min(wanted, self.steps_left)
+        first, last = np.searchsorted(self._checkpoints, [self._step, self._step + steps], side="right")
+        self.pulls[first:last] = self._pulls_now
+        self.pulls[first:last, viable] += _turns(self._checkpoints[first:last] - self._step, len(viable))
+        self._pulls_now[viable] += _turns(np.array([steps]), len(viable))[0]
+        self._step += steps
+        return steps == wanted
+
+    def exploit(self, arm: int) -> IntArray:
+        """Pull `arm` until the horizon; the finished record."""
+        self.round_robin(np.array([arm]), self.steps_left)
+        return self.pulls
+
+
+def _turns(steps: IntArray, size: int) -> IntArray:
+    """How often each of `size` arms had its turn after `steps` steps, shape (len(steps), size)."""
+    full, begun = np.divmod(steps[:, None], size)
+    return np.asarray(full + (np.arange(size) < begun))
