@@ -1,0 +1,171 @@
+"""Stored results: one parquet file per cell, one row per replication, nothing half-written."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bandits.types import FloatArray, IntArray
+from experiments.plan import Cell
+
+FORMAT = 1
+SCHEMA = pa.schema(
+    [
+        pa.field("replication", pa.int32(), nullable=False),
+        pa.field("t", pa.list_(pa.int64()), nullable=False),  # checkpoints
+        pa.field("regret", pa.list_(pa.float64()), nullable=False),  # pseudo-regret at each checkpoint
+        pa.field("pulls", pa.list_(pa.int64()), nullable=False),  # final pulls of every arm
+    ]
+)
+FOOTER = b"private-bandits"
+
+
+class DamagedFile(Exception):
+    """A results file that cannot be trusted; the message says why."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is known of a cell: replications 0, 1, ... in this order.
+
+    Attributes
+    ----------
+    t: checkpoints, shape (checkpoints,).
+    regret: pseudo-regret, shape (replications, checkpoints).
+    pulls: final pulls, shape (replications, arms).
+    footer: who this is and how it came about, see `Store.write`.
+    """
+
+    t: IntArray
+    regret: FloatArray
+    pulls: IntArray
+    footer: dict[str, Any]
+
+    @property
+    def replications(self) -> int:
+        return len(self.regret)
+
+    @property
+    def seconds(self) -> float:
+        """Simulation time of all replications, summed."""
+        return float(sum(run["seconds"] for run in self.footer["runs"]))
+
+
+@dataclass(frozen=True)
+class Store:
+    """The results under `root`: `<instance>/<policy>-<key>.parquet`."""
+
+    root: Path
+
+    def path(self, cell: Cell) -> Path:
+        return self.root / cell.instance.name / f"{cell.policy.name}-{cell.key}.parquet"
+
+    def read(self, cell: Cell) -> Result | None:
+        """The stored replications of `cell`, or None. Raises `DamagedFile`."""
+        path = self.path(cell)
+        if not path.exists():
+            return None
+        result = read_file(path)
+        if not np.array_equal(result.t, cell.checkpoints) or result.pulls.shape[1] != cell.arms:
+            raise DamagedFile("its checkpoints or arms are not those of the cell")
+        return result
+
+    def write(self, cell: Cell, result: Result) -> Path:
+        """Store `result` as all that is known of `cell`, in one step: a reader sees the old file or the new."""
+        path = self.path(cell)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table = pa.table(
+            {
+                "replication": np.arange(result.replications, dtype=np.int32),
+                "t": [result.t] * result.replications,
+                "regret": list(result.regret),
+                "pulls": list(result.pulls),
+            },
+            schema=SCHEMA.with_metadata({FOOTER: json.dumps(result.footer)}),
+        )
+        descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                pq.write_table(
+                    table,
+                    file,
+                    compression="zstd",
+                    compression_level=12,
+                    use_dictionary=["replication", "t.list.element"],
+                    use_byte_stream_split=["regret.list.element"],
+                    write_page_checksum=True,
+                )
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return path
+
+    def files(self) -> Iterator[Path]:
+        """Every results file, in the order of names."""
+        return iter(sorted(self.root.glob("*/*.parquet")))
+
+
+def read_footer(path: Path) -> dict[str, Any]:
+    """The footer of a results file. Raises `DamagedFile` if it cannot belong to a file of this name."""
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedFile(f"not a readable parquet file ({_first_line(error)})") from error
+    if not schema.equals(SCHEMA):
+        raise DamagedFile("its columns are not those of a results file")
+    try:
+        footer: dict[str, Any] = json.loads((schema.metadata or {})[FOOTER])
+        version, key = footer["format"], footer["key"]
+    except (KeyError, ValueError) as error:
+        raise DamagedFile("it has no footer of this project") from error
+    if version != FORMAT:
+        raise DamagedFile(f"it has format {version}, not {FORMAT}")
+    if path.stem != f"{footer['columns']['policy']}-{key}":
+        raise DamagedFile(f"it holds the cell {key} of {footer['columns']['policy']}, not what its name says")
+    return footer
+
+
+def read_file(path: Path) -> Result:
+    """A whole results file. Raises `DamagedFile`."""
+    footer = read_footer(path)
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedFile(f"its data cannot be read ({_first_line(error)})") from error
+    rows = table.num_rows
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    try:
+        t, regret, pulls = (columns[name].flatten().to_numpy().reshape(rows, -1) for name in ("t", "regret", "pulls"))
+    except ValueError as error:
+        raise DamagedFile("its rows differ in length") from error
+    in_order = np.array_equal(columns["replication"].to_numpy(), np.arange(rows))
+    if rows == 0 or not in_order or (t != t[0]).any() or t.shape != regret.shape:
+        raise DamagedFile("its replications are not 0, 1, ..., each at the same checkpoints")
+    if (pulls.sum(axis=1) != footer["columns"]["horizon"]).any():
+        raise DamagedFile("its pulls do not add up to the horizon")
+    return Result(t[0], regret, pulls, footer)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file so that nothing reads it and nothing is lost; its new path."""
+    for number in range(1, 1000):
+        aside = path.with_name(f"{path.name}.damaged{number}")
+        if not aside.exists():
+            return path.rename(aside)
+    raise FileExistsError(f"{path}: set aside 999 times already")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
