@@ -1,13 +1,13 @@
 """From a config node to the dataclass that its `_target_` names, every value checked once."""
 
 import dataclasses
+import importlib
 import math
 import types
 import typing
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import hydra.utils
 from omegaconf import DictConfig, OmegaConf
 
 from bandits import ParameterError
@@ -26,10 +26,11 @@ def build(config: DictConfig, group: str, file: Path | str, kind: type[Built]) -
     if target is None:
         raise UserError(f"{file}: _target_ is missing: the class of this {group}, as in bandits.policies.DPSE")
     try:
-        cls = hydra.utils.get_class(target)
+        module, _, name = target.rpartition(".")
+        cls = getattr(importlib.import_module(module), name)
     except Exception as error:  # whatever a user's module raises when it is imported
         raise UserError(f"{file}: _target_: cannot import {target}: {_one_line(error)}") from error
-    if not (issubclass(cls, kind) and dataclasses.is_dataclass(cls)):
+    if not (isinstance(cls, type) and issubclass(cls, kind) and dataclasses.is_dataclass(cls)):
         raise UserError(f"{file}: _target_: {target} is not a dataclass derived from {kind.__module__}.{kind.__name__}")
 
     keys = _keys(node, group)

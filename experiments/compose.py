@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -54,21 +56,22 @@ class Composer:
                 if item.is_add():
                     raise UserError(f"{item.input_line}: nothing reads this key; with + goes +experiment=NAME only")
                 OmegaConf.update(config, item.key_or_group, item.value(), merge=False)
-        except (HydraException, OmegaConfBaseException) as error:
+        except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
             raise self.explain(error) from error
         return Composed(config, composed.choices)
 
     def explain(self, error: Exception) -> UserError:
         """An error of Hydra or OmegaConf in one line, with the nearest names."""
-        if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
             group, _, choice = error.missing_cfg_file.partition("/")
             where = str(error).partition("'")[2].partition("'")[0]  # Hydra begins with: In 'the config that asks'
             asked = f"{group}={choice}" if where == "config" else f"{where}.yaml: defaults: {error.missing_cfg_file}"
             return UserError(f"{asked}: unknown {group}; {nearest(choice, self.choices(group))}")
         unknown = error if isinstance(error, OmegaConfBaseException) else error.__cause__
         if isinstance(unknown, ConfigAttributeError | ConfigKeyError):
-            key = unknown.full_key
-            return UserError(f"{key}: unknown key; {nearest(key, _keys(_compose_choices(self.config_dirs, ()).config))}")
+            key = str(unknown.full_key)
+            known = OmegaConf.to_container(_compose_choices(self.config_dirs, ()).config)
+            return UserError(f"{key}: unknown key; {nearest(key, _keys(known))}")
         return UserError(" ".join(str(error).split()))
 
     def file_of(self, group: str, choice: str) -> Path:
@@ -89,7 +92,7 @@ class Composer:
         )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compose_choices(config_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> Composed:
     """Composing takes tens of milliseconds, and the cells of a sweep share their choices of groups."""
     search_path = ",".join(f"file://{folder}" for folder in config_dirs)
@@ -106,12 +109,8 @@ def _sets_a_value(override: Override) -> bool:
     return override.key_or_group not in GROUPS
 
 
-def _keys(config: DictConfig, prefix: str = "") -> list[str]:
-    """Every key of `config` in dotted form."""
-    keys = []
-    for name in config:
-        key = f"{prefix}{name}"
-        keys.append(key)
-        if isinstance(config._get_node(name), DictConfig):
-            keys += _keys(config[name], f"{key}.")
-    return keys
+def _keys(node: Any, prefix: str = "") -> list[str]:
+    """Every key of nested dictionaries in dotted form."""
+    if not isinstance(node, dict):
+        return []
+    return [key for name, value in node.items() for key in (f"{prefix}{name}", *_keys(value, f"{prefix}{name}."))]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from experiments.simulate import Job
-from experiments.store import DamagedFile, Store, read_footer
+from experiments.store import DamagedFileError, Store, read_footer
 
 
 def describe(jobs: Sequence[Job], store: Store) -> str:
@@ -38,7 +38,7 @@ def _costs(store: Store) -> pd.DataFrame:
     for path in store.files():
         try:
             footer = read_footer(path)
-        except DamagedFile:
+        except DamagedFileError:
             continue
         columns, runs = footer["columns"], footer["runs"]
         seconds = sum(run["seconds"] for run in runs) / runs[-1]["replications"][1]

@@ -10,8 +10,8 @@ import pandas as pd
 
 from experiments.compose import REPOSITORY, Composer
 from experiments.errors import UserError, nearest
-from experiments.plan import plan
-from experiments.store import DamagedFile, Result, Store, read_file, read_footer
+from experiments.plan import Cell, Request, plan
+from experiments.store import DamagedFileError, Result, Store, read_file, read_footer
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
 RESULTS = REPOSITORY / "results"
@@ -70,7 +70,10 @@ def _load(
     if experiment is None:
         wanted: dict[Path, int | None] = dict.fromkeys(store.files())
     else:
-        wanted = _files_of(store, [f"+experiment={experiment}", *overrides], Composer(config_dirs))
+        asked = [f"+experiment={experiment}", *overrides]
+        requests = plan(asked, Composer(config_dirs))
+        paths = _complete(requests, store, asked)
+        wanted = {path: request.replications for path, request in zip(paths, requests, strict=True)}
     columns = {path: _trusted(read_footer, path)["columns"] for path in wanted}
     known = {*CELL, *rows, *(name for of_cell in columns.values() for name in of_cell)}
     for name in filters:
@@ -82,16 +85,16 @@ def _load(
             **{name: str(value) if isinstance(value, list) else value for name, value in columns[path].items()}
         )
         for path, replications in wanted.items()
-        if all(_matches(columns[path].get(name), value) for name, value in filters.items())
+        if all(matches(columns[path].get(name), value) for name, value in filters.items())
     ]
     table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*CELL, *rows])
     for name, value in of_rows.items():
-        table = table[[_matches(item, value) for item in table[name]]].reset_index(drop=True)
+        table = table[[matches(item, value) for item in table[name]]].reset_index(drop=True)
     return table[[*CELL, *rows, *(name for name in table if name not in (*CELL, *rows))]]
 
 
 def _curves(result: Result, replications: int | None) -> dict[str, Any]:
-    regret = result.regret[:replications]
+    regret = result.first(replications).regret
     count, checkpoints = regret.shape
     return {
         "replication": np.repeat(np.arange(count), checkpoints),
@@ -101,7 +104,7 @@ def _curves(result: Result, replications: int | None) -> dict[str, Any]:
 
 
 def _pulls(result: Result, replications: int | None) -> dict[str, Any]:
-    pulls = result.pulls[:replications]
+    pulls = result.first(replications).pulls
     count, arms = pulls.shape
     return {
         "replication": np.repeat(np.arange(count), arms),
@@ -110,33 +113,44 @@ def _pulls(result: Result, replications: int | None) -> dict[str, Any]:
     }
 
 
-def _files_of(store: Store, overrides: Sequence[str], composer: Composer) -> dict[Path, int | None]:
-    """The file of every cell that is asked for, and how many of its replications."""
-    requests = plan(overrides, composer)
-    paths = {store.path(request.cell): request.replications for request in requests}
-    missing = sum(not path.exists() or _stored(path) < count for path, count in paths.items())
+def stored_cells(requests: Sequence[Request], store: Store, overrides: Sequence[str]) -> list[tuple[Cell, Result]]:
+    """The wanted replications of every cell.
+
+    Raises `UserError`, with the command that completes them, when some are not stored.
+    """
+    return [
+        (request.cell, _trusted(read_file, path).first(request.replications))
+        for request, path in zip(requests, _complete(requests, store, overrides), strict=True)
+    ]
+
+
+def _complete(requests: Sequence[Request], store: Store, overrides: Sequence[str]) -> list[Path]:
+    """The file of every cell, all replications in it."""
+    paths = [store.path(request.cell) for request in requests]
+    missing = sum(
+        not path.exists() or _trusted(read_footer, path)["runs"][-1]["replications"][1] < request.replications
+        for request, path in zip(requests, paths, strict=True)
+    )
     if missing:
         elsewhere = [] if store.root == RESULTS else [f"results_dir={store.root}"]
-        command = " ".join(["python -m experiments.run", *overrides, *elsewhere])
+        command = " ".join(dict.fromkeys(["python -m experiments.run", *overrides, *elsewhere]))
         raise UserError(f"{missing} of {len(paths)} cells are not stored yet; run: {command}")
-    return dict(paths)
-
-
-def _stored(path: Path) -> int:
-    return int(_trusted(read_footer, path)["runs"][-1]["replications"][1])
+    return paths
 
 
 def _trusted(read: Callable[[Path], Read], path: Path) -> Read:
     try:
         return read(path)
-    except DamagedFile as damage:
-        raise UserError(f"{path}: damaged: {damage}; the run that made it sets it aside and computes it again") from None
+    except DamagedFileError as damage:
+        raise UserError(
+            f"{path}: damaged: {damage}; the run that made it sets it aside and computes it again"
+        ) from None
 
 
-def _matches(value: Any, wanted: Any) -> bool:
+def matches(value: Any, wanted: Any) -> bool:
     """Whether `value` is `wanted` or among it."""
     if isinstance(wanted, Iterable) and not isinstance(wanted, str):
-        return any(_matches(value, option) for option in wanted)
+        return any(matches(value, option) for option in wanted)
     if isinstance(value, int | float) and isinstance(wanted, int | float):
         return math.isclose(value, wanted, rel_tol=1e-12)
     return bool(value == wanted)

@@ -106,9 +106,12 @@ def plan(overrides: Sequence[str], composer: Composer) -> list[Request]:
     composed = composer.compose(overrides)
     if composed.config.cells is None:
         return [_request(composed, composer)]
+    sweeps = cast(dict[str, Any], OmegaConf.to_container(composed.config, resolve=True))["cells"]
+    if not (isinstance(sweeps, list) and all(isinstance(sweep, dict) for sweep in sweeps)):
+        raise UserError(f"cells: must be a list of {{override: value or values}}, got {sweeps}")
     given = {_key(text) for text in overrides}
     requests = []
-    for sweep in cast(list[dict[str, Any]], OmegaConf.to_container(composed.config.cells, resolve=True)):
+    for sweep in sweeps:
         axes = [
             [f"{key}={_text(value)}" for value in (values if isinstance(values, list) else [values])]
             for key, values in sweep.items()

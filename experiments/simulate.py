@@ -15,7 +15,7 @@ from bandits.random import entropy, stream
 from bandits.types import FloatArray, IntArray
 from experiments.plan import Cell, Request
 from experiments.provenance import provenance
-from experiments.store import FORMAT, DamagedFile, Result, Store, set_aside
+from experiments.store import FORMAT, DamagedFileError, Result, Store, set_aside
 
 BLOCK = 5  # replications per task; fixed, so that what a task computes does not depend on the number of workers
 
@@ -63,7 +63,7 @@ class Job:
             "seed_entropy": str(entropy(cell.identity)),
             "runs": [*(self.stored.footer["runs"] if self.stored else []), run],
         }
-        parts = [*([self.stored] if self.stored else []), *fresh]
+        parts: list[Result | Block] = [*([self.stored] if self.stored else []), *fresh]
         return Result(
             t=cell.checkpoints,
             regret=np.concatenate([part.regret for part in parts]),
@@ -101,7 +101,7 @@ def look_up(requests: Sequence[Request], store: Store) -> list[Job]:
     for request in requests:
         try:
             stored = store.read(request.cell)
-        except DamagedFile as damage:
+        except DamagedFileError as damage:
             aside = set_aside(store.path(request.cell))
             print(f"warning: {store.path(request.cell)}: {damage}; moved to {aside.name}, recomputing", file=sys.stderr)
             stored = None

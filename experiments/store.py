@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
 FOOTER = b"private-bandits"
 
 
-class DamagedFile(Exception):
+class DamagedFileError(Exception):
     """A results file that cannot be trusted; the message says why."""
 
 
@@ -52,6 +52,10 @@ class Result:
     def replications(self) -> int:
         return len(self.regret)
 
+    def first(self, replications: int | None) -> "Result":
+        """The first so many replications, or all."""
+        return replace(self, regret=self.regret[:replications], pulls=self.pulls[:replications])
+
     @property
     def seconds(self) -> float:
         """Simulation time of all replications, summed."""
@@ -64,17 +68,23 @@ class Store:
 
     root: Path
 
+    def check_writable(self) -> None:
+        """Raise `OSError` now rather than after an hour of simulation."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self.root):
+            pass
+
     def path(self, cell: Cell) -> Path:
         return self.root / cell.instance.name / f"{cell.policy.name}-{cell.key}.parquet"
 
     def read(self, cell: Cell) -> Result | None:
-        """The stored replications of `cell`, or None. Raises `DamagedFile`."""
+        """The stored replications of `cell`, or None. Raises `DamagedFileError`."""
         path = self.path(cell)
         if not path.exists():
             return None
         result = read_file(path)
         if not np.array_equal(result.t, cell.checkpoints) or result.pulls.shape[1] != cell.arms:
-            raise DamagedFile("its checkpoints or arms are not those of the cell")
+            raise DamagedFileError("its checkpoints or arms are not those of the cell")
         return result
 
     def write(self, cell: Cell, result: Result) -> Path:
@@ -118,43 +128,43 @@ class Store:
 
 
 def read_footer(path: Path) -> dict[str, Any]:
-    """The footer of a results file. Raises `DamagedFile` if it cannot belong to a file of this name."""
+    """The footer of a results file. Raises `DamagedFileError` if it cannot belong to a file of this name."""
     try:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
-        raise DamagedFile(f"not a readable parquet file ({_first_line(error)})") from error
+        raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
     if not schema.equals(SCHEMA):
-        raise DamagedFile("its columns are not those of a results file")
+        raise DamagedFileError("its columns are not those of a results file")
     try:
         footer: dict[str, Any] = json.loads((schema.metadata or {})[FOOTER])
         version, key = footer["format"], footer["key"]
     except (KeyError, ValueError) as error:
-        raise DamagedFile("it has no footer of this project") from error
+        raise DamagedFileError("it has no footer of this project") from error
     if version != FORMAT:
-        raise DamagedFile(f"it has format {version}, not {FORMAT}")
+        raise DamagedFileError(f"it has format {version}, not {FORMAT}")
     if path.stem != f"{footer['columns']['policy']}-{key}":
-        raise DamagedFile(f"it holds the cell {key} of {footer['columns']['policy']}, not what its name says")
+        raise DamagedFileError(f"it holds the cell {key} of {footer['columns']['policy']}, not what its name says")
     return footer
 
 
 def read_file(path: Path) -> Result:
-    """A whole results file. Raises `DamagedFile`."""
+    """A whole results file. Raises `DamagedFileError`."""
     footer = read_footer(path)
     try:
         table = pq.read_table(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
-        raise DamagedFile(f"its data cannot be read ({_first_line(error)})") from error
+        raise DamagedFileError(f"its data cannot be read ({_first_line(error)})") from error
     rows = table.num_rows
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     try:
         t, regret, pulls = (columns[name].flatten().to_numpy().reshape(rows, -1) for name in ("t", "regret", "pulls"))
     except ValueError as error:
-        raise DamagedFile("its rows differ in length") from error
+        raise DamagedFileError("its rows differ in length") from error
     in_order = np.array_equal(columns["replication"].to_numpy(), np.arange(rows))
     if rows == 0 or not in_order or (t != t[0]).any() or t.shape != regret.shape:
-        raise DamagedFile("its replications are not 0, 1, ..., each at the same checkpoints")
+        raise DamagedFileError("its replications are not 0, 1, ..., each at the same checkpoints")
     if (pulls.sum(axis=1) != footer["columns"]["horizon"]).any():
-        raise DamagedFile("its pulls do not add up to the horizon")
+        raise DamagedFileError("its pulls do not add up to the horizon")
     return Result(t[0], regret, pulls, footer)
 
 

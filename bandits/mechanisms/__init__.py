@@ -1,0 +1,1 @@
+"""Building blocks of privacy: noise, and sums released under it."""

@@ -40,7 +40,11 @@ class Policy(ABC):
         Which checkpoints are asked for does not change what is played.
         """
 
-    def check(self, instance: Instance) -> None:
+    def legend(self) -> str:
+        """The label with the constants that a reader of a figure must know."""
+        return self.label
+
+    def check(self, instance: Instance) -> None:  # noqa: B027  (a policy may accept every instance)
         """Raise `ParameterError("instance", why)` if the policy, or its promise, is void on `instance`."""
 
 
@@ -59,7 +63,9 @@ def require_bernoulli(policy: Policy, instance: Instance) -> None:
     """Refuse an instance whose rewards are not Bernoulli: the compiled loop draws no others."""
     require_unit_rewards(policy, instance)
     if not isinstance(instance, BernoulliInstance):
-        raise ParameterError("instance", f"{policy.name} is simulated on Bernoulli rewards only, not on {instance.name}")
+        raise ParameterError(
+            "instance", f"{policy.name} is simulated on Bernoulli rewards only, not on {instance.name}"
+        )
 
 
 class StepwisePolicy(Policy):

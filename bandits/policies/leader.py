@@ -69,7 +69,7 @@ def pulls_of_leaders(
         if t < arms:
             leader, window, threshold = t, 1, math.inf
         else:
-            leader = np.argmax(center + width * radius)
+            leader = int(np.argmax(center + width * radius))
             window, threshold = bound_rivals(center, width, radius, leader, t, horizon)
         before = pulls[leader]
         pulls[leader], sums[leader] = pull_leader(
@@ -241,7 +241,7 @@ def stays_ahead(
             lowest += min(0.0, laplace_above(minima[i], scale))
     first = needed(count + 1, threshold, radius)
     last = needed(count + 2**level - 1, threshold, radius)
-    return lowest > max(first, last)
+    return bool(lowest > max(first, last))
 
 
 @compiled

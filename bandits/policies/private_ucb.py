@@ -52,6 +52,9 @@ class DPUCB(Policy):
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon)
 
+    def legend(self) -> str:
+        return f"{self.label} ({self.confidence}{'' if self.split_budget else ', undivided budget'})"
+
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
 
@@ -63,7 +66,7 @@ class DPUCB(Policy):
         """Gamma, added to every private sum."""
         log_horizon = math.log(horizon)
         if self.confidence == "tight":
-            return log_horizon**2.5 / self.tree_epsilon(arms)
+            return float(log_horizon**2.5) / self.tree_epsilon(arms)
         log_union = math.log(arms * horizon * log_horizon / self.gamma)
         return log_horizon**2 * log_union / self.tree_epsilon(arms)
 

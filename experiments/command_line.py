@@ -1,0 +1,86 @@
+"""The command line that every command shares: Hydra reads it, and errors end in one line."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import hydra
+import yaml
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from experiments.compose import CONF, Composer
+from experiments.errors import UserError
+from experiments.plan import Request, merge, plan
+
+
+@dataclass
+class CommandLine:
+    """What the shell asked for, once Hydra has read it: one list of overrides per job of a sweep."""
+
+    jobs: list[list[str]] = field(default_factory=list)
+    configs: list[DictConfig] = field(default_factory=list)
+    config_dirs: list[Path] = field(default_factory=list)
+
+    @property
+    def composer(self) -> Composer:
+        return Composer(self.config_dirs)
+
+    def requests(self) -> list[Request]:
+        """The cells of all jobs, each once."""
+        composer = self.composer
+        return merge(request for job in self.jobs for request in plan(job, composer))
+
+    @property
+    def config(self) -> DictConfig:
+        """The config of the first job, for what concerns the whole run."""
+        return self.configs[0]
+
+
+def read_command_line() -> CommandLine:
+    """Let Hydra read `sys.argv` (overrides, -m, --config-dir, --help, ...). Raises `UserError`.
+
+    Hydra runs its jobs one after another; here they are only collected, so that all cells are known,
+    and known to be valid, before the first is simulated.
+    """
+    read = CommandLine()
+
+    @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
+    def collect(config: DictConfig) -> None:
+        hydra_config = HydraConfig.get()
+        read.jobs.append(list(hydra_config.overrides.task))
+        read.configs.append(config)
+        sources = [Path(source.path) for source in hydra_config.runtime.config_sources if source.schema == "file"]
+        read.config_dirs = [folder for folder in sources if folder != CONF]
+
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed over many lines
+    try:
+        collect()
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
+        raise Composer(read.config_dirs).explain(error) from error
+    finally:
+        GlobalHydra.instance().clear()
+    return read
+
+
+def exit_on_user_error(command: Callable[[], None]) -> None:
+    """Run `command`; end with exit code 2 and one line where the user can mend it, 130 on Ctrl-C."""
+    try:
+        command()
+    except (UserError, OmegaConfBaseException) as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename or 'results_dir'}: {error.strerror or error}; results_dir must be a folder to write in")
+    except KeyboardInterrupt:
+        print("interrupted; cells that were complete are stored", file=sys.stderr)
+        sys.exit(130)
+
+
+def _fail(message: str) -> None:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)

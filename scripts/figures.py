@@ -1,0 +1,191 @@
+"""Draw the figures of experiments from stored results alone.
+
+    python -m scripts.figures +experiment=sajed2019/fig03
+    python -m scripts.figures -m +experiment=sajed2019/fig01,sajed2019/fig02
+
+An experiment's `figure` says what to draw:
+
+    title: above the figure
+    band: sd, quarter_sd or ci95, the shading around the mean
+    panels: a list of {title: ..., column: value or values}, the cells each panel shows
+    scales: rows of panels, linear or log; both by default
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from omegaconf import OmegaConf
+
+from experiments.command_line import exit_on_user_error, read_command_line
+from experiments.errors import UserError, nearest
+from experiments.frames import matches, stored_cells
+from experiments.plan import Cell, plan
+from experiments.store import Result, Store
+from scripts import style
+
+BANDS = {
+    "sd": "one standard deviation",
+    "quarter_sd": "a quarter of a standard deviation",
+    "ci95": "95 % interval of the mean",
+}
+SCALES = ("linear", "log")
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """The `figure` part of an experiment. Raises `UserError` for what it does not know."""
+
+    title: str
+    panels: list[dict[str, Any]]
+    band: str = "ci95"
+    scales: list[str] = field(default_factory=lambda: list(SCALES))
+
+    def __post_init__(self) -> None:
+        if self.band not in BANDS:
+            raise UserError(f"figure.band: {self.band} is unknown; {nearest(self.band, BANDS)}")
+        for scale in self.scales:
+            if scale not in SCALES:
+                raise UserError(f"figure.scales: {scale} is unknown; {nearest(scale, SCALES)}")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The stored replications of a cell."""
+
+    cell: Cell
+    result: Result
+
+    @property
+    def private(self) -> bool:
+        return self.cell.policy.guarantee.private
+
+    @property
+    def label(self) -> str:
+        guarantee = self.cell.policy.guarantee
+        if not guarantee.private:
+            return f"{self.cell.policy.legend()}, not private"
+        budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:g}" if guarantee.delta else "")
+        return f"{self.cell.policy.legend()}, {budget}, {guarantee.scope.value}"
+
+    def shown_in(self, panel: dict[str, Any]) -> bool:
+        """Whether the panel's conditions hold; a policy without privacy meets any condition on the budget."""
+        columns = self.cell.columns
+        return all(
+            matches(columns.get(name), wanted)
+            for name, wanted in panel.items()
+            if name != "title" and not (name in ("epsilon", "delta") and not self.private)
+        )
+
+
+def draw(spec: FigureSpec, curves: Sequence[Curve]) -> Figure:
+    """A row of panels for every scale; each curve is a mean with its band."""
+    rows, columns = len(spec.scales), len(spec.panels)
+    figure, grid = plt.subplots(rows, columns, figsize=(1.2 + 2.9 * columns, 1.5 + 2.3 * rows), squeeze=False)
+    line_styles = _line_styles(curves)
+    for row, scale in zip(grid, spec.scales, strict=True):
+        for axes, panel in zip(row, spec.panels, strict=True):
+            for curve in curves:
+                if curve.shown_in(panel):
+                    _draw_curve(axes, curve, spec.band, line_styles)
+            axes.set(title=panel["title"], xlabel="step t", xscale=scale, yscale=scale)
+        row[0].set_ylabel("mean pseudo-regret")
+    handles = {label: line for axes in grid.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    ordered = [curve.label for curve in curves if curve.label in handles]
+    labels = list(dict.fromkeys(ordered))
+    figure.legend(
+        [handles[label] for label in labels],
+        labels,
+        loc="outside lower center",
+        ncols=min(2 * columns, 3),
+        handlelength=3,
+    )
+    figure.suptitle(f"{spec.title}\n{_caption(spec, curves)}", fontsize=9)
+    return figure
+
+
+def _draw_curve(axes: Axes, curve: Curve, band: str, line_styles: dict[str, Any]) -> None:
+    t, regret = curve.result.t, curve.result.regret
+    mean, runs = regret.mean(axis=0), len(regret)
+    name = curve.cell.policy.name
+    look: dict[str, Any] = (
+        {"color": style.colour(name)}
+        if curve.private
+        else {"color": style.COUNTERPART_COLOUR, "linewidth": 0.9, "zorder": 1}
+    )
+    axes.plot(t, mean, label=curve.label, linestyle=line_styles[curve.label], **look)
+    if runs > 1:
+        sd = regret.std(axis=0, ddof=1)
+        half = {"sd": sd, "quarter_sd": sd / 4, "ci95": 1.96 * sd / math.sqrt(runs)}[band]
+        axes.fill_between(t, np.maximum(mean - half, 0), mean + half, color=look["color"], alpha=0.2, linewidth=0)
+
+
+def _line_styles(curves: Sequence[Curve]) -> dict[str, Any]:
+    """Among the curves of one colour, each label has its own line style."""
+    labels: dict[str, list[str]] = {}
+    for curve in curves:
+        same_colour = labels.setdefault(curve.cell.policy.name if curve.private else "", [])
+        if curve.label not in same_colour:
+            same_colour.append(curve.label)
+    return {
+        label: style.LINE_STYLES[place % len(style.LINE_STYLES)]
+        for same_colour in labels.values()
+        for place, label in enumerate(same_colour)
+    }
+
+
+def _caption(spec: FigureSpec, curves: Sequence[Curve]) -> str:
+    horizons = sorted({curve.cell.horizon for curve in curves})
+    runs = sorted({curve.result.replications for curve in curves})
+    return (
+        f"T = {' and '.join(_power_of_ten(horizon) for horizon in horizons)}, "
+        f"{' and '.join(map(str, runs))} runs; mean and {BANDS[spec.band]}"
+    )
+
+
+def _power_of_ten(number: int) -> str:
+    exponent = math.floor(math.log10(number))
+    factor = number / 10**exponent
+    return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor:g}\\cdot10^{{{exponent}}}$"
+
+
+def main() -> None:
+    """Entry point of `python -m scripts.figures`."""
+    command = read_command_line()
+    composer = command.composer
+    for overrides in command.jobs:
+        composed = composer.compose(overrides)
+        name = composed.choices.get("experiment")
+        if name is None:
+            raise UserError("which figure? give +experiment=NAME, as in +experiment=sajed2019/fig01")
+        if composed.config.figure is None:
+            print(f"{name}: has no figure")
+            continue
+        cells = stored_cells(plan(overrides, composer), Store(Path(composed.config.results_dir)), overrides)
+        figure = draw(_spec(composed.config.figure, name), [Curve(*pair) for pair in cells])
+        stem = Path(composed.config.figures_dir) / name
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        print(*style.save(figure, str(stem), f"python -m scripts.figures {' '.join(overrides)}"))
+        plt.close(figure)
+
+
+def _spec(config: Any, name: str) -> FigureSpec:
+    values = OmegaConf.to_container(config, resolve=True)
+    known = FigureSpec.__dataclass_fields__
+    for key in values:
+        if key not in known:
+            raise UserError(f"experiment {name}: figure.{key}: unknown; {nearest(key, known)}")
+    for key in ("title", "panels"):
+        if key not in values:
+            raise UserError(f"experiment {name}: figure.{key}: missing")
+    return FigureSpec(**values)
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

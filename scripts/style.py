@@ -1,0 +1,51 @@
+"""One look for all figures."""
+
+import hashlib
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart. A policy keeps its colour everywhere.
+POLICY_COLOURS = {"dp_se": "#0072B2", "dp_ucb": "#D55E00"}
+OTHER_COLOURS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COUNTERPART_COLOUR = "0.55"
+LINE_STYLES = ("solid", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
+
+mpl.use("Agg")
+mpl.rcParams.update(
+    {
+        "axes.formatter.limits": (-3, 4),
+        "axes.formatter.use_mathtext": True,
+        "axes.grid": True,
+        "axes.labelsize": 9,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlesize": 9,
+        "figure.constrained_layout.use": True,
+        "figure.dpi": 150,
+        "font.size": 9,
+        "grid.alpha": 0.25,
+        "grid.linewidth": 0.5,
+        "legend.fontsize": 8,
+        "legend.frameon": False,
+        "lines.linewidth": 1.4,
+        "pdf.fonttype": 42,
+        "svg.hashsalt": "private-bandits",
+        "xtick.labelsize": 8,
+        "ytick.labelsize": 8,
+    }
+)
+
+
+def colour(policy: str) -> str:
+    """The colour of a policy; one that is not ours gets its own from its name."""
+    if policy in POLICY_COLOURS:
+        return POLICY_COLOURS[policy]
+    return OTHER_COLOURS[int(hashlib.sha256(policy.encode()).hexdigest(), 16) % len(OTHER_COLOURS)]
+
+
+def save(figure: Figure, stem: str, command: str) -> list[str]:
+    """Write `stem`.pdf and `stem`.png with the command that makes them in their metadata; the paths."""
+    figure.savefig(f"{stem}.pdf", metadata={"Keywords": command, "CreationDate": None})
+    figure.savefig(f"{stem}.png", metadata={"Description": command})
+    return [f"{stem}.pdf", f"{stem}.png"]
