@@ -14,9 +14,11 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from experiments.build import whole_number
 from experiments.compose import CONF, Composer
 from experiments.errors import UserError
 from experiments.plan import Request, merge, plan
+from experiments.store import Store
 
 
 @dataclass
@@ -30,6 +32,21 @@ class CommandLine:
     @property
     def composer(self) -> Composer:
         return Composer(self.config_dirs)
+
+    @property
+    def store(self) -> Store:
+        return Store(Path(self.config.results_dir))
+
+    @property
+    def workers(self) -> int:
+        """Processes to simulate with; -1 for one per core."""
+        try:
+            workers = whole_number(self.config.runner.workers)
+        except ValueError as error:
+            raise UserError(f"runner.workers: must be {error}") from None
+        if workers < 1 and workers != -1:
+            raise UserError(f"runner.workers: must be at least 1, or -1 for one per core, got {workers}")
+        return workers
 
     def requests(self) -> list[Request]:
         """The cells of all jobs, each once."""

@@ -6,16 +6,10 @@ python -m experiments.run +experiment=sajed2019/fig03
 """
 
 import time
-from pathlib import Path
 
-from omegaconf import DictConfig
-
-from experiments.build import whole_number
 from experiments.command_line import exit_on_user_error, read_command_line
-from experiments.errors import UserError
 from experiments.estimate import describe
 from experiments.simulate import look_up, run
-from experiments.store import Store
 
 
 def main() -> None:
@@ -24,13 +18,13 @@ def main() -> None:
     if not command.jobs:  # --help, --cfg and the like have answered already
         return
     requests = command.requests()
-    store = Store(Path(command.config.results_dir))
+    store = command.store
     jobs = look_up(requests, store)
     if command.config.plan:
         print(describe(jobs, store))
         return
     began = time.perf_counter()
-    workers = _workers(command.config)
+    workers = command.workers
     if any(job.missing for job in jobs):
         store.check_writable()
         run(jobs, store, workers)
@@ -40,16 +34,6 @@ def main() -> None:
         f"cells: {len(jobs) - cells} stored already, {cells} simulated "
         f"({simulated} replications in {time.perf_counter() - began:.1f} s), in {store.root}"
     )
-
-
-def _workers(config: DictConfig) -> int:
-    try:
-        workers = whole_number(config.runner.workers)
-    except ValueError as error:
-        raise UserError(f"runner.workers: must be {error}") from None
-    if workers < 1 and workers != -1:
-        raise UserError(f"runner.workers: must be at least 1, or -1 for one per core, got {workers}")
-    return workers
 
 
 if __name__ == "__main__":

@@ -90,12 +90,15 @@ def draw(spec: FigureSpec, curves: Sequence[Curve]) -> Figure:
     figure, grid = plt.subplots(rows, columns, figsize=(1.2 + 2.9 * columns, 1.5 + 2.3 * rows), squeeze=False)
     line_styles = _line_styles(curves)
     for row, scale in zip(grid, spec.scales, strict=True):
+        row[0].set_ylabel("mean pseudo-regret")
         for axes, panel in zip(row, spec.panels, strict=True):
             for curve in curves:
                 if curve.shown_in(panel):
                     _draw_curve(axes, curve, spec.band, line_styles)
-            axes.set(title=panel["title"], xlabel="step t", xscale=scale, yscale=scale)
-        row[0].set_ylabel("mean pseudo-regret")
+            axes.set(xscale=scale, yscale=scale)
+    for top, bottom, panel in zip(grid[0], grid[-1], spec.panels, strict=True):
+        top.set_title(panel["title"])
+        bottom.set_xlabel("step t")
     handles = {label: line for axes in grid.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     ordered = [curve.label for curve in curves if curve.label in handles]
     labels = list(dict.fromkeys(ordered))

@@ -1,0 +1,53 @@
+# Everything this repository does, from a clone to figures. Needs make and Python 3.11, 3.12 or 3.13.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/ready
+
+# Every experiment; files that begin with _ are parts that experiments share.
+EXPERIMENTS := $(patsubst conf/experiment/%.yaml,%,$(sort $(shell find conf/experiment -name '*.yaml' ! -name '_*')))
+FIG ?= $(EXPERIMENTS)
+comma := ,
+empty :=
+SWEEP := -m +experiment=$(subst $(empty) $(empty),$(comma),$(strip $(FIG)))
+
+.DELETE_ON_ERROR:
+.PHONY: help setup figures test reproduce bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: $(READY) ## make .venv from requirements.lock (again only when the lock changes)
+
+$(READY): requirements.lock
+	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); \
+	sys.exit(0 if ok else "Python 3.11, 3.12 or 3.13 is needed, $(PYTHON) is " + sys.version.split()[0] \
+	+ "; name another with: make setup PYTHON=python3.12")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+figures: $(READY) ## simulate what is missing and draw every figure; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
+	$(RUN) -m experiments.run $(SWEEP) $(ARGS)
+	$(RUN) -m scripts.figures $(SWEEP) $(ARGS)
+
+test: $(READY) ## lint, type-check and run all tests
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(RUN) -m pytest
+
+reproduce: $(READY) ## simulate everything again from nothing and compare it with what is stored
+	$(RUN) -m experiments.reproduce $(SWEEP) $(ARGS)
+
+bench: $(READY) ## measure the kernels against plain loops, and the commands
+	$(RUN) -m scripts.bench
+
+lock: ## renew requirements.lock from pyproject.toml (needs uv)
+	uv pip compile --quiet --universal --fork-strategy fewest --no-emit-index-url --upgrade --extra dev \
+	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
+
+clean: ## remove what can be made again; results stay
+	rm -rf $(VENV) figures scratch .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,118 @@
+"""What every policy must do, as checks that any policy, also one outside this repository, can be put through.
+
+    import pytest
+    from bandits.conformance import CHECKS
+
+    @pytest.mark.parametrize("check", CHECKS)
+    def test_conformance(check):
+        check(MyPolicy(epsilon=0.5))
+
+A check raises `AssertionError` with what is wrong. The checks try small instances and horizons;
+they show mistakes, they do not prove privacy.
+"""
+
+import dataclasses
+import pickle
+import random
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from bandits.guarantees import Guarantee
+from bandits.instances import C1, C2, Bernoulli, Instance
+from bandits.policies.base import Policy
+from bandits.random import stream
+from bandits.recording import checkpoint_grid
+from bandits.types import IntArray
+
+HORIZON = 5_000
+INSTANCES: tuple[Instance, ...] = (C1(arms=2), C2(arms=5), Bernoulli(means=(0.0, 1.0, 0.5)))
+
+
+def _play(policy: Policy, instance: Instance, horizon: int, checkpoints: IntArray, replication: int = 0) -> IntArray:
+    return policy.simulate(instance, horizon, checkpoints, stream("conformance", replication))
+
+
+def is_described(policy: Policy) -> None:
+    """A frozen dataclass with name, label, citation, revision and a docstring."""
+    cls = type(policy)
+    assert dataclasses.is_dataclass(cls), f"{cls.__name__} is not a dataclass"
+    assert cls.__dataclass_params__.frozen, f"{cls.__name__} is not frozen: @dataclass(frozen=True)"
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", policy.name), f"name {policy.name!r} is not in lower_case_with_underscores"
+    for attribute in ("label", "citation", "__doc__"):
+        assert getattr(policy, attribute, None), f"{cls.__name__} has no {attribute}"
+    assert isinstance(policy.revision, int), "revision is not a whole number"
+    assert policy.revision >= 1, "revision starts at 1"
+
+
+def declares_its_guarantee(policy: Policy) -> None:
+    """The guarantee is data, and says no less than the parameters epsilon and delta."""
+    guarantee = policy.guarantee
+    assert isinstance(guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
+    for name in ("epsilon", "delta"):
+        if hasattr(policy, name):
+            assert getattr(guarantee, name) <= getattr(policy, name), (
+                f"the guarantee has a larger {name} than was asked"
+            )
+
+
+def counts_every_step(policy: Policy) -> None:
+    """Pulls have shape (checkpoints, arms), never decrease, and add up to the step at every checkpoint."""
+    for instance in INSTANCES:
+        checkpoints = checkpoint_grid(HORIZON)
+        pulls = _play(policy, instance, HORIZON, checkpoints)
+        assert pulls.shape == (len(checkpoints), len(instance.mean_rewards)), f"pulls have shape {pulls.shape}"
+        assert np.issubdtype(pulls.dtype, np.integer), f"pulls are {pulls.dtype}, not whole numbers"
+        assert (np.diff(pulls, axis=0, prepend=0) >= 0).all(), "the pulls of an arm decrease"
+        assert (pulls.sum(axis=1) == checkpoints).all(), "pulls do not add up to the step"
+
+
+def survives_short_horizons(policy: Policy) -> None:
+    """The horizon may end anywhere, right after one pull of every arm at the earliest."""
+    for instance in INSTANCES:
+        arms = len(instance.mean_rewards)
+        for horizon in (arms, arms + 1, 2 * arms, 37):
+            pulls = _play(policy, instance, horizon, np.arange(1, horizon + 1))
+            assert (pulls.sum(axis=1) == np.arange(1, horizon + 1)).all(), f"steps are missing at horizon {horizon}"
+
+
+def is_reproducible(policy: Policy) -> None:
+    """The same stream gives the same pulls, from a copy too, and global random state is left alone."""
+    checkpoints = checkpoint_grid(HORIZON)
+    before = _global_state()
+    first = _play(policy, INSTANCES[1], HORIZON, checkpoints)
+    assert _global_state() == before, "global random state was used"
+    again = _play(pickle.loads(pickle.dumps(policy)), INSTANCES[1], HORIZON, checkpoints)
+    assert (first == again).all(), "the same stream gives other pulls"
+
+
+def _global_state() -> bytes:
+    return pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002
+
+
+def ignores_checkpoints(policy: Policy) -> None:
+    """Where pulls are recorded does not change what is played."""
+    few, many = np.array([HORIZON // 3, HORIZON]), np.arange(1, HORIZON + 1)
+    sparse = _play(policy, INSTANCES[1], HORIZON, few)
+    dense = _play(policy, INSTANCES[1], HORIZON, many)
+    assert (sparse == dense[few - 1]).all(), "asking for other checkpoints changes the pulls"
+
+
+def uses_its_stream(policy: Policy) -> None:
+    """Other streams give other pulls, unless the policy does not look at rewards at all."""
+    checkpoints = checkpoint_grid(HORIZON)
+    plays = [_play(policy, INSTANCES[1], HORIZON, checkpoints, replication) for replication in range(8)]
+    ends_early = (plays[0].max(axis=1) - plays[0].min(axis=1)).max() <= 1  # a round robin so far
+    assert ends_early or any((play != plays[0]).any() for play in plays), "8 streams give the same pulls"
+
+
+CHECKS: tuple[Callable[[Policy], None], ...] = (
+    is_described,
+    declares_its_guarantee,
+    counts_every_step,
+    survives_short_horizons,
+    is_reproducible,
+    ignores_checkpoints,
+    uses_its_stream,
+)

@@ -1,0 +1,71 @@
+"""Simulate experiments again from nothing and compare every number with what is stored.
+
+    python -m experiments.reproduce +experiment=sajed2019/fig03
+    python -m experiments.reproduce -m +experiment=sajed2019/fig01,sajed2019/fig02
+
+The same platform gives the same bits. Another processor or mathematical library may round a
+logarithm differently; the footer of a results file names the platform that made it.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from experiments.command_line import exit_on_user_error, read_command_line
+from experiments.frames import stored_cells
+from experiments.plan import Cell
+from experiments.provenance import machine
+from experiments.simulate import Job, run
+from experiments.store import Result, Store
+
+
+def difference(stored: Result, fresh: Result) -> str | None:
+    """Where two results of a cell first differ, in words, or None."""
+    for replication, (regret_stored, regret_fresh) in enumerate(zip(stored.regret, fresh.regret, strict=True)):
+        differing = np.flatnonzero(regret_stored != regret_fresh)
+        if len(differing):
+            at = differing[0]
+            return (
+                f"replication {replication} differs from t = {stored.t[at]} on: "
+                f"regret {regret_stored[at]:.17g} stored, {regret_fresh[at]:.17g} now"
+            )
+    if not np.array_equal(stored.pulls, fresh.pulls):
+        return "final pulls differ"
+    return None
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.reproduce`; exit code 1 if a number differs."""
+    command = read_command_line()
+    if not command.jobs:
+        return
+    requests = command.requests()
+    stored = stored_cells(requests, command.store, sys.argv[1:])
+    different = 0
+    with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
+        scratch = Store(Path(folder))
+        run([Job(request, None) for request in requests], scratch, command.workers)
+        for (cell, before), request in zip(stored, requests, strict=True):
+            after = scratch.read(request.cell)
+            assert after is not None
+            found = difference(before, after)
+            if found:
+                different += 1
+                print(f"{_name(cell)}: {found}{_other_platform(before)}")
+    print(f"{len(requests)} cells simulated again: {len(requests) - different} identical, {different} different")
+    sys.exit(1 if different else 0)
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.identity} ({cell.key})"
+
+
+def _other_platform(stored: Result) -> str:
+    platform = stored.footer["runs"][-1]["platform"]
+    return "" if platform == machine() else f" (stored on {platform}, this is {machine()})"
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from bandits import ParameterError
+from bandits.instances import C1, C2, C3, C4, Bernoulli
+from bandits.random import stream
+
+
+@pytest.mark.parametrize(
+    ("instance", "means"),
+    [
+        (C1(5), [0.75, 0.7, 0.7, 0.7, 0.7]),
+        (C2(5), [0.75, 0.625, 0.5, 0.375, 0.25]),
+        (C3(5), [0.75, 0.53125, 0.375, 0.28125, 0.25]),
+        (C4(5), [0.75, 0.71875, 0.625, 0.46875, 0.25]),
+        (Bernoulli((0.2, 0.9)), [0.2, 0.9]),
+    ],
+)
+def test_means_are_the_papers(instance, means):
+    np.testing.assert_allclose(instance.mean_rewards, means, rtol=1e-15)
+    np.testing.assert_allclose(instance.gaps, max(means) - np.array(means), atol=1e-15)
+
+
+@pytest.mark.parametrize("cls", [C1, C2, C3, C4])
+@pytest.mark.parametrize("arms", [2, 3, 10, 20])
+def test_any_number_of_arms(cls, arms):
+    means = cls(arms).mean_rewards
+    assert len(means) == arms
+    assert means[0] == 0.75
+    assert means[-1] == (0.7 if cls is C1 else 0.25)
+    assert (np.diff(means) <= 0).all()
+
+
+def test_quadratic_instances_have_the_papers_form():
+    arms = np.arange(1, 21)
+    c3, c4 = C3(20).mean_rewards, C4(20).mean_rewards
+    np.testing.assert_allclose(c3, 0.5 / 19**2 * (arms - 20) ** 2 + 0.25)
+    np.testing.assert_allclose(c4, -0.5 / 19**2 * (arms - 1) ** 2 + 0.75)
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter"),
+    [
+        (lambda: C1(1), "arms"),
+        (lambda: Bernoulli((0.5,)), "means"),
+        (lambda: Bernoulli((0.5, 1.1)), "means"),
+        (lambda: Bernoulli((0.5, float("nan"))), "means"),
+    ],
+)
+def test_bad_parameters_are_named(make, parameter):
+    with pytest.raises(ParameterError) as error:
+        make()
+    assert error.value.parameter == parameter
+
+
+def test_sums_and_samples_have_the_same_law(failure):
+    instance = Bernoulli((0.3, 0.8))
+    rng = stream("sums", 0)
+    rounds, repeats = 50, 4000
+    sums = np.array([instance.sums(np.array([0, 1]), rounds, rng) for _ in range(repeats)])
+    samples = np.array([sum(instance.sample(1, rng) for _ in range(rounds)) for _ in range(repeats)])
+    bound = 6 * np.sqrt(rounds * 0.25 / repeats)  # a normal variable beyond 6 sigma: 2e-9 < failure
+    assert failure > 2e-9
+    assert abs(sums[:, 1].mean() - 40) < bound
+    assert abs(samples.mean() - 40) < bound
+    assert abs(sums[:, 0].mean() - 15) < bound
+    assert abs(sums[:, 1].var() / (rounds * 0.8 * 0.2) - 1) < 6 * np.sqrt(2 / repeats) * 1.2

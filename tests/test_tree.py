@@ -1,0 +1,98 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bandits import ParameterError
+from bandits.mechanisms.laplace import laplace, laplace_above
+from bandits.mechanisms.tree import TreeMechanism, close_node, node_scale, tree_levels
+from bandits.random import stream
+
+
+def brute_force_prefix(items, count, node_noise):
+    """The textbook tree: one node per set bit of `count`, from the highest bit down."""
+    total, start = 0.0, 0
+    for level in reversed(range(count.bit_length())):
+        if count >> level & 1:
+            end = start + 2**level
+            total += sum(items[start:end]) + node_noise[level, end]
+            start = end
+    return total
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=70), st.integers(0, 2**32))
+def test_prefix_sums_are_those_of_a_brute_force_tree(items, seed):
+    rng = np.random.default_rng(seed)
+    noise = {}
+    prefix_noise = np.zeros(tree_levels(len(items)))
+    for count in range(1, len(items) + 1):
+        level = (count & -count).bit_length() - 1
+        noise[level, count] = rng.normal()
+        released = sum(items[:count]) + close_node(prefix_noise, count, noise[level, count])
+        assert math.isclose(released, brute_force_prefix(items, count, noise), rel_tol=1e-9, abs_tol=1e-9)
+
+
+def test_noise_variance_is_one_node_per_set_bit(failure):
+    length, epsilon, repeats = 37, 0.7, 20_000
+    released = np.empty((repeats, length))
+    rng = stream("tree variance", 0)
+    for repeat in range(repeats):
+        tree = TreeMechanism(length, epsilon, rng)
+        released[repeat] = [tree.add(0.0) for _ in range(length)]
+    scale = tree_levels(length) / epsilon
+    expected = 2 * scale**2 * np.array([count.bit_count() for count in range(1, length + 1)])
+    # The variance of a sum of Laplace draws is estimated within sqrt(5 / repeats), 7 sigma and 37 counts: < 1e-10.
+    assert failure > 1e-10
+    np.testing.assert_allclose(released.var(axis=0), expected, rtol=7 * math.sqrt(5 / repeats))
+
+
+@pytest.mark.parametrize(("length", "levels"), [(1, 1), (2, 2), (3, 2), (4, 3), (50_000_000, 26), (2**26, 27)])
+def test_levels(length, levels):
+    assert tree_levels(length) == levels == math.floor(math.log2(length)) + 1
+    assert node_scale(length, 0.5, sensitivity=2.0) == 2 * levels / 0.5
+
+
+def test_one_item_moves_as_many_nodes_as_there_are_levels_at_most():
+    length = 100
+    for item in range(1, length + 1):
+        nodes = {
+            (level, count)
+            for count in range(1, length + 1)
+            for level in [(count & -count).bit_length() - 1]
+            if count - 2**level < item <= count
+        }
+        assert len(nodes) <= tree_levels(length)
+    assert any(
+        sum(count - (count & -count) < item <= count for count in range(1, length + 1)) == tree_levels(length)
+        for item in range(1, length + 1)
+    )
+
+
+def test_tree_refuses_one_item_too_many():
+    tree = TreeMechanism(2, 1.0, stream("full", 0))
+    tree.add(1), tree.add(0)
+    with pytest.raises(OverflowError):
+        tree.add(1)
+
+
+@pytest.mark.parametrize(("length", "epsilon", "sensitivity"), [(0, 1, 1), (5, 0, 1), (5, math.nan, 1), (5, 1, 0)])
+def test_tree_refuses_bad_parameters(length, epsilon, sensitivity):
+    with pytest.raises(ParameterError):
+        TreeMechanism(length, epsilon, stream("bad", 0), sensitivity)
+
+
+@given(st.floats(-30, -1e-12), st.floats(0.1, 1e6))
+def test_laplace_above_inverts_the_survival_function(log_survival, scale):
+    x = laplace_above(log_survival, scale)
+    survival = 0.5 * math.exp(-x / scale) if x >= 0 else 1 - 0.5 * math.exp(x / scale)
+    assert math.isclose(survival, math.exp(log_survival), rel_tol=1e-9)
+
+
+def test_laplace_has_its_law(failure):
+    from scipy.stats import kstest
+
+    rng = stream("laplace", 0)
+    draws = [laplace(3.0, rng) for _ in range(100_000)]
+    assert kstest(draws, "laplace", args=(0, 3.0)).pvalue > failure
