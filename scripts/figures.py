@@ -96,6 +96,8 @@ def draw(spec: FigureSpec, curves: Sequence[Curve]) -> Figure:
                 if curve.shown_in(panel):
                     _draw_curve(axes, curve, spec.band, line_styles)
             axes.set(xscale=scale, yscale=scale)
+            if scale == "log":
+                _show_last_decades(axes, max(curve.cell.horizon for curve in curves))
     for top, bottom, panel in zip(grid[0], grid[-1], spec.panels, strict=True):
         top.set_title(panel["title"])
         bottom.set_xlabel("step t")
@@ -106,7 +108,7 @@ def draw(spec: FigureSpec, curves: Sequence[Curve]) -> Figure:
         [handles[label] for label in labels],
         labels,
         loc="outside lower center",
-        ncols=min(2 * columns, 3),
+        ncols=2 if columns < 3 else 3,
         handlelength=3,
     )
     figure.suptitle(f"{spec.title}\n{_caption(spec, curves)}", fontsize=9)
@@ -127,6 +129,16 @@ def _draw_curve(axes: Axes, curve: Curve, band: str, line_styles: dict[str, Any]
         sd = regret.std(axis=0, ddof=1)
         half = {"sd": sd, "quarter_sd": sd / 4, "ci95": 1.96 * sd / math.sqrt(runs)}[band]
         axes.fill_between(t, np.maximum(mean - half, 0), mean + half, color=look["color"], alpha=0.2, linewidth=0)
+
+
+def _show_last_decades(axes: Axes, horizon: int, decades: int = 5) -> None:
+    """Leave out the first steps, in which every policy tries every arm in turn."""
+    first = horizon / 10**decades
+    shown = [line.get_ydata()[line.get_xdata() >= first] for line in axes.get_lines()]
+    lowest = min((values[values > 0].min() for values in shown if (values > 0).any()), default=None)
+    axes.set_xlim(first, 1.3 * horizon)
+    if lowest is not None:
+        axes.set_ylim(bottom=lowest / 1.5)
 
 
 def _line_styles(curves: Sequence[Curve]) -> dict[str, Any]:
