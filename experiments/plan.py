@@ -100,26 +100,37 @@ def _describe(part: Instance | Policy) -> dict[str, Any]:
 def plan(overrides: Sequence[str], composer: Composer) -> list[Request]:
     """The cells that `overrides` ask for, each once: one cell, or those of `+experiment=...`.
 
-    Overrides win over what an experiment says of its cells, so `+experiment=sajed2019/fig01
-    horizon=1e5` is the same figure at a shorter horizon.
+    Overrides win over what an experiment says of its cells: `+experiment=sajed2019/fig01 horizon=1e5`
+    is the same figure at a shorter horizon, and `policy=dp_se` picks its cells of that policy.
     """
     composed = composer.compose(overrides)
     if composed.config.cells is None:
         return [_request(composed, composer)]
-    sweeps = cast(dict[str, Any], OmegaConf.to_container(composed.config, resolve=True))["cells"]
-    if not (isinstance(sweeps, list) and all(isinstance(sweep, dict) for sweep in sweeps)):
-        raise UserError(f"cells: must be a list of {{override: value or values}}, got {sweeps}")
-    given = {_key(text) for text in overrides}
+    sweeps = _sweeps(composed.config)
+    given = dict(text.split("=", 1) for text in overrides)
+    for key, value in given.items():
+        if any(value in sweep.get(key, ()) for sweep in sweeps):
+            sweeps = [sweep for sweep in sweeps if value in sweep.get(key, (value,))]
     requests = []
     for sweep in sweeps:
-        axes = [
-            [f"{key}={_text(value)}" for value in (values if isinstance(values, list) else [values])]
-            for key, values in sweep.items()
-            if key not in given
-        ]
+        axes = [[f"{key}={value}" for value in values] for key, values in sweep.items() if key not in given]
         for combination in itertools.product(*axes):
             requests.append(_request(composer.compose([*combination, *overrides]), composer))
     return merge(requests)
+
+
+def _sweeps(config: DictConfig) -> list[dict[str, list[str]]]:
+    """An experiment's `cells`: for each sweep the values of each override, in Hydra's grammar."""
+    cells = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))["cells"]
+    if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
+        raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
+    return [
+        {
+            key: [_text(value) for value in (values if isinstance(values, list) else [values])]
+            for key, values in sweep.items()
+        }
+        for sweep in cells
+    ]
 
 
 def merge(requests: Iterable[Request]) -> list[Request]:
@@ -130,10 +141,6 @@ def merge(requests: Iterable[Request]) -> list[Request]:
         if known is None or known.replications < request.replications:
             merged[request.cell.key] = request
     return list(merged.values())
-
-
-def _key(override: str) -> str:
-    return override.partition("=")[0].lstrip("+~")
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,135 @@
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from bandits import ParameterError
+from bandits.instances import C1, C2, Bernoulli
+from bandits.policies import DPSE, DPUCB, UCB1
+from experiments.compose import Composer
+from experiments.plan import Cell, plan
+
+
+@pytest.fixture(scope="module")
+def composer():
+    return Composer()
+
+
+def test_a_cell_is_its_content():
+    cell = Cell(C1(5), DPSE(0.25), 1000)
+    assert cell.identity == (
+        '{"horizon": 1000, "instance": {"arms": 5, "class": "bandits:c1"}, '
+        '"policy": {"class": "bandits:dp_se", "epsilon": 0.25}}'
+    )
+    assert cell.key == "91cdcd7f7b370ee9", "keys of stored results have changed: they would all be computed again"
+
+
+def test_defaults_are_left_out_so_that_a_new_parameter_keeps_old_keys():
+    assert Cell(C1(5), DPUCB(1.0), 100).key == Cell(C1(5), DPUCB(1.0, split_budget=True), 100).key
+    assert "gamma" not in Cell(C1(5), DPUCB(1.0), 100).identity
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Cell(C2(5), DPSE(0.25), 1000),
+        Cell(C1(4), DPSE(0.25), 1000),
+        Cell(C1(5), DPSE(0.2500001), 1000),
+        Cell(C1(5), DPSE(0.25), 1001),
+        Cell(C1(5), UCB1(), 1000),
+        Cell(Bernoulli((0.75, 0.7, 0.7, 0.7, 0.7)), DPSE(0.25), 1000),
+    ],
+    ids=repr,
+)
+def test_other_content_is_another_key_and_another_seed(other):
+    cell = Cell(C1(5), DPSE(0.25), 1000)
+    assert other.key != cell.key
+    assert other.identity != cell.identity
+
+
+def test_a_revision_changes_the_key_and_not_the_seed():
+    @dataclass(frozen=True)
+    class Revised(DPSE):
+        """The same policy after its numbers changed."""
+
+        revision: ClassVar[int] = 2
+
+    Revised.__module__ = DPSE.__module__
+    assert Cell(C1(5), Revised(1.0), 100).key != Cell(C1(5), DPSE(1.0), 100).key
+    assert Cell(C1(5), Revised(1.0), 100).identity == Cell(C1(5), DPSE(1.0), 100).identity
+
+
+def test_a_users_policy_of_the_same_name_is_another_cell():
+    @dataclass(frozen=True)
+    class Mine(DPSE):
+        """A policy outside this repository that is also called dp_se."""
+
+    assert Cell(C1(5), Mine(1.0), 100).key != Cell(C1(5), DPSE(1.0), 100).key
+
+
+def test_horizon_holds_one_pull_of_every_arm():
+    with pytest.raises(ParameterError, match="horizon"):
+        Cell(C1(5), UCB1(), 4)
+
+
+def test_plan_of_one_cell(composer):
+    (request,) = plan(["instance=c2", "instance.arms=3", "policy=dp_ucb", "budget.epsilon=1", "horizon=1e4"], composer)
+    assert request.cell == Cell(C2(3), DPUCB(1.0), 10_000)
+    assert request.replications == 30
+    assert request.config["policy"]["epsilon"] == 1
+
+
+def test_whole_and_decimal_numbers_are_the_same_cell(composer):
+    one, other = (plan([f"budget.epsilon={text}", "horizon=5000"], composer)[0] for text in ("1", "1.0"))
+    assert one.cell.key == other.cell.key
+    assert isinstance(one.cell.policy.epsilon, float)
+
+
+def test_budgets_do_not_multiply_policies_without_privacy(composer):
+    first, second = (plan(["policy=ucb1", f"budget.epsilon={text}"], composer)[0] for text in ("0.1", "1"))
+    assert first.cell.key == second.cell.key
+
+
+def test_plan_of_an_experiment(composer):
+    requests = plan(["+experiment=sajed2019/fig05"], composer)
+    assert len(requests) == 4 * (2 * 2 + 2)
+    assert {request.cell.horizon for request in requests} == {50_000_000}
+    assert {request.cell.arms for request in requests} == {3, 5, 10, 20}
+    assert {type(request.cell.instance) for request in requests} == {C1}
+
+
+def test_overrides_win_over_the_experiment(composer):
+    requests = plan(["+experiment=sajed2019/fig05", "policy=dp_se", "horizon=1e3", "replications=2"], composer)
+    assert {(request.cell.horizon, request.replications) for request in requests} == {(1000, 2)}
+    assert {request.cell.policy for request in requests} == {DPSE(0.5), DPSE(1.0)}
+
+
+def test_an_override_that_no_sweep_lists_replaces_what_they_list(composer):
+    requests = plan(["+experiment=sajed2019/fig01", "budget.epsilon=0.3"], composer)
+    assert [request.cell.policy for request in requests][:2] == [DPSE(0.3), DPUCB(0.3)]
+    assert len(requests) == 4
+
+
+def test_the_papers_64_settings_are_planned(composer):
+    """Four instances x four K x four epsilon x two policies; figures share cells."""
+    keys = {
+        request.cell.key
+        for number in range(1, 13)
+        for request in plan([f"+experiment=sajed2019/fig{number:02d}"], composer)
+        if request.cell.policy.guarantee.private
+    }
+    assert len(keys) == 128
+
+
+def test_columns_tell_the_guarantee():
+    columns = Cell(C1(5), DPUCB(0.5), 100).columns
+    assert (columns["epsilon"], columns["delta"], columns["scope"]) == (0.5, 0.0, "transcript")
+    assert columns["confidence"] == "mishra2015"
+    assert Cell(C1(5), UCB1(), 100).columns["epsilon"] == float("inf")
+
+
+def test_cells_are_values():
+    assert Cell(C1(5), DPSE(1.0), 100) == Cell(C1(5), DPSE(1.0), 100)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Cell(C1(5), DPSE(1.0), 100).horizon = 5

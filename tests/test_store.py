@@ -1,0 +1,176 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bandits.instances import C1
+from bandits.policies import DPSE, UCB1
+from experiments.plan import Cell, Request
+from experiments.simulate import Job, look_up, run
+from experiments.store import FOOTER, DamagedFileError, Store, read_file
+
+CELL = Cell(C1(3), DPSE(0.5), 2_000)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+def simulate(store, cell=CELL, replications=4):
+    jobs = look_up([Request(cell, replications, {"horizon": cell.horizon})], store)
+    run(jobs, store, workers=1)
+    return store.read(cell)
+
+
+def test_what_is_written_is_read(store):
+    result = simulate(store)
+    assert result.replications == 4
+    assert result.regret.shape == (4, len(CELL.checkpoints))
+    assert (result.pulls.sum(axis=1) == 2_000).all()
+    np.testing.assert_allclose(result.regret[:, -1], result.pulls @ CELL.instance.gaps)
+
+
+def test_footer_tells_where_numbers_come_from(store):
+    footer = simulate(store).footer
+    assert footer["key"] == CELL.key
+    assert footer["identity"] == CELL.identity
+    assert footer["revisions"] == {"instance": 1, "policy": 1}
+    assert footer["config"] == {"horizon": 2_000}
+    assert int(footer["seed_entropy"]) > 2**200
+    (only,) = footer["runs"]
+    assert only["replications"] == [0, 4]
+    assert {"seconds", "versions", "platform", "commit", "dirty"} <= set(only)
+    assert {"python", "numpy", "numba"} <= set(only["versions"])
+
+
+def test_more_replications_run_only_the_new_ones(store, monkeypatch):
+    before = simulate(store, replications=3)
+    jobs = look_up([Request(CELL, 8, {})], store)
+    assert jobs[0].missing == 5
+    run(jobs, store, workers=1)
+    after = store.read(CELL)
+    assert after.replications == 8
+    assert (after.regret[:3] == before.regret).all()
+    assert [entry["replications"] for entry in after.footer["runs"]] == [[0, 3], [3, 8]]
+    monkeypatch.setattr("experiments.simulate.simulate_block", lambda *_: pytest.fail("simulated again"))
+    run(look_up([Request(CELL, 8, {}), Request(CELL, 2, {})], store), store, workers=1)
+
+
+def test_extended_results_are_those_of_one_run(store, tmp_path):
+    simulate(store, replications=3)
+    extended = simulate(store, replications=7)
+    at_once = simulate(Store(tmp_path / "other"), replications=7)
+    assert (extended.regret == at_once.regret).all()
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip_a_byte_of_data(path):
+    content = bytearray(path.read_bytes())
+    content[200] ^= 0xFF
+    path.write_bytes(bytes(content))
+
+
+def write_another_schema(path):
+    pq.write_table(pa.table({"regret": [1.0]}), path)
+
+
+def change_footer(path, **changes):
+    table = pq.read_table(path)
+    footer = {**json.loads(table.schema.metadata[FOOTER]), **changes}
+    pq.write_table(table.replace_schema_metadata({FOOTER: json.dumps(footer)}), path)
+
+
+def drop_a_row(path):
+    table = pq.read_table(path)
+    pq.write_table(table.slice(1), path)
+
+
+DAMAGES = {
+    "truncated": truncate,
+    "empty": lambda path: path.write_bytes(b""),
+    "flipped byte": flip_a_byte_of_data,
+    "another schema": write_another_schema,
+    "no footer": lambda path: pq.write_table(pq.read_table(path).replace_schema_metadata(None), path),
+    "another key": lambda path: change_footer(path, key="0" * 16),
+    "another format": lambda path: change_footer(path, format=99),
+    "missing row": drop_a_row,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damaged_files_are_set_aside_reported_and_computed_again(store, damage, capsys):
+    before = simulate(store)
+    path = store.path(CELL)
+    damage(path)
+    damaged = path.read_bytes()
+    with pytest.raises(DamagedFileError):
+        read_file(path)
+    after = simulate(store)
+    assert (after.regret == before.regret).all()
+    (aside,) = path.parent.glob("*.damaged1")
+    assert aside.read_bytes() == damaged
+    message = capsys.readouterr().err
+    assert str(path) in message
+    assert aside.name in message
+    assert message.count("\n") == 1
+
+
+def test_a_file_under_another_name_is_not_believed(store):
+    simulate(store)
+    other = Cell(C1(3), DPSE(0.25), 2_000)
+    store.path(CELL).rename(store.path(other))
+    with pytest.raises(DamagedFileError, match="not what its name says"):
+        store.read(other)
+
+
+def test_second_damaged_file_does_not_overwrite_the_first(store):
+    for _ in range(2):
+        simulate(store)
+        truncate(store.path(CELL))
+        look_up([Request(CELL, 1, {})], store)
+    assert len(list(store.root.rglob("*.damaged*"))) == 2
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_rest(store, monkeypatch):
+    before = simulate(store)
+    content = store.path(CELL).read_bytes()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("experiments.store.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        simulate(store, replications=before.replications + 1)
+    assert store.path(CELL).read_bytes() == content
+    assert [path.name for path in store.path(CELL).parent.iterdir()] == [store.path(CELL).name]
+
+
+def test_results_are_the_same_bits_on_any_number_of_workers_in_any_order(tmp_path):
+    cells = [Cell(C1(3), policy, 3_000) for policy in (DPSE(0.5), UCB1(), DPSE(0.01))]
+    results = {}
+    for workers, order in ((1, cells), (2, cells[::-1]), (5, cells[1:] + cells[:1])):
+        store = Store(tmp_path / str(workers))
+        run([Job(Request(cell, 12, {}), None) for cell in order], store, workers)
+        results[workers] = [store.read(cell) for cell in cells]
+    for workers in (2, 5):
+        for one, other in zip(results[1], results[workers], strict=True):
+            assert (one.regret == other.regret).all()
+            assert (one.pulls == other.pulls).all()
+
+
+def test_what_was_complete_is_stored_when_a_later_cell_fails(store):
+    class Broken(UCB1):
+        def simulate(self, *_):
+            raise RuntimeError("broken policy")
+
+    good, bad = Cell(C1(3), DPSE(0.5), 2_000), Cell(C1(3), Broken(), 2_000)
+    with pytest.raises(RuntimeError, match="broken policy"):
+        run([Job(Request(good, 3, {}), None), Job(Request(bad, 3, {}), None)], store, workers=1)
+    assert store.read(good).replications == 3
+    assert store.read(bad) is None
