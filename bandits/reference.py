@@ -49,3 +49,64 @@ def index_steps(
             if row == len(checkpoints):
                 break
     return record
+
+
+@compiled
+def dp_se_steps(
+    means: FloatArray, epsilon: float, horizon: int, rewards: np.random.Generator, noise: np.random.Generator
+) -> IntArray:
+    """Final pulls of Algorithm 3 of Sajed and Sheffet (2019), one pull at a time; Bernoulli rewards."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    viable = np.arange(arms)
+    beta = 1 / horizon
+    t = 0
+    epoch = 0
+    while len(viable) > 1:
+        epoch += 1
+        gap = 2.0**-epoch
+        log_mean = math.log(8 * len(viable) * epoch**2 / beta)
+        log_noise = math.log(4 * len(viable) * epoch**2 / beta)
+        length = max(32 * log_mean / gap**2, 8 * log_noise / (epsilon * gap)) + 1
+        mean = np.zeros(len(viable))
+        r = 0
+        while r < length:
+            r += 1
+            for i in range(len(viable)):
+                if t == horizon:
+                    return pulls
+                t += 1
+                pulls[viable[i]] += 1
+                reward = 1.0 if rewards.random() < means[viable[i]] else 0.0
+                mean[i] += (reward - mean[i]) / r
+        h = math.sqrt(log_mean / (2 * length))
+        c = log_noise / (length * epsilon)
+        for i in range(len(viable)):
+            mean[i] += noise.laplace(0.0, 1 / (epsilon * r))
+        viable = viable[mean.max() - mean <= 2 * h + 2 * c]
+    pulls[viable[0]] += horizon - t
+    return pulls
+
+
+@compiled
+def successive_elimination_steps(means: FloatArray, horizon: int, rng: np.random.Generator) -> IntArray:
+    """Final pulls of `bandits.policies.SuccessiveElimination`, one pull at a time; Bernoulli rewards."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    viable = np.arange(arms)
+    t = 0
+    n = 0
+    while len(viable) > 1:
+        n += 1
+        for arm in viable:
+            if t == horizon:
+                return pulls
+            t += 1
+            pulls[arm] += 1
+            sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        alpha = math.sqrt(math.log(4.0 * arms * n**2 * horizon) / n)
+        mean = sums[viable] / n
+        viable = viable[mean.max() - mean < 2 * alpha]
+    pulls[viable[0]] += horizon - t
+    return pulls

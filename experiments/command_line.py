@@ -79,7 +79,7 @@ def read_command_line() -> CommandLine:
     try:
         collect()
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
-        raise Composer(read.config_dirs).explain(error) from error
+        raise Composer(read.config_dirs).explain(error, sys.argv[1:]) from error
     finally:
         GlobalHydra.instance().clear()
     return read

@@ -57,11 +57,11 @@ class Composer:
                     raise UserError(f"{item.input_line}: nothing reads this key; with + goes +experiment=NAME only")
                 OmegaConf.update(config, item.key_or_group, item.value(), merge=False)
         except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
-            raise self.explain(error) from error
+            raise self.explain(error, overrides) from error
         return Composed(config, composed.choices)
 
-    def explain(self, error: Exception) -> UserError:
-        """An error of Hydra or OmegaConf in one line, with the nearest names."""
+    def explain(self, error: Exception, overrides: Sequence[str]) -> UserError:
+        """An error of Hydra or OmegaConf in one line, with the nearest names of the groups that `overrides` choose."""
         if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
             group, _, choice = error.missing_cfg_file.partition("/")
             where = str(error).partition("'")[2].partition("'")[0]  # Hydra begins with: In 'the config that asks'
@@ -70,8 +70,11 @@ class Composer:
         unknown = error if isinstance(error, OmegaConfBaseException) else error.__cause__
         if isinstance(unknown, ConfigAttributeError | ConfigKeyError):
             key = str(unknown.full_key)
-            known = OmegaConf.to_container(_compose_choices(self.config_dirs, ()).config)
-            return UserError(f"{key}: unknown key; {nearest(key, _keys(known))}")
+            choices = (text for text in overrides if text.partition("=")[0] in GROUPS and "," not in text)
+            known = OmegaConf.to_container(_compose_choices(self.config_dirs, tuple(choices)).config)
+            group = key.rpartition(".")[0]
+            siblings = [name for name in _keys(known) if name.rpartition(".")[0] == group and "_target_" not in name]
+            return UserError(f"{key}: unknown key; {nearest(key, siblings)}")
         return UserError(" ".join(str(error).split()))
 
     def file_of(self, group: str, choice: str) -> Path:

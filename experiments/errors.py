@@ -9,7 +9,8 @@ class UserError(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The words of `known` that `word` may have meant, or all of them, as the end of a sentence."""
+    """The words of `known` that `word` may have meant, and all of them if they are few, as the end of a sentence."""
     words = sorted(set(known))
-    close = difflib.get_close_matches(word, words, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(words)}"
+    close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
+    meant = f"did you mean {' or '.join(close)}?" if close else ""
+    return meant if meant and len(words) > 8 else f"{meant} known: {', '.join(words)}".strip()

@@ -183,14 +183,15 @@ def main() -> None:
             print(f"{name}: has no figure")
             continue
         cells = stored_cells(plan(overrides, composer), Store(Path(composed.config.results_dir)), overrides)
-        figure = draw(_spec(composed.config.figure, name), [Curve(*pair) for pair in cells])
+        figure = draw(read_spec(composed.config.figure, name), [Curve(*pair) for pair in cells])
         stem = Path(composed.config.figures_dir) / name
         stem.parent.mkdir(parents=True, exist_ok=True)
         print(*style.save(figure, str(stem), f"python -m scripts.figures {' '.join(overrides)}"))
         plt.close(figure)
 
 
-def _spec(config: Any, name: str) -> FigureSpec:
+def read_spec(config: Any, name: str) -> FigureSpec:
+    """The `figure` part of the experiment `name`. Raises `UserError`."""
     values = OmegaConf.to_container(config, resolve=True)
     known = FigureSpec.__dataclass_fields__
     for key in values:

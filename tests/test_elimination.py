@@ -8,6 +8,7 @@ from bandits import checkpoint_grid
 from bandits.instances import C2, C4, Bernoulli
 from bandits.policies import DPSE, SuccessiveElimination
 from bandits.random import stream
+from bandits.reference import dp_se_steps, successive_elimination_steps
 
 PAPER_HORIZON = 50_000_000
 
@@ -32,53 +33,34 @@ def test_threshold_by_hand():
     assert math.isclose(DPSE(0.5).threshold(5, 2, 10**6), 2 * h + 2 * c, rel_tol=1e-14)
 
 
-def step_by_step(policy, instance, horizon, rng):
-    """Algorithm 3 line by line: one pull at a time."""
-    arms = len(instance.mean_rewards)
-    viable, pulls, t, epoch = list(range(arms)), np.zeros(arms, int), 0, 0
-    while len(viable) > 1:
-        epoch += 1
-        length = policy.epoch_length(len(viable), epoch, horizon)
-        mean, r = dict.fromkeys(viable, 0.0), 0
-        while r < length:
-            r += 1
-            for arm in viable:
-                if t == horizon:
-                    return pulls
-                t += 1
-                pulls[arm] += 1
-                mean[arm] += (instance.sample(arm, rng) - mean[arm]) / r
-        noise = rng.laplace(scale=1 / (policy.epsilon * r), size=len(viable))
-        noisy = {arm: mean[arm] + z for arm, z in zip(viable, noise, strict=True)}
-        threshold = policy.threshold(len(viable), epoch, horizon)
-        viable = [arm for arm in viable if max(noisy.values()) - noisy[arm] <= threshold]
-    pulls[viable[0]] += horizon - t
-    return pulls
-
-
 class FixedRewards(Bernoulli):
-    """Every reward of an arm is its mean: only noise is random, so that streams can be shared."""
-
-    def sample(self, arm, rng):
-        return self.mean_rewards[arm]
+    """Means 0 and 1: only noise is random, so that streams can be shared; sums draw nothing."""
 
     def sums(self, arms, rounds, rng):
         return rounds * self.mean_rewards[arms]
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 0.01, 1])
+@pytest.mark.parametrize("epsilon", [0.001, 0.005, 0.01, 1])
 @pytest.mark.parametrize("horizon", [100, 20_000, 200_000])
 def test_dp_se_is_algorithm_3_number_by_number(epsilon, horizon):
-    instance = FixedRewards((0.9, 0.5, 0.5, 0.125))
-    fast = DPSE(epsilon).simulate(instance, horizon, np.array([horizon]), stream("shared", 0))[-1]
-    assert (fast == step_by_step(DPSE(epsilon), instance, horizon, stream("shared", 0))).all()
+    instance = FixedRewards((1.0, 0.0, 0.0, 1.0))
+    for replication in range(5):
+        fast = DPSE(epsilon).simulate(instance, horizon, np.array([horizon]), stream("shared", replication))[-1]
+        rewards, noise = stream("rewards", replication), stream("shared", replication)
+        plain = dp_se_steps(instance.mean_rewards, epsilon, horizon, rewards, noise)
+        assert (fast == plain).all()
 
 
 def test_dp_se_is_algorithm_3_in_law(failure):
-    # A short horizon and a small epsilon, so that eliminations are a matter of chance.
-    instance, horizon, policy = Bernoulli((0.6, 0.5, 0.45)), 6_000, DPSE(0.02)
-    fast = [policy.simulate(instance, horizon, np.array([horizon]), stream("fast", j))[-1] for j in range(400)]
-    plain = [step_by_step(policy, instance, horizon, stream("plain", j)) for j in range(150)]
+    # The threshold of the first epoch is 0.176: whether the second arm falls is a matter of chance.
+    instance, horizon, epsilon = Bernoulli((0.9, 0.72, 0.3)), 60_000, 0.02
+    assert abs(DPSE(epsilon).threshold(3, 1, horizon) - 0.176) < 0.001
+    fast = [DPSE(epsilon).simulate(instance, horizon, np.array([horizon]), stream("fast", j))[-1] for j in range(1000)]
+    plain = [
+        dp_se_steps(instance.mean_rewards, epsilon, horizon, stream("rewards", j), stream("noise", j))
+        for j in range(1000)
+    ]
+    assert 0.2 < np.mean([pulls[1] < 15_000 for pulls in fast]) < 0.8
     for arm in range(3):
         assert ks_2samp(np.array(fast)[:, arm], np.array(plain)[:, arm]).pvalue > failure
 
@@ -91,37 +73,19 @@ def test_dp_se_ends_with_the_best_arm_at_paper_scale():
         assert pulls[-1, 1:].sum() < 1e6
 
 
-def plain_successive_elimination(instance, horizon, rng):
-    arms = len(instance.mean_rewards)
-    viable, pulls, sums, t, n = list(range(arms)), np.zeros(arms, int), np.zeros(arms), 0, 0
-    while len(viable) > 1:
-        n += 1
-        for arm in viable:
-            if t == horizon:
-                return pulls
-            t += 1
-            pulls[arm] += 1
-            sums[arm] += instance.sample(arm, rng)
-        alpha = math.sqrt(math.log(4 * arms * n**2 * horizon) / n)
-        best = max(sums[arm] / n for arm in viable)
-        viable = [arm for arm in viable if best - sums[arm] / n < 2 * alpha]
-    pulls[viable[0]] += horizon - t
-    return pulls
-
-
 def test_successive_elimination_skips_rounds_exactly(failure):
     instance, horizon, policy = Bernoulli((0.9, 0.4, 0.3)), 3_000, SuccessiveElimination()
     fast = [policy.simulate(instance, horizon, np.array([horizon]), stream("fast", j))[-1] for j in range(600)]
-    plain = [plain_successive_elimination(instance, horizon, stream("plain", j)) for j in range(300)]
+    plain = [successive_elimination_steps(instance.mean_rewards, horizon, stream("plain", j)) for j in range(300)]
     assert len({tuple(pulls) for pulls in fast}) > 100  # the arms really fall at random times
     for arm in range(3):
         assert ks_2samp(np.array(fast)[:, arm], np.array(plain)[:, arm]).pvalue > failure
 
 
 def test_successive_elimination_by_number_where_rewards_are_fixed():
-    instance = FixedRewards((1.0, 0.5, 0.25))
+    instance = FixedRewards((1.0, 0.0, 0.0))
     fast = SuccessiveElimination().simulate(instance, 2_000, np.array([2_000]), stream("none", 0))[-1]
-    assert (fast == plain_successive_elimination(instance, 2_000, stream("none", 0))).all()
+    assert (fast == successive_elimination_steps(instance.mean_rewards, 2_000, stream("none", 0))).all()
 
 
 def test_regret_does_not_depend_on_the_horizon_after_elimination():

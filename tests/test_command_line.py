@@ -1,0 +1,162 @@
+"""Every wrong input ends in one line that names the key, exit code 2, and stored results untouched."""
+
+import subprocess
+import sys
+
+import pytest
+
+from experiments.compose import REPOSITORY
+
+BAD_INPUT = [
+    (["instance=c9"], ["instance=c9", "c1"]),
+    (["policy=dpse"], ["policy=dpse", "dp_se"]),
+    (["-m", "instance=c1,c9"], ["instance=c9"]),
+    (["+experiment=sajed2019/fig99"], ["sajed2019/fig99", "sajed2019/fig09"]),
+    (["+experiment=sajed2019/fig01", "policy=nothing"], ["policy=nothing", "dp_ucb"]),
+    (["instance.arms=1"], ["instance.arms", ">= 2", "got 1", "c1.yaml"]),
+    (["instance.arms=2.5"], ["instance.arms", "whole number"]),
+    (["instance=bernoulli", "instance.means=[0.5,1.5]"], ["instance.means", "[0, 1]"]),
+    (["instance=bernoulli", "instance.means=[0.5]"], ["instance.means", "at least 2"]),
+    (["instance=bernoulli", "instance.means=0.5"], ["instance.means", "a list"]),
+    (["budget.epsilon=0"], ["budget.epsilon", "> 0"]),
+    (["budget.epsilon=-1"], ["budget.epsilon", "> 0"]),
+    (["budget.epsilon=nan"], ["budget.epsilon", "got nan"]),
+    (["budget.epsilon=inf", "policy=dp_ucb"], ["budget.epsilon", "finite"]),
+    (["budget.epsilon=null"], ["budget.epsilon", "got nothing"]),
+    (["budget.epsilon=abc"], ["budget.epsilon", "a number"]),
+    (["budget.epsilon=0.1,0.2"], ["budget.epsilon", "multirun"]),
+    (["-m", "budget.epsilon=1,0"], ["budget.epsilon", "> 0"]),
+    (["budget.delta=0.1"], ["budget.delta", "dp_se", "null"]),
+    (["horizon=4"], ["horizon", "number of arms"]),
+    (["horizon=1000.5"], ["horizon", "whole number"]),
+    (["horizon=abc"], ["horizon", "whole number"]),
+    (["horizon=true"], ["horizon", "whole number"]),
+    (["replications=0"], ["replications", "at least 1"]),
+    (["replications=1.5"], ["replications", "whole number"]),
+    (["runner.workers=0"], ["runner.workers", "at least 1"]),
+    (["budget.epsilonn=1"], ["budget.epsilonn", "budget.epsilon"]),
+    (["horizn=10"], ["horizn", "horizon"]),
+    (["+horizn=10"], ["horizn", "+experiment"]),
+    (["policy.split_budget=true"], ["policy.split_budget", "policy.epsilon"]),
+    (["policy=dp_ucb", "policy.gama=0.2"], ["policy.gama", "policy.gamma"]),
+    (["policy=dp_ucb", "policy.confidence=loose"], ["policy.confidence", "mishra2015 or tight"]),
+    (["policy=dp_ucb", "policy.split_budget=2"], ["policy.split_budget", "true or false"]),
+    (["policy=dp_ucb", "policy.gamma=1"], ["policy.gamma", "(0, 1)"]),
+    (["policy._target_=nowhere.Policy"], ["dp_se.yaml", "_target_", "nowhere"]),
+    (["policy._target_=pathlib.Path"], ["dp_se.yaml", "_target_", "dataclass"]),
+    (["instance=null"], ["None"]),
+    (["cells=3"], ["cells", "list"]),
+    (["horizon"], ["horizon", "EQUAL"]),
+    (["--config-dir", "/nowhere"], ["/nowhere"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "named"), BAD_INPUT, ids=lambda value: " ".join(value))
+def test_bad_input_is_one_line(call, tmp_path, arguments, named):
+    options = [text for text in arguments if text.startswith("-") or text == "/nowhere"]
+    rest = [text for text in arguments if text not in options]
+    defaults = [text for text in ("replications=1", "horizon=100") if text.split("=")[0] not in str(rest)]
+    outcome = call(*options, *defaults, *rest, f"results_dir={tmp_path}/results")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    for word in named:
+        assert word in outcome.err
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("yaml", "named"),
+    [
+        ("_target_: bandits.policies.DPUCB\nepsilon: 1\nsplitt: 2\n", ["policy.splitt", "split_budget"]),
+        ("_target_: bandits.policies.DPUCB\n", ["policy.epsilon", "missing"]),
+        ("epsilon: 1\n", ["_target_", "missing"]),
+        ("epsilon: [1\n", ["expected"]),
+        ("_target_: bandits.policies.DPSE\nepsilon: ${budget.epsilonn}\n", ["budget.epsilonn"]),
+        ("_target_: mine.Broken\n", ["_target_", "ZeroDivisionError"]),
+    ],
+)
+def test_a_users_broken_files_are_named(call, tmp_path, monkeypatch, yaml, named):
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "mine.yaml").write_text(yaml)
+    (tmp_path / "mine.py").write_text("1 / 0\n")
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    outcome = call("--config-dir", tmp_path, "policy=mine", f"results_dir={tmp_path}/results")
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    for word in ["mine", *named] if "epsilonn" not in yaml else named:
+        assert word in outcome.err
+
+
+@pytest.mark.parametrize("folder", ["file/results", "/proc/results"])
+def test_where_nothing_can_be_written_nothing_is_simulated(call, tmp_path, monkeypatch, folder):
+    (tmp_path / "file").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("experiments.run.run", lambda *_: pytest.fail("simulated in vain"))
+    outcome = call("replications=1", "horizon=100", f"results_dir={folder}")
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert folder.partition("/")[0] in outcome.err
+    assert "results_dir" in outcome.err
+
+
+def test_a_full_disk_is_one_line(call, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("experiments.store.os.fsync", full)
+    outcome = call("replications=1", "horizon=100", f"results_dir={tmp_path}")
+    assert outcome.code == 2
+    assert "No space left on device" in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert not list(tmp_path.rglob("*.parquet*"))
+
+
+def test_a_sweep_is_stored_once_and_not_computed_twice(call, tmp_path, monkeypatch):
+    sweep = ["-m", "instance=c1,c2", "instance.arms=3,5", "policy=dp_se,dp_ucb", "budget.epsilon=0.1,0.25"]
+    sweep += ["replications=2", "horizon=1e4", f"results_dir={tmp_path}", "runner.workers=1"]
+    first = call(*sweep)
+    assert (first.code, first.err) == (0, "")  # no progress bar where there is no terminal
+    assert "16 simulated (32 replications" in first.out
+    assert len(list(tmp_path.glob("c?/*.parquet"))) == 16
+    monkeypatch.setattr("experiments.run.run", lambda *_: pytest.fail("simulated again"))
+    assert "16 stored already, 0 simulated" in call(*sweep).out
+
+
+def test_the_sweep_is_checked_before_anything_is_simulated(call, tmp_path):
+    outcome = call("-m", "policy=dp_se,dp_ucb", "horizon=100,3", f"results_dir={tmp_path}", "replications=1")
+    assert outcome.code == 2
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_plan_shows_and_does_nothing(call, tmp_path):
+    call("horizon=1e4", "replications=2", f"results_dir={tmp_path}")
+    files = sorted(tmp_path.rglob("*"))
+    outcome = call("-m", "plan=true", "policy=dp_se,ucb1", "horizon=1e4", "replications=5", f"results_dir={tmp_path}")
+    assert "2 cells: 0 stored, 2 to simulate, 8 replications" in outcome.out
+    assert "?" in outcome.out  # nothing is known yet about the time of ucb1
+    assert [file for file in sorted(tmp_path.rglob("*")) if ".hydra" not in str(file)] == files
+
+
+def test_interrupted_runs_say_so(call, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.run.run", interrupt)
+    outcome = call("horizon=1e4", f"results_dir={tmp_path}")
+    assert outcome.code == 130
+    assert "interrupted" in outcome.err
+
+
+def test_as_a_process_it_ends_with_code_2_and_no_traceback(tmp_path):
+    process = subprocess.run(
+        [sys.executable, "-m", "experiments.run", "policy=dpse", f"results_dir={tmp_path}"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 2
+    assert process.stderr == (
+        "error: policy=dpse: unknown policy; did you mean dp_se? known: dp_se, dp_ucb, successive_elimination, ucb1\n"
+    )

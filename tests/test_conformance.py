@@ -1,0 +1,143 @@
+"""Every policy config goes through the conformance suite, and the suite catches policies that break its rules."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from bandits import Guarantee, ParameterError, StepwisePolicy
+from bandits.conformance import CHECKS
+from bandits.instances import BernoulliInstance
+from bandits.policies import DPSE, DPUCB
+from experiments.compose import CONF, Composer
+from experiments.plan import plan
+
+POLICIES = {
+    f"{name} {' '.join(more)}": plan([f"policy={name}", *more], Composer())[0].cell.policy
+    for name in Composer().choices("policy")
+    for more in ([], *([["policy.confidence=tight", "policy.split_budget=false"]] if name == "dp_ucb" else []))
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
+def test_policy_conforms(policy, check):
+    check(policy)
+
+
+def test_configs_are_named_as_their_policies_and_list_every_parameter():
+    for name in Composer().choices("policy"):
+        policy = plan([f"policy={name}"], Composer())[0].cell.policy
+        assert policy.name == name
+        text = (CONF / "policy" / f"{name}.yaml").read_text()
+        assert all(f"\n{field.name}:" in text for field in dataclasses.fields(policy))
+
+
+@dataclass(frozen=True)
+class Uniform(StepwisePolicy):
+    """Pulls any arm; the base of the broken policies below."""
+
+    name: ClassVar[str] = "uniform"
+    label: ClassVar[str] = "Uniform"
+    citation: ClassVar[str] = "none"
+
+    @property
+    def guarantee(self):
+        return Guarantee(0.0)
+
+    def start(self, arms, horizon):
+        return arms
+
+    def select(self, state, t, rng):
+        return int(rng.integers(state))
+
+    def update(self, state, arm, reward, rng):
+        pass
+
+
+class CountsTooFew(Uniform):
+    """Loses a step."""
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        return super().simulate(instance, horizon, checkpoints, rng) - 1
+
+
+class UsesGlobalState(Uniform):
+    """Draws from the global generator."""
+
+    def select(self, state, t, rng):
+        return int(np.random.randint(state))  # noqa: NPY002
+
+
+class DependsOnCheckpoints(Uniform):
+    """Draws one more number for every checkpoint."""
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        rng.random(len(checkpoints))
+        return super().simulate(instance, horizon, checkpoints, rng)
+
+
+class Constant(Uniform):
+    """Never looks at its stream."""
+
+    def select(self, state, t, rng):
+        return 0
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        return super().simulate(instance, horizon, checkpoints, np.random.default_rng(0))
+
+
+@dataclass(frozen=True)
+class Overpromises(DPSE):
+    """Is asked for epsilon and grants twice of it."""
+
+    @property
+    def guarantee(self):
+        return Guarantee(2 * self.epsilon)
+
+
+class BadName(Uniform):
+    """Has a name that no shell likes."""
+
+    name: ClassVar[str] = "Bad Name"
+
+
+BROKEN = [
+    (CountsTooFew(), "counts_every_step"),
+    (CountsTooFew(), "survives_short_horizons"),
+    (UsesGlobalState(), "is_reproducible"),
+    (DependsOnCheckpoints(), "ignores_checkpoints"),
+    (Constant(), "uses_its_stream"),
+    (Overpromises(1.0), "declares_its_guarantee"),
+    (BadName(), "is_described"),
+]
+
+
+@pytest.mark.parametrize(("policy", "name"), BROKEN, ids=lambda value: str(value))
+def test_the_suite_catches_broken_policies(policy, name):
+    (check,) = (check for check in CHECKS if check.__name__ == name)
+    with pytest.raises(AssertionError):
+        check(policy)
+
+
+def test_a_sound_stepwise_policy_passes():
+    for check in CHECKS:
+        check(Uniform())
+
+
+class Unbounded(BernoulliInstance):
+    """Rewards that may exceed 1."""
+
+    name = "unbounded"
+    support = (0.0, 2.0)
+
+    def define_means(self):
+        return np.array([0.5, 0.4])
+
+
+@pytest.mark.parametrize("policy", [DPSE(1.0), DPUCB(1.0)], ids=repr)
+def test_a_private_policy_refuses_rewards_its_noise_is_not_made_for(policy):
+    with pytest.raises(ParameterError, match="instance"):
+        policy.check(Unbounded())

@@ -1,0 +1,95 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+import experiments
+from experiments import UserError, load, load_pulls
+
+SMALL = ["horizon=2e3", "replications=3"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    from experiments.compose import Composer
+    from experiments.plan import merge, plan
+    from experiments.simulate import look_up, run
+    from experiments.store import Store
+
+    store = Store(tmp_path_factory.mktemp("results"))
+    composer = Composer()
+    requests = [
+        *plan(["+experiment=sajed2019/fig01", *SMALL], composer),
+        *plan(["instance=bernoulli", "instance.means=[0.9,0.2]", "budget.epsilon=0.1", *SMALL], composer),
+    ]
+    run(look_up(merge(requests), store), store, workers=1)
+    return store.root
+
+
+def test_a_tidy_table(results):
+    table = load(results_dir=results)
+    wanted = ["instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "replication", "t", "regret"]
+    assert list(table.columns[:10]) == wanted
+    assert {"split_budget", "confidence", "gamma", "means"} <= set(table.columns)
+    assert len(table) == 11 * 3 * table.t.nunique()
+    assert set(table.policy) == {"dp_se", "dp_ucb", "ucb1", "successive_elimination"}
+    assert (table[table.policy == "ucb1"].epsilon == np.inf).all()
+    assert table.groupby(["instance", "policy", "epsilon", "replication"]).regret.is_monotonic_increasing.all()
+
+
+def test_an_experiment_under_overrides(results):
+    table = load("sajed2019/fig01", overrides=SMALL, results_dir=results)
+    assert set(table.instance) == {"c1"}
+    assert table.replication.nunique() == 3
+    fewer = load("sajed2019/fig01", overrides=["horizon=2e3", "replications=2"], results_dir=results)
+    assert set(fewer.replication) == {0, 1}
+
+
+def test_filters(results):
+    assert set(load(results_dir=results, policy="dp_se", epsilon=[0.1, 0.5]).epsilon) == {0.1, 0.5}
+    assert set(load(results_dir=results, epsilon=0.1 + 1e-16).epsilon) == {0.1}
+    assert load(results_dir=results, epsilon=0.1 + 1e-9).empty
+    assert set(load(results_dir=results, t=2_000, replication=[0, 2]).replication) == {0, 2}
+    assert set(load(results_dir=results, confidence="mishra2015").policy) == {"dp_ucb"}
+    assert load(results_dir=results, policy="nothing").empty
+    assert len(load(results_dir=results, epsilon=np.inf, t=2_000)) == 2 * 3
+
+
+def test_an_unknown_filter_is_an_error(results):
+    with pytest.raises(UserError, match=r"polcy.*policy"):
+        load(results_dir=results, polcy="dp_se")
+
+
+def test_pulls(results):
+    table = load_pulls(results_dir=results, policy="dp_se")
+    assert (table.groupby(["instance", "epsilon", "replication"]).pulls.sum() == 2_000).all()
+    assert set(table.arm) == {0, 1, 2, 3, 4}
+
+
+def test_pulls_and_regret_agree(results):
+    gaps = np.array([0, 0.05, 0.05, 0.05, 0.05])
+    pulls = load_pulls("sajed2019/fig01", overrides=SMALL, results_dir=results)
+    cell = ["policy", "epsilon", "replication"]
+    from_pulls = (pulls.pulls * gaps[pulls.arm]).groupby([pulls[name] for name in cell]).sum()
+    final = load("sajed2019/fig01", overrides=SMALL, results_dir=results, t=2_000).set_index(cell).regret
+    pd.testing.assert_series_equal(from_pulls, final.sort_index(), check_names=False)
+
+
+def test_an_incomplete_experiment_names_the_command(results):
+    with pytest.raises(UserError, match=r"run: python -m experiments\.run \+experiment=sajed2019/fig02 horizon=2e3"):
+        load("sajed2019/fig02", overrides=["horizon=2e3"], results_dir=results)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / "c1").mkdir()
+    (tmp_path / "c1" / "dp_se-0.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=r"dp_se-0\.parquet: damaged"):
+        load(results_dir=tmp_path)
+
+
+def test_nothing_stored_is_an_empty_table(tmp_path):
+    assert load(results_dir=tmp_path).empty
+
+
+def test_this_repository_has_results_at_paper_scale():
+    table = experiments.load(experiment="sajed2019/fig03", t=50_000_000)
+    assert table.groupby(["policy", "epsilon"]).replication.nunique().eq(30).all()

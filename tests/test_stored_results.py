@@ -1,0 +1,67 @@
+"""The committed results are those of this code: a sample is simulated again, and claims of the papers are looked at.
+
+On another platform than the stored one a logarithm may be rounded differently; there the comparison is skipped
+and `make reproduce` tells what differs.
+"""
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments.compose import REPOSITORY, Composer
+from experiments.plan import merge, plan
+from experiments.provenance import machine
+from experiments.simulate import simulate_block
+from experiments.store import Store
+
+STORE = Store(REPOSITORY / "results")
+COMPOSER = Composer()
+REQUESTS = merge(
+    request for name in COMPOSER.choices("experiment") for request in plan([f"+experiment={name}"], COMPOSER)
+)
+
+
+@pytest.mark.parametrize("request_", REQUESTS[::4], ids=lambda request: request.cell.identity)
+def test_a_stored_replication_is_simulated_again(request_):
+    cell = request_.cell
+    stored = STORE.read(cell)
+    if stored.footer["runs"][-1]["platform"] != machine():
+        pytest.skip(f"stored on {stored.footer['runs'][-1]['platform']}")
+    replication = int(hashlib.sha256(cell.key.encode()).hexdigest(), 16) % stored.replications
+    block = simulate_block(cell, replication, replication + 1)
+    assert (block.regret[0] == stored.regret[replication]).all()
+    assert (block.pulls[0] == stored.pulls[replication]).all()
+
+
+def test_results_hold_the_planned_cells_and_nothing_else():
+    assert {STORE.path(request.cell) for request in REQUESTS} == set(STORE.files())
+
+
+def test_results_were_computed_from_committed_code():
+    for request in REQUESTS:
+        for run in STORE.read(request.cell).footer["runs"]:
+            assert run["commit"]
+            assert run["dirty"] is False
+
+
+def test_results_stay_small():
+    assert sum(path.stat().st_size for path in STORE.files()) < 30e6
+
+
+def test_reproduce_finds_a_changed_number(tmp_path, call):
+    from experiments import reproduce
+
+    asked = ["policy=dp_se", "horizon=2e3", "replications=3", f"results_dir={tmp_path}", "runner.workers=1"]
+    call(*asked)
+    assert "1 identical, 0 different" in call(*asked, main=reproduce.main).out
+    (request,) = plan(asked, COMPOSER)
+    store = Store(tmp_path)
+    result = store.read(request.cell)
+    regret = result.regret.copy()
+    regret[1, 7:] = np.nextafter(regret[1, 7:], np.inf)
+    store.write(request.cell, replace(result, regret=regret))
+    outcome = call(*asked, main=reproduce.main)
+    assert outcome.code == 1
+    assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
