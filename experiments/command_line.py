@@ -75,6 +75,8 @@ def read_command_line() -> CommandLine:
         sources = [Path(source.path) for source in hydra_config.runtime.config_sources if source.schema == "file"]
         read.config_dirs = [folder for folder in sources if folder != CONF]
 
+    # Hydra wants overrides together, after its options; here they may stand anywhere.
+    sys.argv[1:] = sorted(sys.argv[1:], key=lambda text: "=" in text and not text.startswith("-"))
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed over many lines
     try:
         collect()

@@ -108,8 +108,8 @@ def main() -> None:
     """Entry point of `python -m scripts.bench`."""
     table = pd.DataFrame([row(instance, policy) for instance, policy in CASES])
     print(
-        f"one replication at T = {HORIZON:.0e}, one core, median of {REPEATS}; plain loops of index policies over {COMPILED_STEPS:.0e} "
-        f"steps, of elimination over the whole horizon, in Python over {PYTHON_STEPS:.0e}"
+        f"one replication at T = {HORIZON:.0e}, one core, median of {REPEATS}; plain loops of index policies over "
+        f"{COMPILED_STEPS:.0e} steps, of elimination over the whole horizon, in Python over {PYTHON_STEPS:.0e}"
     )
     print(table.to_string(index=False, na_rep="-"))
     print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")

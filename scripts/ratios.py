@@ -1,0 +1,56 @@
+"""How many times the regret of DP-SE each form of DP-UCB has, in the 64 settings of Sajed and Sheffet (2019).
+
+    python -m scripts.ratios
+
+The interval is a 95 % bootstrap interval of the ratio of means over replications.
+"""
+
+import numpy as np
+import pandas as pd
+
+from bandits.random import stream
+from experiments import load
+
+HORIZON = 50_000_000
+RESAMPLES = 2_000
+
+
+def ratio_interval(numerator: np.ndarray, denominator: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
+    """95 % percentile bootstrap interval of mean(numerator) / mean(denominator)."""
+    means = [
+        values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
+        for values in (numerator, denominator)
+    ]
+    low, high = np.quantile(means[0] / means[1], [0.025, 0.975])
+    return float(low), float(high)
+
+
+def table() -> pd.DataFrame:
+    """One row per setting and form of DP-UCB: ratio of mean final regrets, its interval."""
+    final = load(policy=["dp_se", "dp_ucb"], horizon=HORIZON, t=HORIZON)
+    rng = stream("ratios", 0)
+    rows = []
+    for (instance, arms, epsilon), setting in final.groupby(["instance", "arms", "epsilon"]):
+        dp_se = setting[setting.policy == "dp_se"].regret.to_numpy()
+        for confidence, baseline in setting[setting.policy == "dp_ucb"].groupby("confidence"):
+            dp_ucb = baseline.regret.to_numpy()
+            low, high = ratio_interval(dp_ucb, dp_se, rng)
+            rows.append((confidence, instance, arms, epsilon, dp_ucb.mean() / dp_se.mean(), low, high))
+    return pd.DataFrame(rows, columns=["confidence", "instance", "arms", "epsilon", "ratio", "low", "high"])
+
+
+def main() -> None:
+    """Entry point of `python -m scripts.ratios`."""
+    ratios = table()
+    print(ratios.to_string(index=False, float_format="{:.2f}".format))
+    for confidence, group in ratios.groupby("confidence"):
+        print(
+            f"{confidence}: ratio from {group.ratio.min():.2f} to {group.ratio.max():.1f}, "
+            f"at least 5 in {(group.ratio >= 5).sum()} of {len(group)} settings, "
+            f"surely at least 5 (whole interval) in {(group.low >= 5).sum()}, "
+            f"surely below 1 in {(group.high < 1).sum()}"
+        )
+
+
+if __name__ == "__main__":
+    main()

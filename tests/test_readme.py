@@ -1,0 +1,92 @@
+"""What the README tells to type works, and its numbers are those that its commands print."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from experiments.compose import REPOSITORY
+
+README = (REPOSITORY / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+COMMANDS = [
+    line.partition("#")[0].strip()
+    for language, text in BLOCKS
+    if language == "sh"
+    for line in text.splitlines()
+    if line.startswith(".venv/bin/python")
+]
+TARGETS = re.findall(r"^make (\w+)", README, flags=re.MULTILINE) + re.findall(r"`make (\w+)", README)
+
+
+def files_of_the_example():
+    return {match[1]: text for _, text in BLOCKS if (match := re.match(r"# (mine/\S+)\n", text))}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the README's example files, from which its commands are typed."""
+    folder = tmp_path_factory.mktemp("newcomer")
+    for name, text in files_of_the_example().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def shell(folder, command, *more):
+    words = [word.replace(".venv/bin/python", sys.executable) for word in shlex.split(command)]
+    return subprocess.run([*words, *more], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_example_is_complete():
+    assert set(files_of_the_example()) == {
+        "mine/explore_then_commit.py",
+        "mine/policy/explore_then_commit.yaml",
+        "mine/test_explore_then_commit.py",
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_work(folder, command):
+    smaller = ["horizon=20000", "replications=2"] if "experiments.run" in command or "figures" in command else []
+    process = shell(folder, command, *smaller)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout
+
+
+def test_the_example_policy_was_run_and_drawn(folder):
+    shell_results = list((folder / "results").rglob("explore_then_commit-*.parquet"))
+    assert len(shell_results) >= 5
+    assert (folder / "mine" / "figures" / "sajed2019" / "fig01.pdf").exists()
+
+
+def test_the_example_conforms(folder):
+    process = shell(folder, ".venv/bin/python -m pytest -q mine")
+    assert process.returncode == 0, process.stdout
+
+
+def test_search_path_does_the_same(folder):
+    mine = f"hydra.searchpath=[file://{folder}/mine]"
+    process = shell(folder, ".venv/bin/python -m experiments.run policy=explore_then_commit horizon=100", mine)
+    assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_python_examples_work():
+    (example,) = (text for language, text in BLOCKS if language == "python" and "load(" in text)
+    exec(example, {})
+
+
+def test_targets_exist():
+    makefile = (REPOSITORY / "Makefile").read_text()
+    assert len(TARGETS) >= 5
+    for target in TARGETS:
+        assert f"\n{target}:" in makefile
+
+
+def test_what_comes_out_is_what_the_ratios_say(folder):
+    lines = shell(folder, ".venv/bin/python -m scripts.ratios").stdout.splitlines()[-2:]
+    assert "surely at least 5 (whole interval) in 64," in lines[0]
+    assert lines[1].startswith("tight")
+    assert "at least 5 in 64" not in lines[1]
