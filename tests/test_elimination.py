@@ -18,7 +18,8 @@ def test_epoch_lengths_of_the_paper(epsilon):
     lengths = [DPSE(epsilon).epoch_length(5, epoch, PAPER_HORIZON) for epoch in range(1, 6)]
     assert [math.floor(length) for length in lengths] == [2742, 11675, 48361, 198157, 807250]
     # Algorithm 3 pulls while r < R_e, and no R_e is whole: one pull more.
-    assert [math.ceil(length) for length in lengths] == [2743, 11676, 48362, 198158, 807251]
+    rounds = [DPSE(epsilon).epoch(C2(5), 5, epoch, PAPER_HORIZON).rounds for epoch in range(1, 6)]
+    assert rounds == [2743, 11676, 48362, 198158, 807251]
 
 
 def test_epsilon_enters_the_epoch_length_only_when_it_is_small():
@@ -30,7 +31,7 @@ def test_threshold_by_hand():
     length = 32 * math.log(8 * 5 * 4 * 1e6) / 0.25**2 + 1  # epoch 2, gap 1/4, beta 1e-6
     h = math.sqrt(math.log(8 * 5 * 4 * 1e6) / (2 * length))
     c = math.log(4 * 5 * 4 * 1e6) / (length * 0.5)
-    assert math.isclose(DPSE(0.5).threshold(5, 2, 10**6), 2 * h + 2 * c, rel_tol=1e-14)
+    assert math.isclose(DPSE(0.5).epoch(C2(5), 5, 2, 10**6).threshold, 2 * h + 2 * c, rel_tol=1e-14)
 
 
 class FixedRewards(Bernoulli):
@@ -54,7 +55,7 @@ def test_dp_se_is_algorithm_3_number_by_number(epsilon, horizon):
 def test_dp_se_is_algorithm_3_in_law(failure):
     # The threshold of the first epoch is 0.176: whether the second arm falls is a matter of chance.
     instance, horizon, epsilon = Bernoulli((0.9, 0.72, 0.3)), 60_000, 0.02
-    assert abs(DPSE(epsilon).threshold(3, 1, horizon) - 0.176) < 0.001
+    assert abs(DPSE(epsilon).epoch(instance, 3, 1, horizon).threshold - 0.176) < 0.001
     fast = [DPSE(epsilon).simulate(instance, horizon, np.array([horizon]), stream("fast", j))[-1] for j in range(1000)]
     plain = [
         dp_se_steps(instance.mean_rewards, epsilon, horizon, stream("rewards", j), stream("noise", j))

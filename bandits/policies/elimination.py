@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,11 +13,57 @@ from bandits.instances import Instance
 from bandits.parameters import require_epsilon
 from bandits.policies.base import Policy, require_unit_rewards
 from bandits.recording import PullLog
-from bandits.types import IntArray
+from bandits.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class DPSE(Policy):
+class Epoch:
+    """What an elimination policy does in one epoch.
+
+    Attributes
+    ----------
+    rounds: pulls of every viable arm.
+    threshold: an arm whose noisy mean trails the best by more is removed.
+    truncation: rewards beyond it in absolute value count as 0.
+    """
+
+    rounds: int
+    threshold: float
+    truncation: float = math.inf
+
+
+class EpochElimination(Policy):
+    """Elimination in epochs: pull the viable arms in turn, compare fresh noisy means, remove what trails.
+
+    A reward enters the noisy mean of one arm in one epoch. As nothing is decided within an epoch,
+    only its sums are drawn, and the cost does not grow with the horizon.
+    """
+
+    @abstractmethod
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        """Epoch 1, 2, ... with `viable` arms left."""
+
+    @abstractmethod
+    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        """Mean of the epoch's rewards of each of the `viable` arms, with privacy noise."""
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = len(instance.mean_rewards)
+        log = PullLog(arms, horizon, checkpoints)
+        viable = np.arange(arms)
+        for number in itertools.count(1):
+            if len(viable) == 1:
+                break
+            epoch = self.epoch(instance, len(viable), number, horizon)
+            if not log.round_robin(viable, epoch.rounds):  # the horizon ended inside this epoch
+                return log.pulls
+            means = self.noisy_means(instance, viable, epoch, rng)
+            viable = viable[means.max() - means <= epoch.threshold]
+        return log.exploit(viable[0])
+
+
+@dataclass(frozen=True)
+class DPSE(EpochElimination):
     """DP Successive Elimination (Sajed and Sheffet 2019, Algorithm 3), with beta = 1/horizon.
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 4.1): a reward enters
@@ -39,18 +86,18 @@ class DPSE(Policy):
         require_unit_rewards(self, instance)
 
     def epoch_length(self, viable: int, epoch: int, horizon: int) -> float:
-        """R_e of epoch e = 1, 2, ... with `viable` arms left. Each is pulled while r < R_e: ceil(R_e) times."""
+        """R_e. The arms are pulled while r < R_e, hence ceil(R_e) times."""
         gap = 2.0**-epoch
         log_mean, log_noise = self._logarithms(viable, epoch, horizon)
         return max(32 * log_mean / gap**2, 8 * log_noise / (self.epsilon * gap)) + 1
 
-    def threshold(self, viable: int, epoch: int, horizon: int) -> float:
-        """2 h_e + 2 c_e: an arm whose noisy mean trails the best by more is removed."""
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        """ceil(R_e) rounds and the threshold 2 h_e + 2 c_e; h_e and c_e take R_e itself."""
         length = self.epoch_length(viable, epoch, horizon)
         log_mean, log_noise = self._logarithms(viable, epoch, horizon)
         h = math.sqrt(log_mean / (2 * length))
         c = log_noise / (length * self.epsilon)
-        return 2 * h + 2 * c
+        return Epoch(math.ceil(length), 2 * h + 2 * c)
 
     @staticmethod
     def _logarithms(viable: int, epoch: int, horizon: int) -> tuple[float, float]:
@@ -58,20 +105,9 @@ class DPSE(Policy):
         beta = 1 / horizon
         return math.log(8 * viable * epoch**2 / beta), math.log(4 * viable * epoch**2 / beta)
 
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        arms = len(instance.mean_rewards)
-        log = PullLog(arms, horizon, checkpoints)
-        viable = np.arange(arms)
-        for epoch in itertools.count(1):
-            if len(viable) == 1:
-                break
-            rounds = math.ceil(self.epoch_length(len(viable), epoch, horizon))
-            if not log.round_robin(viable, rounds):  # the horizon ended inside this epoch
-                return log.pulls
-            means = instance.sums(viable, rounds, rng) / rounds
-            means += rng.laplace(scale=1 / (self.epsilon * rounds), size=len(viable))
-            viable = viable[means.max() - means <= self.threshold(len(viable), epoch, horizon)]
-        return log.exploit(viable[0])
+    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        means = instance.sums(viable, epoch.rounds, rng) / epoch.rounds
+        return means + rng.laplace(scale=1 / (self.epsilon * epoch.rounds), size=len(viable))
 
 
 @dataclass(frozen=True)
