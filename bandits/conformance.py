@@ -20,14 +20,36 @@ from collections.abc import Callable
 import numpy as np
 
 from bandits.guarantees import Guarantee
+from bandits.heavy_tails import S1, Pareto, TwoPoint
 from bandits.instances import C1, C2, Bernoulli, Instance
+from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
 from bandits.random import stream
 from bandits.recording import checkpoint_grid
 from bandits.types import IntArray
 
 HORIZON = 5_000
-INSTANCES: tuple[Instance, ...] = (C1(arms=2), C2(arms=5), Bernoulli(means=(0.0, 1.0, 0.5)))
+INSTANCES: tuple[Instance, ...] = (
+    C2(arms=5),
+    C1(arms=2),
+    Bernoulli(means=(0.0, 1.0, 0.5)),
+    S1(v=0.9),
+    Pareto(means=(0.2, 0.5), v=0.4),
+    TwoPoint(means=(0.1, 0.4, 0.2), v=0.5),
+)
+
+
+def accepted(policy: Policy) -> list[Instance]:
+    """The instances of this suite that the policy accepts, at least one."""
+    instances = []
+    for instance in INSTANCES:
+        try:
+            policy.check(instance)
+        except ParameterError:
+            continue
+        instances.append(instance)
+    assert instances, f"{policy.name} accepts none of the instances that it could be tried on"
+    return instances
 
 
 def _play(policy: Policy, instance: Instance, horizon: int, checkpoints: IntArray, replication: int = 0) -> IntArray:
@@ -59,7 +81,7 @@ def declares_its_guarantee(policy: Policy) -> None:
 
 def counts_every_step(policy: Policy) -> None:
     """Pulls have shape (checkpoints, arms), never decrease, and add up to the step at every checkpoint."""
-    for instance in INSTANCES:
+    for instance in accepted(policy):
         checkpoints = checkpoint_grid(HORIZON)
         pulls = _play(policy, instance, HORIZON, checkpoints)
         assert pulls.shape == (len(checkpoints), len(instance.mean_rewards)), f"pulls have shape {pulls.shape}"
@@ -70,7 +92,7 @@ def counts_every_step(policy: Policy) -> None:
 
 def survives_short_horizons(policy: Policy) -> None:
     """The horizon may end anywhere, right after one pull of every arm at the earliest."""
-    for instance in INSTANCES:
+    for instance in accepted(policy):
         arms = len(instance.mean_rewards)
         for horizon in (arms, arms + 1, 2 * arms, 37):
             pulls = _play(policy, instance, horizon, np.arange(1, horizon + 1))
@@ -81,9 +103,9 @@ def is_reproducible(policy: Policy) -> None:
     """The same stream gives the same pulls, from a copy too, and global random state is left alone."""
     checkpoints = checkpoint_grid(HORIZON)
     before = _global_state()
-    first = _play(policy, INSTANCES[1], HORIZON, checkpoints)
+    first = _play(policy, accepted(policy)[0], HORIZON, checkpoints)
     assert _global_state() == before, "global random state was used"
-    again = _play(pickle.loads(pickle.dumps(policy)), INSTANCES[1], HORIZON, checkpoints)
+    again = _play(pickle.loads(pickle.dumps(policy)), accepted(policy)[0], HORIZON, checkpoints)
     assert (first == again).all(), "the same stream gives other pulls"
 
 
@@ -94,15 +116,15 @@ def _global_state() -> bytes:
 def ignores_checkpoints(policy: Policy) -> None:
     """Where pulls are recorded does not change what is played."""
     few, many = np.array([HORIZON // 3, HORIZON]), np.arange(1, HORIZON + 1)
-    sparse = _play(policy, INSTANCES[1], HORIZON, few)
-    dense = _play(policy, INSTANCES[1], HORIZON, many)
+    sparse = _play(policy, accepted(policy)[0], HORIZON, few)
+    dense = _play(policy, accepted(policy)[0], HORIZON, many)
     assert (sparse == dense[few - 1]).all(), "asking for other checkpoints changes the pulls"
 
 
 def uses_its_stream(policy: Policy) -> None:
     """Other streams give other pulls, unless the policy does not look at rewards at all."""
     checkpoints = checkpoint_grid(HORIZON)
-    plays = [_play(policy, INSTANCES[1], HORIZON, checkpoints, replication) for replication in range(8)]
+    plays = [_play(policy, accepted(policy)[0], HORIZON, checkpoints, replication) for replication in range(8)]
     ends_early = (plays[0].max(axis=1) - plays[0].min(axis=1)).max() <= 1  # a round robin so far
     assert ends_early or any((play != plays[0]).any() for play in plays), "8 streams give the same pulls"
 

@@ -15,7 +15,8 @@ def checkpoint_grid(horizon: int, count: int = 200) -> IntArray:
         return np.arange(1, horizon + 1, dtype=np.int64)
     linear = np.linspace(1, horizon, count // 2)
     geometric = np.geomspace(1, horizon, count - count // 2)
-    return np.unique(np.rint(np.concatenate([linear, geometric])).astype(np.int64))
+    steps = np.rint(np.concatenate([linear, geometric])).astype(np.int64)
+    return np.unique(np.append(steps[steps < horizon], horizon))  # above 2^53 a float may miss the horizon
 
 
 def regret(pulls: IntArray, gaps: FloatArray) -> FloatArray:

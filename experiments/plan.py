@@ -72,6 +72,11 @@ class Cell:
             "horizon": self.horizon,
         }
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Why a theorem does not apply here, for whoever reads the results."""
+        return self.policy.caveats(self.instance)
+
 
 @dataclass(frozen=True)
 class Request:

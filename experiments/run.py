@@ -5,6 +5,7 @@ python -m experiments.run -m instance=c1,c2 policy=dp_se,dp_ucb budget.epsilon=0
 python -m experiments.run +experiment=sajed2019/fig03
 """
 
+import sys
 import time
 
 from experiments.command_line import exit_on_user_error, read_command_line
@@ -20,6 +21,10 @@ def main() -> None:
     requests = command.requests()
     store = command.store
     jobs = look_up(requests, store)
+    for caveat in sorted(
+        {f"{job.request.cell.policy.name}: {text}" for job in jobs for text in job.request.cell.caveats}
+    ):
+        print(f"warning: {caveat}", file=sys.stderr)
     if command.config.plan:
         print(describe(jobs, store))
         return

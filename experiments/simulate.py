@@ -59,6 +59,7 @@ class Job:
             "identity": cell.identity,
             "revisions": {"instance": cell.instance.revision, "policy": cell.policy.revision},
             "columns": cell.columns,
+            "caveats": list(cell.caveats),
             "config": self.request.config,
             "seed_entropy": str(entropy(cell.identity)),
             "runs": [*(self.stored.footer["runs"] if self.stored else []), run],

@@ -155,6 +155,5 @@ def test_as_a_process_it_ends_with_code_2_and_no_traceback(tmp_path):
         check=False,
     )
     assert process.returncode == 2
-    assert process.stderr == (
-        "error: policy=dpse: unknown policy; did you mean dp_se? known: dp_se, dp_ucb, successive_elimination, ucb1\n"
-    )
+    assert process.stderr.startswith("error: policy=dpse: unknown policy; did you mean")
+    assert process.stderr.count("\n") == 1

@@ -14,10 +14,24 @@ from bandits.policies import DPSE, DPUCB
 from experiments.compose import CONF, Composer
 from experiments.plan import plan
 
+INSTANCE = {"dprucb": "s1", "dprse": "s1", "ldprse": "s1", "robust_ucb": "s1"}  # else c1
+VARIANTS = {
+    "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
+    "dprucb": [[], ["policy.constants=scaled"]],
+    "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],
+    "ldprse": [[], ["policy.constants=custom", "policy.confidence_scale=0.01", "policy.epoch_base=4"]],
+}
+
+
+def policy_of(name, *overrides):
+    """The policy that a config builds."""
+    return plan([f"policy={name}", f"instance={INSTANCE.get(name, 'c1')}", *overrides], Composer())[0].cell.policy
+
+
 POLICIES = {
-    f"{name} {' '.join(more)}": plan([f"policy={name}", *more], Composer())[0].cell.policy
+    " ".join([name, *more]): policy_of(name, *more)
     for name in Composer().choices("policy")
-    for more in ([], *([["policy.confidence=tight", "policy.split_budget=false"]] if name == "dp_ucb" else []))
+    for more in VARIANTS.get(name, [[]])
 }
 
 
@@ -29,7 +43,7 @@ def test_policy_conforms(policy, check):
 
 def test_configs_are_named_as_their_policies_and_list_every_parameter():
     for name in Composer().choices("policy"):
-        policy = plan([f"policy={name}"], Composer())[0].cell.policy
+        policy = policy_of(name)
         assert policy.name == name
         text = (CONF / "policy" / f"{name}.yaml").read_text()
         assert all(f"\n{field.name}:" in text for field in dataclasses.fields(policy))

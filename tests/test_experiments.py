@@ -4,9 +4,10 @@ import matplotlib.pyplot as plt
 import pytest
 
 from experiments.compose import REPOSITORY, Composer
+from experiments.frames import stored_cells
 from experiments.plan import plan
 from experiments.store import Store
-from scripts import figures
+from scripts import curves, figures
 
 EXPERIMENTS = Composer().choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
@@ -43,8 +44,8 @@ def drawn():
     composer = Composer()
     asked = ["+experiment=sajed2019/fig01"]
     composed = composer.compose(asked)
-    cells = figures.stored_cells(plan(asked, composer), Store(REPOSITORY / "results"), asked)
-    figure = figures.draw(figures.read_spec(composed.config.figure, "fig01"), [figures.Curve(*pair) for pair in cells])
+    cells = stored_cells(plan(asked, composer), Store(REPOSITORY / "results"), asked)
+    figure = curves.draw(composed.config.figure, cells)
     yield figure, cells
     plt.close(figure)
 
@@ -61,7 +62,7 @@ def test_curves_are_the_stored_means(drawn):
         "Successive elimination, not private",
     }
     for cell, result in cells:
-        label = figures.Curve(cell, result).label
+        label = curves.Curve(cell, result).label
         if label in lines:
             assert (lines[label].get_ydata() == result.regret.mean(axis=0)).all()
             assert (lines[label].get_xdata() == result.t).all()
@@ -101,7 +102,8 @@ def test_a_policy_keeps_its_colour_everywhere(drawn):
     [
         ("figure.band=sdd", "figure.band"),
         ("figure.scales=[linear,cubic]", "figure.scales"),
-        ("+figure.titel=x", "figure.titel"),
+        ("figure.kind=pie", "figure.kind"),
+        ("figure.titel=x", "figure.titel"),
     ],
 )
 def test_a_wrong_figure_spec_is_one_line(call, tmp_path, change, named):

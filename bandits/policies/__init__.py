@@ -2,7 +2,19 @@
 
 from bandits.policies.base import Policy, StepwisePolicy
 from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, RobustUCB
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 
-__all__ = ["DPSE", "DPUCB", "UCB1", "Policy", "StepwisePolicy", "SuccessiveElimination"]
+__all__ = [
+    "DPRSE",
+    "DPRUCB",
+    "DPSE",
+    "DPUCB",
+    "LDPRSE",
+    "UCB1",
+    "Policy",
+    "RobustUCB",
+    "StepwisePolicy",
+    "SuccessiveElimination",
+]

@@ -44,6 +44,10 @@ class Policy(ABC):
         """The label with the constants that a reader of a figure must know."""
         return self.label
 
+    def caveats(self, instance: Instance) -> tuple[str, ...]:
+        """Why a theorem about the policy does not apply to `instance`, for the reader of its results."""
+        return ()
+
     def check(self, instance: Instance) -> None:  # noqa: B027  (a policy may accept every instance)
         """Raise `ParameterError("instance", why)` if the policy, or its promise, is void on `instance`."""
 

@@ -70,7 +70,10 @@ def pulls_of_leaders(
             leader, window, threshold = t, 1, math.inf
         else:
             leader = int(np.argmax(center + width * radius))
-            window, threshold = bound_rivals(center, width, radius, leader, t, horizon)
+            closest, widest = closest_rival(center, width, radius, leader)
+            advance = center[leader] + width[leader] * radius - closest
+            window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
+            threshold, _ = closest_rival(center, width, math.sqrt(2 * math.log(t + window)), leader)
         before = pulls[leader]
         pulls[leader], sums[leader] = pull_leader(
             means[leader],
@@ -100,27 +103,21 @@ def pulls_of_leaders(
 
 
 @compiled
-def bound_rivals(
-    center: FloatArray, width: FloatArray, radius: float, leader: int, t: int, horizon: int
-) -> tuple[int, float]:
-    """A window of steps from t + 1 on, and a bound on the index of every rival within it.
-
-    The window is as long as the rivals need to make up for half of the leader's advance.
-    """
+def closest_rival(center: FloatArray, width: FloatArray, radius: float, leader: int) -> tuple[float, float]:
+    """The largest index center + width x radius of an arm other than the leader, and the largest such width."""
     closest = -math.inf
     widest = 0.0
     for arm in range(len(center)):
         if arm != leader:
             closest = max(closest, center[arm] + width[arm] * radius)
             widest = max(widest, width[arm])
-    advance = center[leader] + width[leader] * radius - closest
-    window = int(min(max(1.0, advance * (t + 1) * radius / (2 * widest)), float(t), float(horizon - t)))
-    radius_end = math.sqrt(2 * math.log(t + window))
-    threshold = -math.inf
-    for arm in range(len(center)):
-        if arm != leader:
-            threshold = max(threshold, center[arm] + width[arm] * radius_end)
-    return window, threshold
+    return closest, widest
+
+
+@compiled
+def window_of(advance: float, widest: float, growth: float, t: int, horizon: int) -> int:
+    """Steps from t + 1 on in which no rival makes up for half of the leader's `advance`, as the radius grows."""
+    return int(min(max(1.0, advance / (2 * widest * growth)), float(t), float(horizon - t)))
 
 
 @compiled

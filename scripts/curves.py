@@ -1,0 +1,182 @@
+"""Regret against time: panels of mean curves with bands."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.errors import UserError, nearest
+from experiments.frames import matches
+from experiments.plan import Cell
+from experiments.store import Result
+from scripts import style
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+BANDS = {
+    "sd": "one standard deviation",
+    "quarter_sd": "a quarter of a standard deviation",
+    "ci95": "95 % interval of the mean",
+}
+SCALES = ("linear", "log")
+SpecType = TypeVar("SpecType", bound="DataclassInstance")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What an experiment's `figure` says, see scripts/figures.py. Raises `UserError` for what it does not know."""
+
+    title: str
+    panels: list[dict[str, Any]]
+    band: str = "ci95"
+    scales: list[str] = field(default_factory=lambda: list(SCALES))
+
+    def __post_init__(self) -> None:
+        if self.band not in BANDS:
+            raise UserError(f"figure.band: {self.band} is unknown; {nearest(self.band, BANDS)}")
+        for scale in self.scales:
+            if scale not in SCALES:
+                raise UserError(f"figure.scales: {scale} is unknown; {nearest(scale, SCALES)}")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The stored replications of a cell."""
+
+    cell: Cell
+    result: Result
+
+    @property
+    def private(self) -> bool:
+        return self.cell.policy.guarantee.private
+
+    @property
+    def label(self) -> str:
+        guarantee = self.cell.policy.guarantee
+        if not guarantee.private:
+            return f"{self.cell.policy.legend()}, not private"
+        budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:g}" if guarantee.delta else "")
+        return f"{self.cell.policy.legend()}, {budget}, {guarantee.scope.value}"
+
+    def shown_in(self, panel: dict[str, Any]) -> bool:
+        """Whether the panel's conditions hold; a policy without privacy meets any condition on the budget."""
+        columns = self.cell.columns
+        return all(
+            matches(columns.get(name), wanted)
+            for name, wanted in panel.items()
+            if name != "title" and not (name in ("epsilon", "delta") and not self.private)
+        )
+
+
+def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]]) -> Figure:
+    """A row of panels for every scale; each curve is a mean with its band. Raises `UserError`."""
+    spec = read(Spec, figure_config)
+    curves = [Curve(*pair) for pair in cells]
+    rows, columns = len(spec.scales), len(spec.panels)
+    figure, grid = plt.subplots(rows, columns, figsize=(1.2 + 2.9 * columns, 1.5 + 2.3 * rows), squeeze=False)
+    line_styles = _line_styles(curves)
+    one_horizon = len({curve.cell.horizon for curve in curves}) == 1
+    for row, scale in zip(grid, spec.scales, strict=True):
+        row[0].set_ylabel("mean pseudo-regret")
+        for axes, panel in zip(row, spec.panels, strict=True):
+            shown = [curve for curve in curves if curve.shown_in(panel)]
+            if not shown:
+                raise UserError(f"figure.panels: no curve meets the conditions of the panel {panel}")
+            for curve in shown:
+                _draw_curve(axes, curve, spec.band, line_styles)
+            axes.set(xscale=scale, yscale=scale)
+            if scale == "log":
+                _show_last_decades(axes, max(curve.cell.horizon for curve in shown))
+            if axes in grid[0]:
+                axes.set_title(panel["title"] + ("" if one_horizon else f", T = {_horizons(shown)}"))
+    for bottom in grid[-1]:
+        bottom.set_xlabel("step t")
+    handles = {label: line for axes in grid.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    ordered = [curve.label for curve in curves if curve.label in handles]
+    labels = list(dict.fromkeys(ordered))
+    figure.legend(
+        [handles[label] for label in labels],
+        labels,
+        loc="outside lower center",
+        ncols=2 if columns < 3 else 3,
+        handlelength=3,
+    )
+    figure.suptitle(f"{spec.title}\n{_caption(spec, curves)}", fontsize=9)
+    return figure
+
+
+def _draw_curve(axes: Axes, curve: Curve, band: str, line_styles: dict[str, Any]) -> None:
+    t, regret = curve.result.t, curve.result.regret
+    mean, runs = regret.mean(axis=0), len(regret)
+    name = curve.cell.policy.name
+    look: dict[str, Any] = (
+        {"color": style.colour(name)}
+        if curve.private
+        else {"color": style.COUNTERPART_COLOUR, "linewidth": 0.9, "zorder": 1}
+    )
+    axes.plot(t, mean, label=curve.label, linestyle=line_styles[curve.label], **look)
+    if runs > 1:
+        sd = regret.std(axis=0, ddof=1)
+        half = {"sd": sd, "quarter_sd": sd / 4, "ci95": 1.96 * sd / math.sqrt(runs)}[band]
+        axes.fill_between(t, np.maximum(mean - half, 0), mean + half, color=look["color"], alpha=0.2, linewidth=0)
+
+
+def _show_last_decades(axes: Axes, horizon: int, decades: int = 5) -> None:
+    """Leave out the first steps, in which every policy tries every arm in turn."""
+    first = horizon / 10**decades
+    shown = [line.get_ydata()[line.get_xdata() >= first] for line in axes.get_lines()]
+    lowest = min((values[values > 0].min() for values in shown if (values > 0).any()), default=None)
+    axes.set_xlim(first, 1.3 * horizon)
+    if lowest is not None:
+        axes.set_ylim(bottom=lowest / 1.5)
+
+
+def _line_styles(curves: Sequence[Curve]) -> dict[str, Any]:
+    """Among the curves of one colour, each label has its own line style."""
+    labels: dict[str, list[str]] = {}
+    for curve in curves:
+        same_colour = labels.setdefault(curve.cell.policy.name if curve.private else "", [])
+        if curve.label not in same_colour:
+            same_colour.append(curve.label)
+    return {
+        label: style.LINE_STYLES[place % len(style.LINE_STYLES)]
+        for same_colour in labels.values()
+        for place, label in enumerate(same_colour)
+    }
+
+
+def _caption(spec: Spec, curves: Sequence[Curve]) -> str:
+    runs = sorted({curve.result.replications for curve in curves})
+    caveats = sorted({caveat for curve in curves for caveat in curve.cell.caveats})
+    return "\n".join(
+        [f"T = {_horizons(curves)}, {' and '.join(map(str, runs))} runs; mean and {BANDS[spec.band]}", *caveats]
+    )
+
+
+def _horizons(curves: Sequence[Curve]) -> str:
+    return " and ".join(_power_of_ten(horizon) for horizon in sorted({curve.cell.horizon for curve in curves}))
+
+
+def _power_of_ten(number: int) -> str:
+    exponent = math.floor(math.log10(number))
+    factor = number / 10**exponent
+    return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor:g}\\cdot10^{{{exponent}}}$"
+
+
+def read(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
+    """The dataclass `spec` from the keys of a `figure`. Raises `UserError` for unknown or missing keys."""
+    known = {item.name: item for item in dataclasses.fields(spec)}
+    for key in config:
+        if key not in known:
+            raise UserError(f"figure.{key}: unknown; {nearest(key, known)}")
+    for name, item in known.items():
+        if name not in config and item.default is item.default_factory is dataclasses.MISSING:
+            raise UserError(f"figure.{name}: missing")
+    return spec(**config)
