@@ -11,6 +11,13 @@ comma := ,
 empty :=
 SWEEP := -m +experiment=$(subst $(empty) $(empty),$(comma),$(strip $(FIG)))
 
+# The environment is made again when another Python is named on the command line than it was made with.
+ifeq ($(origin PYTHON),command line)
+ifneq ($(PYTHON),$(shell cat $(READY) 2>/dev/null))
+.PHONY: $(READY)
+endif
+endif
+
 .DELETE_ON_ERROR:
 .PHONY: help setup figures test reproduce bench lock clean
 
@@ -26,7 +33,7 @@ $(READY): requirements.lock
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@touch $@
+	@echo $(PYTHON) > $@
 
 figures: $(READY) ## simulate what is missing and draw every figure; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
 	$(RUN) -m experiments.run $(SWEEP) $(ARGS)

@@ -3,12 +3,14 @@
 import dataclasses
 import importlib
 import math
+import sys
 import types
 import typing
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from bandits import ParameterError
 from experiments.errors import UserError, nearest
@@ -29,7 +31,9 @@ def build(config: DictConfig, group: str, file: Path | str, kind: type[Built]) -
         module, _, name = target.rpartition(".")
         cls = getattr(importlib.import_module(module), name)
     except Exception as error:  # whatever a user's module raises when it is imported
-        raise UserError(f"{file}: _target_: cannot import {target}: {_one_line(error)}") from error
+        found = getattr(sys.modules.get(module), "__file__", None)
+        where = f" (it was found in {found})" if found else ""
+        raise UserError(f"{file}: _target_: cannot import {target}: {_one_line(error)}{where}") from error
     if not (isinstance(cls, type) and issubclass(cls, kind) and dataclasses.is_dataclass(cls)):
         raise UserError(f"{file}: _target_: {target} is not a dataclass derived from {kind.__module__}.{kind.__name__}")
 
@@ -44,6 +48,8 @@ def build(config: DictConfig, group: str, file: Path | str, kind: type[Built]) -
         if name in keys:
             try:
                 values[name] = convert(OmegaConf.to_container(node, resolve=True)[name], types_of[name])  # type: ignore[index, call-overload]
+            except OmegaConfBaseException as error:
+                raise UserError(f"{file}: {group}.{name}: {str(error).partition(chr(10))[0]}") from None
             except ValueError as error:
                 raise UserError(f"{keys[name]}: must be {error} ({group} {file})") from None
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:

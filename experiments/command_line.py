@@ -1,7 +1,9 @@
 """The command line that every command shares: Hydra reads it, and errors end in one line."""
 
+import itertools
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,12 +81,21 @@ def read_command_line() -> CommandLine:
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda text: "=" in text and not text.startswith("-"))
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed over many lines
     try:
-        collect()
+        with tempfile.TemporaryDirectory(prefix="sweep-") as folder:  # Hydra leaves a copy of a sweep's config there
+            sys.argv.append(f"hydra.sweep.dir={folder}")
+            collect()
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
-        raise Composer(read.config_dirs).explain(error, sys.argv[1:]) from error
+        raise Composer(read.config_dirs or _given_config_dirs()).explain(error, sys.argv[1:]) from error
     finally:
         GlobalHydra.instance().clear()
     return read
+
+
+def _given_config_dirs() -> list[str]:
+    """What follows --config-dir, for messages where Hydra did not get as far as reading it."""
+    words = [word for text in sys.argv[1:] for word in text.split("=", 1)]
+    given = [after for word, after in itertools.pairwise(words) if word in ("--config-dir", "-cd")]
+    return [folder for folder in given if Path(folder).is_dir()]
 
 
 def exit_on_user_error(command: Callable[[], None]) -> None:
@@ -92,14 +103,11 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
     try:
         command()
     except (UserError, OmegaConfBaseException) as error:
-        _fail(str(error))
-    except OSError as error:
-        _fail(f"{error.filename or 'results_dir'}: {error.strerror or error}; results_dir must be a folder to write in")
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:  # whoever read our output, as `head`, has had enough
+        sys.stdout = None
+        sys.exit(0)
     except KeyboardInterrupt:
         print("interrupted; cells that were complete are stored", file=sys.stderr)
         sys.exit(130)
-
-
-def _fail(message: str) -> None:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(2)

@@ -20,6 +20,7 @@ from experiments.errors import UserError, nearest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONF = REPOSITORY / "conf"
+OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
 GROUPS = ("instance", "policy", "budget", "runner", "experiment")
 
 
@@ -44,6 +45,10 @@ class Composer:
                 raise UserError(f"--config-dir {folder}: no such folder")
             if str(folder) not in sys.path:
                 sys.path.append(str(folder))
+            for file in folder.glob("*/**/*.yaml"):
+                ours = CONF / file.relative_to(folder)
+                if ours.exists() and file.resolve() != ours:
+                    raise UserError(f"{file}: this repository has a {file.parent.name} of that name; choose another")
 
     def compose(self, overrides: Sequence[str]) -> Composed:
         """The config that `overrides`, in Hydra's grammar and without sweeps, lead to. Raises `UserError`."""
@@ -69,13 +74,13 @@ class Composer:
             return UserError(f"{asked}: unknown {group}; {nearest(choice, self.choices(group))}")
         unknown = error if isinstance(error, OmegaConfBaseException) else error.__cause__
         if isinstance(unknown, ConfigAttributeError | ConfigKeyError):
-            key = str(unknown.full_key)
-            choices = (text for text in overrides if text.partition("=")[0] in GROUPS and "," not in text)
+            key = str(unknown.full_key).lstrip("+")
+            choices = (text for text in overrides if text.partition("=")[0].lstrip("+") in GROUPS and "," not in text)
             known = OmegaConf.to_container(_compose_choices(self.config_dirs, tuple(choices)).config)
             group = key.rpartition(".")[0]
             siblings = [name for name in _keys(known) if name.rpartition(".")[0] == group and "_target_" not in name]
             return UserError(f"{key}: unknown key; {nearest(key, siblings)}")
-        return UserError(" ".join(str(error).split()))
+        return UserError(" ".join(str(error).split()) or " ".join(str(error.__cause__).split()))
 
     def file_of(self, group: str, choice: str) -> Path:
         """The YAML file of a config group's choice."""

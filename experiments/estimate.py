@@ -1,24 +1,30 @@
 """What a plan would cost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from experiments.plan import Cell
 from experiments.simulate import Job
 from experiments.store import DamagedFileError, Store, read_footer
 
 
-def describe(jobs: Sequence[Job], store: Store) -> str:
+def describe(jobs: Sequence[Job], stores: Iterable[Store]) -> str:
     """A table of cells with what is stored, what is missing, and the time that missing ones may take on one core.
 
-    The estimate is the time per replication of the stored cells of the same policy, instance and
-    arms, at the nearest horizon; `?` where there is none.
+    The estimate is the typical time of a replication in the stored cells of the same policy and
+    number of arms at the nearest horizon, in proportion to the horizon (which overrates policies
+    whose cost does not grow with it); `?` where nothing is known.
     """
-    costs = _costs(store)
-    rows = []
+    costs = _costs(stores)
+    rows, total, unknown = [], 0.0, 0
     for job in jobs:
         cell = job.request.cell
-        seconds = _seconds(costs, cell.policy.name, cell.instance.name, cell.arms, cell.horizon)
+        seconds = _seconds(costs, cell)
+        if job.missing and seconds is None:
+            unknown += 1
+        elif job.missing and seconds is not None:
+            total += seconds * job.missing
         rows.append(
             {
                 **{name: cell.columns[name] for name in ("instance", "arms", "policy", "epsilon", "delta", "horizon")},
@@ -29,26 +35,31 @@ def describe(jobs: Sequence[Job], store: Store) -> str:
         )
     missing = sum(job.missing for job in jobs)
     cached = sum(not job.missing for job in jobs)
-    total = f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications"
-    return f"{pd.DataFrame(rows).to_string(index=False)}\n{total}"
+    return (
+        f"{pd.DataFrame(rows).to_string(index=False)}\n"
+        f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
+        f"about {total:.0f} s on one core{f' and {unknown} cells of unknown cost' if unknown else ''}"
+    )
 
 
-def _costs(store: Store) -> pd.DataFrame:
+def _costs(stores: Iterable[Store]) -> pd.DataFrame:
+    """Typical seconds of a replication, a row for each stored cell."""
     rows = []
-    for path in store.files():
-        try:
-            footer = read_footer(path)
-        except DamagedFileError:
-            continue
-        columns, runs = footer["columns"], footer["runs"]
-        seconds = sum(run["seconds"] for run in runs) / runs[-1]["replications"][1]
-        rows.append((columns["policy"], columns["instance"], columns["arms"], columns["horizon"], seconds))
-    return pd.DataFrame(rows, columns=["policy", "instance", "arms", "horizon", "seconds"])
+    for store in stores:
+        for path in store.files():
+            try:
+                footer = read_footer(path)
+            except DamagedFileError:
+                continue
+            columns, last = footer["columns"], footer["runs"][-1]
+            rows.append((columns["policy"], columns["arms"], columns["horizon"], last["typical_seconds"]))
+    return pd.DataFrame(rows, columns=["policy", "arms", "horizon", "seconds"])
 
 
-def _seconds(costs: pd.DataFrame, policy: str, instance: str, arms: int, horizon: int) -> float | None:
-    known = costs[(costs.policy == policy) & (costs.instance == instance) & (costs.arms == arms)]
+def _seconds(costs: pd.DataFrame, cell: Cell) -> float | None:
+    known = costs[(costs.policy == cell.policy.name) & (costs.arms == cell.arms)]
     if known.empty:
         return None
-    distance = (known.horizon - horizon).abs()
-    return float(known.seconds[distance == distance.min()].median())
+    distance = (known.horizon - cell.horizon).abs()
+    nearest = known[distance == distance.min()]
+    return float(nearest.seconds.median() * cell.horizon / nearest.horizon.iloc[0])

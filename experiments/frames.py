@@ -1,6 +1,7 @@
 """Stored results as tidy tables."""
 
 import math
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,8 +40,8 @@ def load(
     results_dir: where results are stored; this repository's by default.
     filters: column=value or column=[values]; numbers match to 12 digits.
 
-    Raises `UserError` for an unknown filter, a damaged file, or an experiment that is not completely
-    stored (with the command that completes it).
+    Raises `UserError` for an unknown filter or a word that nothing stored has, a damaged file, or an
+    experiment that is not completely stored (with the command that completes it).
     """
     return _load(_curves, ("replication", "t", "regret"), experiment, overrides, results_dir, config_dirs, filters)
 
@@ -67,18 +68,18 @@ def _load(
     filters: dict[str, Any],
 ) -> pd.DataFrame:
     store = Store(Path(results_dir))
+    if not store.root.is_dir():
+        raise UserError(f"results_dir={store.root}: no such folder")
     if experiment is None:
         wanted: dict[Path, int | None] = dict.fromkeys(store.files())
     else:
+        composer = Composer(config_dirs)
         asked = [f"+experiment={experiment}", *overrides]
-        requests = plan(asked, Composer(config_dirs))
-        paths = _complete(requests, store, asked)
+        requests = plan(asked, composer)
+        paths = _complete(requests, store, asked, composer)
         wanted = {path: request.replications for path, request in zip(paths, requests, strict=True)}
     columns = {path: _trusted(read_footer, path)["columns"] for path in wanted}
-    known = {*CELL, *rows, *(name for of_cell in columns.values() for name in of_cell)}
-    for name in filters:
-        if name not in known:
-            raise UserError(f"{name}={filters[name]}: unknown filter; {nearest(name, known)}")
+    _check_filters(filters, list(columns.values()), rows)
     of_rows = {name: filters.pop(name) for name in rows if name in filters}
     frames = [
         pd.DataFrame(tell(_trusted(read_file, path), replications)).assign(
@@ -89,8 +90,20 @@ def _load(
     ]
     table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*CELL, *rows])
     for name, value in of_rows.items():
-        table = table[[matches(item, value) for item in table[name]]].reset_index(drop=True)
+        table = table.loc[np.array([matches(item, value) for item in table[name]], dtype=bool)].reset_index(drop=True)
     return table[[*CELL, *rows, *(name for name in table if name not in (*CELL, *rows))]]
+
+
+def _check_filters(filters: dict[str, Any], cells: list[dict[str, Any]], rows: tuple[str, ...]) -> None:
+    """Raise `UserError` for a column that no cell has, and for a word that no stored cell has in its column."""
+    known = {*CELL, *rows, *(name for cell in cells for name in cell)}
+    for name, wanted in filters.items():
+        if name not in known:
+            raise UserError(f"{name}={wanted}: unknown filter; {nearest(name, known)}")
+        stored = {cell[name] for cell in cells if isinstance(cell.get(name), str)}
+        for word in [wanted] if isinstance(wanted, str) else wanted if isinstance(wanted, list) else []:
+            if isinstance(word, str) and cells and word not in stored:
+                raise UserError(f"{name}={word}: no stored cell has it; {nearest(word, stored)}")
 
 
 def _curves(result: Result, replications: int | None) -> dict[str, Any]:
@@ -113,18 +126,19 @@ def _pulls(result: Result, replications: int | None) -> dict[str, Any]:
     }
 
 
-def stored_cells(requests: Sequence[Request], store: Store, overrides: Sequence[str]) -> list[tuple[Cell, Result]]:
-    """The wanted replications of every cell.
+def stored_cells(overrides: Sequence[str], store: Store, composer: Composer) -> list[tuple[Cell, Result]]:
+    """The cells that `overrides` ask for and their stored replications, as many as are asked for.
 
     Raises `UserError`, with the command that completes them, when some are not stored.
     """
+    requests = plan(overrides, composer)
     return [
         (request.cell, _trusted(read_file, path).first(request.replications))
-        for request, path in zip(requests, _complete(requests, store, overrides), strict=True)
+        for request, path in zip(requests, _complete(requests, store, overrides, composer), strict=True)
     ]
 
 
-def _complete(requests: Sequence[Request], store: Store, overrides: Sequence[str]) -> list[Path]:
+def _complete(requests: Sequence[Request], store: Store, overrides: Sequence[str], composer: Composer) -> list[Path]:
     """The file of every cell, all replications in it."""
     paths = [store.path(request.cell) for request in requests]
     missing = sum(
@@ -132,9 +146,10 @@ def _complete(requests: Sequence[Request], store: Store, overrides: Sequence[str
         for request, path in zip(requests, paths, strict=True)
     )
     if missing:
-        elsewhere = [] if store.root == RESULTS else [f"results_dir={store.root}"]
-        command = " ".join(dict.fromkeys(["python -m experiments.run", *overrides, *elsewhere]))
-        raise UserError(f"{missing} of {len(paths)} cells are not stored yet; run: {command}")
+        elsewhere = [] if store.root.resolve() == RESULTS else [f"results_dir={store.root}"]
+        places = [word for folder in composer.config_dirs for word in ("--config-dir", str(folder))]
+        words = dict.fromkeys(["python", "-m", "experiments.run", *places, *overrides, *elsewhere])
+        raise UserError(f"{missing} of {len(paths)} cells are not stored yet; run: {shlex.join(words)}")
     return paths
 
 
@@ -149,6 +164,8 @@ def _trusted(read: Callable[[Path], Read], path: Path) -> Read:
 
 def matches(value: Any, wanted: Any) -> bool:
     """Whether `value` is `wanted` or among it."""
+    if isinstance(value, list):
+        return isinstance(wanted, Sequence) and len(value) == len(wanted) and all(map(matches, value, wanted))
     if isinstance(wanted, Iterable) and not isinstance(wanted, str):
         return any(matches(value, option) for option in wanted)
     if isinstance(value, int | float) and isinstance(wanted, int | float):

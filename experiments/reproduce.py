@@ -15,7 +15,6 @@ import numpy as np
 
 from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.frames import stored_cells
-from experiments.plan import Cell
 from experiments.provenance import machine
 from experiments.simulate import Job, run
 from experiments.store import Result, Store
@@ -42,24 +41,21 @@ def main() -> None:
     if not command.jobs:
         return
     requests = command.requests()
-    stored = stored_cells(requests, command.store, sys.argv[1:])
+    composer = command.composer
+    stored = {cell.key: result for job in command.jobs for cell, result in stored_cells(job, command.store, composer)}
     different = 0
     with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
         scratch = Store(Path(folder))
         run([Job(request, None) for request in requests], scratch, command.workers)
-        for (cell, before), request in zip(stored, requests, strict=True):
-            after = scratch.read(request.cell)
+        for request in requests:
+            before, after = stored[request.cell.key], scratch.read(request.cell)
             assert after is not None
             found = difference(before, after)
             if found:
                 different += 1
-                print(f"{_name(cell)}: {found}{_other_platform(before)}")
+                print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}")
     print(f"{len(requests)} cells simulated again: {len(requests) - different} identical, {different} different")
     sys.exit(1 if different else 0)
-
-
-def _name(cell: Cell) -> str:
-    return f"{cell.identity} ({cell.key})"
 
 
 def _other_platform(stored: Result) -> str:

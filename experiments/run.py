@@ -10,7 +10,9 @@ import time
 
 from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.estimate import describe
-from experiments.simulate import look_up, run
+from experiments.frames import RESULTS
+from experiments.simulate import PolicyError, look_up, run
+from experiments.store import Store
 
 
 def main() -> None:
@@ -26,13 +28,17 @@ def main() -> None:
     ):
         print(f"warning: {caveat}", file=sys.stderr)
     if command.config.plan:
-        print(describe(jobs, store))
+        print(describe(jobs, [store, Store(RESULTS)]))
         return
     began = time.perf_counter()
     workers = command.workers
     if any(job.missing for job in jobs):
         store.check_writable()
-        run(jobs, store, workers)
+        try:
+            run(jobs, store, workers)
+        except PolicyError as error:
+            print(error, file=sys.stderr)
+            sys.exit(1)
     simulated = sum(job.missing for job in jobs)
     cells = sum(job.missing > 0 for job in jobs)
     print(

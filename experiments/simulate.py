@@ -2,6 +2,7 @@
 
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ class Job:
 
     request: Request
     stored: Result | None
+    damage: str | None = None
     blocks: dict[int, "Block"] = field(default_factory=dict)
 
     @property
@@ -48,9 +50,11 @@ class Job:
         """Stored and fresh replications together. Call when `complete`."""
         cell = self.request.cell
         fresh = [self.blocks[start] for start in self.starts()]
+        seconds = [second for block in fresh for second in block.seconds]
         run = {
             "replications": [self.first, self.request.replications],
-            "seconds": sum(block.seconds for block in fresh),
+            "seconds": sum(seconds),
+            "typical_seconds": float(np.median(seconds)),  # of a replication; the first may have to compile
             **provenance(),
         }
         footer: dict[str, Any] = {
@@ -75,49 +79,74 @@ class Job:
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive replications of a cell: regret at checkpoints, final pulls, and the time they took."""
+    """Consecutive replications of a cell: regret at checkpoints, final pulls, and the time of each."""
 
     regret: FloatArray
     pulls: IntArray
-    seconds: float
+    seconds: list[float]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A block that ended in an exception, as text."""
+
+    where: str
+    traceback: str
 
 
 def simulate_block(cell: Cell, start: int, stop: int) -> Block:
-    """Replications `start` to `stop` - 1 of `cell`; depends on nothing else."""
+    """Replications `start` to `stop` - 1 of `cell`; depends on nothing else. Raises `ValueError` for wrong pulls."""
     checkpoints = cell.checkpoints
-    began = time.perf_counter()
-    pulls = np.stack(
-        [
-            cell.policy.simulate(cell.instance, cell.horizon, checkpoints, stream(cell.identity, replication))
-            for replication in range(start, stop)
-        ]
-    )
-    seconds = time.perf_counter() - began
-    return Block(regret(pulls, cell.instance.gaps), pulls[:, -1], seconds)
+    records, seconds = [], []
+    for replication in range(start, stop):
+        began = time.perf_counter()
+        pulls = cell.policy.simulate(cell.instance, cell.horizon, checkpoints, stream(cell.identity, replication))
+        seconds.append(time.perf_counter() - began)
+        check_pulls(pulls, checkpoints, cell.arms)
+        records.append(pulls)
+    stacked = np.stack(records)
+    return Block(regret(stacked, cell.instance.gaps), stacked[:, -1], seconds)
+
+
+def check_pulls(pulls: Any, checkpoints: IntArray, arms: int) -> None:
+    """Raise `ValueError` unless `pulls` is what `Policy.simulate` promises."""
+    shape = (len(checkpoints), arms)
+    if not isinstance(pulls, np.ndarray) or pulls.shape != shape or not np.issubdtype(pulls.dtype, np.integer):
+        told = f"{pulls.dtype} of shape {pulls.shape}" if isinstance(pulls, np.ndarray) else type(pulls).__name__
+        raise ValueError(f"simulate must return whole numbers of shape (checkpoints, arms) = {shape}, got {told}")
+    if (np.diff(pulls, axis=0, prepend=0) < 0).any() or (pulls.sum(axis=1) != checkpoints).any():
+        raise ValueError("the pulls that simulate returns must not decrease and must add up to the step at checkpoints")
 
 
 def look_up(requests: Sequence[Request], store: Store) -> list[Job]:
-    """What of each request is stored already. A damaged file is set aside and reported."""
+    """What of each request is stored already; nothing of a damaged file."""
     jobs = []
     for request in requests:
         try:
-            stored = store.read(request.cell)
+            jobs.append(Job(request, store.read(request.cell)))
         except DamagedFileError as damage:
-            aside = set_aside(store.path(request.cell))
-            print(f"warning: {store.path(request.cell)}: {damage}; moved to {aside.name}, recomputing", file=sys.stderr)
-            stored = None
-        jobs.append(Job(request, stored))
+            jobs.append(Job(request, None, damage=str(damage)))
     return jobs
 
 
 def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
-    """Simulate what is missing; each cell is stored as soon as it is complete, so an interruption loses little."""
+    """Simulate what is missing; each cell is stored as soon as it is complete, so an interruption loses little.
+
+    A damaged file is set aside first, and reported. A cell whose policy fails does not keep the
+    others from being run; then `PolicyError` is raised at the end.
+    """
     missing = [job for job in jobs if job.missing]
+    for job in missing:
+        _set_damaged_aside(job, store)
+    failures: list[Failure] = []
     bar = tqdm(total=sum(job.missing for job in missing), unit=" replications", disable=None, smoothing=0.1)
     with bar:
         done = 0
         bar.set_postfix_str(f"{done}/{len(missing)} cells")
         for job, start, block in _blocks(missing, workers):
+            if isinstance(block, Failure):
+                failures.append(block)
+                continue
             job.blocks[start] = block
             bar.update(len(block.regret))
             if job.complete:
@@ -125,20 +154,39 @@ def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
                 job.blocks.clear()
                 done += 1
                 bar.set_postfix_str(f"{done}/{len(missing)} cells")
+    if failures:
+        raise PolicyError(failures)
 
 
-def _blocks(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, int, Block]]:
+class PolicyError(Exception):
+    """Policies failed in `failures`; what else was asked for is complete and stored."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        places = "\n".join(sorted({failure.where for failure in failures}))
+        super().__init__(f"{failures[0].traceback}\nfailed (complete cells are stored):\n{places}")
+
+
+def _set_damaged_aside(job: Job, store: Store) -> None:
+    if job.damage:
+        path = store.path(job.request.cell)
+        aside = set_aside(path)
+        print(f"warning: {path}: {job.damage}; moved to {aside.name}, recomputing", file=sys.stderr)
+
+
+def _blocks(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, int, Block | Failure]]:
     """Every block that is missing, as it is done."""
-    tasks = [(index, start) for index, job in enumerate(jobs) for start in job.starts()]
     results = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")(
-        joblib.delayed(_labelled_block)(
-            index, jobs[index].request.cell, start, min(start + BLOCK, jobs[index].request.replications)
-        )
-        for index, start in tasks
+        joblib.delayed(_labelled_block)(index, job.request.cell, start, min(start + BLOCK, job.request.replications))
+        for index, job in enumerate(jobs)
+        for start in job.starts()
     )
     for index, start, block in results:
         yield jobs[index], start, block
 
 
-def _labelled_block(index: int, cell: Cell, start: int, stop: int) -> tuple[int, int, Block]:
-    return index, start, simulate_block(cell, start, stop)
+def _labelled_block(index: int, cell: Cell, start: int, stop: int) -> tuple[int, int, Block | Failure]:
+    try:
+        return index, start, simulate_block(cell, start, stop)
+    except Exception:
+        where = f"{cell.identity}, replications {start} to {stop - 1}"
+        return index, start, Failure(where, traceback.format_exc())

@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bandits.types import FloatArray, IntArray
+from experiments.errors import UserError
 from experiments.plan import Cell
 
 FORMAT = 1
@@ -69,10 +71,22 @@ class Store:
     root: Path
 
     def check_writable(self) -> None:
-        """Raise `OSError` now rather than after an hour of simulation."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=self.root):
-            pass
+        """Raise `UserError` now rather than after an hour of simulation."""
+        with self._writing():
+            self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root):
+                pass
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Errors of the file system, said as what is wrong with `results_dir`."""
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or error
+            raise UserError(
+                f"results_dir={self.root}: cannot be written: {reason}; cells stored so far are safe"
+            ) from error
 
     def path(self, cell: Cell) -> Path:
         return self.root / cell.instance.name / f"{cell.policy.name}-{cell.key}.parquet"
@@ -90,7 +104,6 @@ class Store:
     def write(self, cell: Cell, result: Result) -> Path:
         """Store `result` as all that is known of `cell`, in one step: a reader sees the old file or the new."""
         path = self.path(cell)
-        path.parent.mkdir(parents=True, exist_ok=True)
         table = pa.table(
             {
                 "replication": np.arange(result.replications, dtype=np.int32),
@@ -100,26 +113,28 @@ class Store:
             },
             schema=SCHEMA.with_metadata({FOOTER: json.dumps(result.footer)}),
         )
-        descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                pq.write_table(
-                    table,
-                    file,
-                    compression="zstd",
-                    compression_level=12,
-                    use_dictionary=["replication", "t.list.element"],
-                    use_byte_stream_split=["regret.list.element"],
-                    write_page_checksum=True,
-                )
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with self._writing():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
+            temporary = Path(name)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    pq.write_table(
+                        table,
+                        file,
+                        compression="zstd",
+                        compression_level=12,
+                        use_dictionary=["replication", "t.list.element"],
+                        use_byte_stream_split=["regret.list.element"],
+                        write_page_checksum=True,
+                    )
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.chmod(0o644)
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
         return path
 
     def files(self) -> Iterator[Path]:

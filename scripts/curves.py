@@ -39,6 +39,8 @@ class Spec:
     scales: list[str] = field(default_factory=lambda: list(SCALES))
 
     def __post_init__(self) -> None:
+        if not self.panels or not all(isinstance(panel, dict) and "title" in panel for panel in self.panels):
+            raise UserError(f"figure.panels: must be a list of {{title: ..., column: value}}, got {self.panels}")
         if self.band not in BANDS:
             raise UserError(f"figure.band: {self.band} is unknown; {nearest(self.band, BANDS)}")
         for scale in self.scales:
@@ -81,6 +83,9 @@ def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]])
     curves = [Curve(*pair) for pair in cells]
     rows, columns = len(spec.scales), len(spec.panels)
     figure, grid = plt.subplots(rows, columns, figsize=(1.2 + 2.9 * columns, 1.5 + 2.3 * rows), squeeze=False)
+    known = {name for curve in curves for name in curve.cell.columns}
+    for name in (name for panel in spec.panels for name in panel if name != "title" and name not in known):
+        raise UserError(f"figure.panels: no column {name}; {nearest(name, known)}")
     line_styles = _line_styles(curves)
     one_horizon = len({curve.cell.horizon for curve in curves}) == 1
     for row, scale in zip(grid, spec.scales, strict=True):
@@ -161,10 +166,11 @@ def _caption(spec: Spec, curves: Sequence[Curve]) -> str:
 
 
 def _horizons(curves: Sequence[Curve]) -> str:
-    return " and ".join(_power_of_ten(horizon) for horizon in sorted({curve.cell.horizon for curve in curves}))
+    return " and ".join(power_of_ten(horizon) for horizon in sorted({curve.cell.horizon for curve in curves}))
 
 
-def _power_of_ten(number: int) -> str:
+def power_of_ten(number: int) -> str:
+    """`number` as mathematical text, as in 5 x 10^7."""
     exponent = math.floor(math.log10(number))
     factor = number / 10**exponent
     return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor:g}\\cdot10^{{{exponent}}}$"

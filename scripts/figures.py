@@ -14,6 +14,7 @@ An experiment's `figure` says what to draw:
         title: above the figure
 """
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +26,6 @@ from omegaconf import OmegaConf
 from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError, nearest
 from experiments.frames import stored_cells
-from experiments.plan import plan
 from experiments.store import Store
 from scripts import curves, rates, style
 
@@ -44,15 +44,19 @@ def main() -> None:
         if composed.config.figure is None:
             print(f"{name}: has no figure")
             continue
-        cells = stored_cells(plan(overrides, composer), Store(Path(composed.config.results_dir)), overrides)
+        cells = stored_cells(overrides, Store(Path(composed.config.results_dir)), composer)
         config = cast(dict[str, Any], OmegaConf.to_container(composed.config.figure, resolve=True))
         kind = config.pop("kind", "curves")
         if kind not in KINDS:
             raise UserError(f"figure.kind: {kind} is unknown; {nearest(str(kind), KINDS)}")
         figure = KINDS[kind](config, cells)
-        stem = Path(composed.config.figures_dir) / name
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        print(*style.save(figure, str(stem), f"python -m scripts.figures {' '.join(overrides)}"))
+        command_text = shlex.join(["python", "-m", "scripts.figures", *overrides])
+        try:
+            print(*style.save(figure, Path(composed.config.figures_dir) / name, command_text))
+        except OSError as error:
+            raise UserError(
+                f"figures_dir={composed.config.figures_dir}: cannot be written: {error.strerror}"
+            ) from error
         plt.close(figure)
 
 

@@ -2,9 +2,10 @@
 
     python -m scripts.rates        # the table
 
-Pulls move in steps, a whole epoch at a time. The exponent is the slope of log(pulls) in log(1 / gap)
-over whole octaves, by least squares; its 95 % interval is Student's, from the residuals, which are
-these steps and not chance (the pulls hardly vary over replications).
+Pulls move in steps, a whole epoch at a time, as the gap shrinks; over an octave of the gap that is one
+step. The exponent is therefore the mean of log2(pulls at gap/2 / pulls at gap) over all such pairs of
+the grid, and its 95 % interval is Student's over these pairs. (A least-squares slope over few steps
+would be biased by where the grid begins and ends.)
 """
 
 import math
@@ -16,16 +17,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from scipy import stats
 
 from bandits.types import FloatArray
 from experiments.command_line import exit_on_user_error
-from experiments.compose import REPOSITORY, Composer
-from experiments.frames import stored_cells
-from experiments.plan import Cell, plan
+from experiments.compose import Composer
+from experiments.frames import RESULTS, stored_cells
+from experiments.plan import Cell
 from experiments.store import Result, Store
 from scripts import style
-from scripts.curves import read
+from scripts.curves import power_of_ten, read
 
 EXPERIMENT = "tao2022/rates"
 
@@ -76,10 +78,17 @@ def fit(cells: Sequence[tuple[Cell, Result]]) -> list[Rate]:
     rates = []
     for (policy, label, v), pairs in points.items():
         gaps, pulls = np.array(sorted(pairs)).T
-        line = stats.linregress(-np.log(gaps), np.log(pulls))
-        half = float(stats.t.ppf(0.975, len(gaps) - 2)) * line.stderr
-        rates.append(Rate(policy, label, v, gaps, pulls, line.slope, line.slope - half, line.slope + half))
+        growth = _growth_by_octave(gaps, pulls)
+        exponent = growth.mean()
+        half = float(stats.t.ppf(0.975, len(growth) - 1)) * growth.std(ddof=1) / math.sqrt(len(growth))
+        rates.append(Rate(policy, label, v, gaps, pulls, exponent, exponent - half, exponent + half))
     return rates
+
+
+def _growth_by_octave(gaps: FloatArray, pulls: FloatArray) -> FloatArray:
+    """log2 of how much the pulls grow from each gap of the grid to half of it."""
+    pairs = np.argwhere(np.isclose(gaps[None, :], 2 * gaps[:, None], rtol=1e-3))
+    return np.asarray(np.log2(pulls[pairs[:, 0]] / pulls[pairs[:, 1]]))
 
 
 def draw(config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]]) -> Figure:
@@ -96,12 +105,13 @@ def draw(config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]]) -> Fig
             _slope(axes, rate, rate.exponent, color=colour, linestyle=line_style, label=label)
             printed = f"printed rate, slope {rate.printed:.2f}"
             _slope(axes, rate, rate.printed, color=style.COUNTERPART_COLOUR, linestyle=line_style, label=printed)
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set(title=next(rate.label for rate in rates if rate.policy == policy), xlabel="1 / gap")
         axes.legend(loc="upper left", fontsize=7)
     grid[0][0].set_ylabel("mean pulls of the suboptimal arm")
     runs = sorted({result.replications for _, result in cells})
     budgets = ", ".join(
-        f"{cell.policy.legend()}: ε = {cell.columns['epsilon']:g}, T = {cell.horizon:.0e}"
+        f"{cell.policy.legend()}: ε = {cell.columns['epsilon']:g}, T = {power_of_ten(cell.horizon)}"
         for cell in _one_of_each(cells)
     )
     figure.suptitle(f"{spec.title}\n{budgets}; {' and '.join(map(str, runs))} runs", fontsize=9)
@@ -130,7 +140,6 @@ def table(rates: Sequence[Rate]) -> pd.DataFrame:
             "epoch lengths": f"gap^-{rate.consistent:.3g}",
             "measured": f"{rate.exponent:.2f}",
             "95 % interval": f"[{rate.low:.2f}, {rate.high:.2f}]",
-            "octaves": f"{math.log2(rate.gaps.max() / rate.gaps.min()):.1f}",
         }
         for rate in rates
     )
@@ -138,8 +147,7 @@ def table(rates: Sequence[Rate]) -> pd.DataFrame:
 
 def main() -> None:
     """Entry point of `python -m scripts.rates`."""
-    asked = [f"+experiment={EXPERIMENT}"]
-    cells = stored_cells(plan(asked, Composer()), Store(REPOSITORY / "results"), asked)
+    cells = stored_cells([f"+experiment={EXPERIMENT}"], Store(RESULTS), Composer())
     print(table(fit(cells)).to_string(index=False))
 
 

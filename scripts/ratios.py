@@ -27,7 +27,9 @@ def ratio_interval(numerator: np.ndarray, denominator: np.ndarray, rng: np.rando
 
 def table() -> pd.DataFrame:
     """One row per setting and form of DP-UCB: ratio of mean final regrets, its interval."""
-    final = load(policy=["dp_se", "dp_ucb"], horizon=HORIZON, t=HORIZON)
+    figures = [f"sajed2019/fig{number:02d}" for number in range(1, 13)]
+    final = pd.concat([load(name, policy=["dp_se", "dp_ucb"], t=HORIZON) for name in (*figures, "sajed2019/tight")])
+    final = final.drop_duplicates(["instance", "arms", "epsilon", "policy", "confidence", "replication"])
     rng = stream("ratios", 0)
     rows = []
     for (instance, arms, epsilon), setting in final.groupby(["instance", "arms", "epsilon"]):

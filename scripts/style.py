@@ -1,6 +1,7 @@
 """One look for all figures."""
 
 import hashlib
+from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -44,8 +45,9 @@ def colour(policy: str) -> str:
     return OTHER_COLOURS[int(hashlib.sha256(policy.encode()).hexdigest(), 16) % len(OTHER_COLOURS)]
 
 
-def save(figure: Figure, stem: str, command: str) -> list[str]:
+def save(figure: Figure, stem: Path, command: str) -> list[str]:
     """Write `stem`.pdf and `stem`.png with the command that makes them in their metadata; the paths."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(f"{stem}.pdf", metadata={"Keywords": command, "CreationDate": None})
     figure.savefig(f"{stem}.png", metadata={"Description": command})
     return [f"{stem}.pdf", f"{stem}.png"]

@@ -44,7 +44,7 @@ def drawn():
     composer = Composer()
     asked = ["+experiment=sajed2019/fig01"]
     composed = composer.compose(asked)
-    cells = stored_cells(plan(asked, composer), Store(REPOSITORY / "results"), asked)
+    cells = stored_cells(asked, Store(REPOSITORY / "results"), composer)
     figure = curves.draw(composed.config.figure, cells)
     yield figure, cells
     plt.close(figure)
@@ -103,6 +103,10 @@ def test_a_policy_keeps_its_colour_everywhere(drawn):
         ("figure.band=sdd", "figure.band"),
         ("figure.scales=[linear,cubic]", "figure.scales"),
         ("figure.kind=pie", "figure.kind"),
+        ("figure.panels=[]", "figure.panels"),
+        ("figure.panels=[{epsilon: 1}]", "title"),
+        ("figure.panels=[{title: a, epsilonn: 1}]", "epsilonn"),
+        ("figure.panels=[{title: a, instance: c2}]", "no curve"),
         ("figure.titel=x", "figure.titel"),
     ],
 )

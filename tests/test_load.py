@@ -50,13 +50,26 @@ def test_filters(results):
     assert load(results_dir=results, epsilon=0.1 + 1e-9).empty
     assert set(load(results_dir=results, t=2_000, replication=[0, 2]).replication) == {0, 2}
     assert set(load(results_dir=results, confidence="mishra2015").policy) == {"dp_ucb"}
-    assert load(results_dir=results, policy="nothing").empty
+    assert load(results_dir=results, policy="dp_se", confidence="mishra2015").empty
+    assert load(results_dir=results, instance="bernoulli", policy="ucb1", t=1).empty
+    assert set(load(results_dir=results, means=[0.9, 0.2]).means) == {"[0.9, 0.2]"}
     assert len(load(results_dir=results, epsilon=np.inf, t=2_000)) == 2 * 3
 
 
 def test_an_unknown_filter_is_an_error(results):
     with pytest.raises(UserError, match=r"polcy.*policy"):
         load(results_dir=results, polcy="dp_se")
+
+
+@pytest.mark.parametrize("filters", [{"policy": "dpse"}, {"instance": ["c1", "C1"]}])
+def test_a_word_that_nothing_stored_has_is_an_error(results, filters):
+    with pytest.raises(UserError, match="no stored cell has it"):
+        load(results_dir=results, **filters)
+
+
+def test_a_folder_that_does_not_exist_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="no such folder"):
+        load(results_dir=tmp_path / "nothing")
 
 
 def test_pulls(results):

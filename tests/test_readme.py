@@ -51,13 +51,15 @@ def test_the_example_is_complete():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_work(folder, command):
     smaller = ["horizon=20000", "replications=2"] if "experiments.run" in command or "figures" in command else []
+    if "experiments.run" in command and "results_dir" not in command:
+        smaller.append("results_dir=results")  # not this repository's
     process = shell(folder, command, *smaller)
     assert (process.returncode, process.stderr) == (0, "")
     assert process.stdout
 
 
 def test_the_example_policy_was_run_and_drawn(folder):
-    shell_results = list((folder / "results").rglob("explore_then_commit-*.parquet"))
+    shell_results = list((folder / "mine" / "results").rglob("explore_then_commit-*.parquet"))
     assert len(shell_results) >= 5
     assert (folder / "mine" / "figures" / "sajed2019" / "fig01.pdf").exists()
 
@@ -69,7 +71,12 @@ def test_the_example_conforms(folder):
 
 def test_search_path_does_the_same(folder):
     mine = f"hydra.searchpath=[file://{folder}/mine]"
-    process = shell(folder, ".venv/bin/python -m experiments.run policy=explore_then_commit horizon=100", mine)
+    process = shell(
+        folder,
+        ".venv/bin/python -m experiments.run policy=explore_then_commit results_dir=results",
+        mine,
+        "horizon=100",
+    )
     assert (process.returncode, process.stderr) == (0, "")
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from bandits.instances import C1
 from bandits.policies import DPSE, UCB1
+from experiments.errors import UserError
 from experiments.plan import Cell, Request
-from experiments.simulate import Job, look_up, run
+from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import FOOTER, DamagedFileError, Store, read_file
 
 CELL = Cell(C1(3), DPSE(0.5), 2_000)
@@ -133,7 +134,7 @@ def test_second_damaged_file_does_not_overwrite_the_first(store):
     for _ in range(2):
         simulate(store)
         truncate(store.path(CELL))
-        look_up([Request(CELL, 1, {})], store)
+    simulate(store)
     assert len(list(store.root.rglob("*.damaged*"))) == 2
 
 
@@ -145,7 +146,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_rest(store, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("experiments.store.os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(UserError, match=r"results_dir=.*No space left"):
         simulate(store, replications=before.replications + 1)
     assert store.path(CELL).read_bytes() == content
     assert [path.name for path in store.path(CELL).parent.iterdir()] == [store.path(CELL).name]
@@ -164,13 +165,29 @@ def test_results_are_the_same_bits_on_any_number_of_workers_in_any_order(tmp_pat
             assert (one.pulls == other.pulls).all()
 
 
-def test_what_was_complete_is_stored_when_a_later_cell_fails(store):
+def raising(*_):
+    raise RuntimeError("broken policy")
+
+
+BROKEN = {
+    "raises": (raising, "broken policy"),
+    "too few checkpoints": (lambda i, h, c, r: np.zeros((3, 3), int), "of shape"),
+    "not whole": (lambda i, h, c, r: np.outer(c, [0.5, 0.5, 0.0]), "whole numbers"),
+    "nothing": (lambda i, h, c, r: None, "NoneType"),
+    "lost steps": (lambda i, h, c, r: np.outer(c - 1, [1, 0, 0]), "add up"),
+    "decreasing": (lambda i, h, c, r: np.stack([c + 5 * (c % 2), -5 * (c % 2), 0 * c], axis=1), "decrease"),
+}
+
+
+@pytest.mark.parametrize(("simulation", "why"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_policy_is_named_and_does_not_stop_the_others(store, simulation, why):
     class Broken(UCB1):
-        def simulate(self, *_):
-            raise RuntimeError("broken policy")
+        def simulate(self, *arguments):
+            return simulation(*arguments)
 
     good, bad = Cell(C1(3), DPSE(0.5), 2_000), Cell(C1(3), Broken(), 2_000)
-    with pytest.raises(RuntimeError, match="broken policy"):
-        run([Job(Request(good, 3, {}), None), Job(Request(bad, 3, {}), None)], store, workers=1)
+    with pytest.raises(PolicyError, match=why) as error:
+        run([Job(Request(bad, 3, {}), None), Job(Request(good, 3, {}), None)], store, workers=1)
+    assert f"{bad.identity}, replications 0 to 2" in str(error.value)
     assert store.read(good).replications == 3
     assert store.read(bad) is None

@@ -1,0 +1,80 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+from bandits import pareto_sums
+from bandits.heavy_tails import S1, S3
+from bandits.pareto_sums import TOTAL_VARIATION, law_of_sum, truncated_moments, truncated_pareto_sum, walked_sum
+from bandits.policies import DPRSE, LDPRSE
+from bandits.random import stream
+
+
+def epochs():
+    """Scale, shape, bound and terms of sums that DPRSE and LDPRSE ask for, from small epochs to huge ones."""
+    for policy in (DPRSE(0.5, "scaled"), DPRSE(1.0), LDPRSE(5.0, "scaled"), LDPRSE(20.0)):
+        for instance in (S1(0.5), S3(0.9)):
+            for number in (1, 2, 4):
+                epoch = policy.epoch(instance, 5, number, 10**8)
+                for arm in (0, 4):
+                    yield float(instance.scales[arm]), instance.tail_index, epoch.truncation, epoch.rounds
+
+
+CASES = [case for case in epochs() if case[3] > 2_000]
+
+
+def test_truncated_moments():
+    rng = stream("moments", 0)
+    x = 0.3 * np.exp(rng.standard_exponential(10**6) / 1.55)
+    x = np.where(x <= 20, x, 0)
+    first, second = truncated_moments(0.3, 1.55, 20.0)
+    assert math.isclose(first, x.mean(), rel_tol=0.01)
+    assert math.isclose(second, (x**2).mean(), rel_tol=0.02)
+    assert math.isclose(truncated_moments(0.3, 2.0, 20.0)[1], truncated_moments(0.3, 2 - 1e-6, 20.0)[1], rel_tol=1e-4)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[3]:.0e} terms")
+def test_law_is_a_probability_with_the_right_moments(case):
+    law = law_of_sum(*case)
+    assert law.trusted
+    step = pareto_sums._SPAN / pareto_sums._POINTS
+    points = step * np.arange(pareto_sums._POINTS) - pareto_sums._BELOW
+    assert math.isclose(law.density.sum() * step, 1, rel_tol=1e-10)
+    assert abs((points * law.density).sum() * step) < 1e-9
+    assert math.isclose((points**2 * law.density).sum() * step, 1, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES[::3], ids=lambda case: f"{case[3]:.0e} terms")
+def test_total_variation_by_halving_every_step(case, monkeypatch):
+    """Twice the frequencies, nodes and points, and the error of linear interpolation, change less than is claimed."""
+    coarse = law_of_sum.__wrapped__(*case).density
+    for name in ("_FREQUENCIES", "_POINTS", "_PIECES"):
+        monkeypatch.setattr(pareto_sums, name, 2 * getattr(pareto_sums, name))
+    fine = law_of_sum.__wrapped__(*case).density
+    step = pareto_sums._SPAN / pareto_sums._POINTS
+    interpolated = np.interp(np.arange(len(fine)), np.arange(0, len(fine), 2), coarse)
+    assert np.abs(interpolated - fine).sum() * step / 2 < TOTAL_VARIATION
+
+
+@pytest.mark.parametrize("terms", [20_000, 100_000])
+@pytest.mark.parametrize("instance", [S1(0.5), S1(0.9)], ids=repr)
+def test_tabulated_sums_have_the_law_of_the_plain_loop(terms, instance, failure, monkeypatch):
+    monkeypatch.setattr(pareto_sums, "WALKED", 0)
+    scale, shape = float(instance.scales[0]), instance.tail_index
+    bound = (instance.moment * terms / 20) ** (1 / (1 + instance.v))
+    rng = stream("pareto sums", terms)
+    tabulated = [truncated_pareto_sum(scale, shape, bound, terms, rng) for _ in range(4000)]
+    walked = [walked_sum(scale, shape, bound, terms, rng) for _ in range(1500)]
+    assert ks_2samp(tabulated, walked).pvalue > failure
+
+
+def test_few_terms_are_walked_and_nothing_is_kept_below_the_scale():
+    one, other = (stream("walk", 0) for _ in range(2))
+    assert truncated_pareto_sum(0.3, 1.5, 5.0, 50, one) == walked_sum(0.3, 1.5, 5.0, 50, other)
+    assert truncated_pareto_sum(0.3, 1.5, 0.3, 10**9, one) == 0.0
+
+
+def test_a_law_that_does_not_fit_the_table_is_not_trusted():
+    # One reward in a thousand makes up nearly all of the sum: its density has an atom at 0.
+    assert not law_of_sum(1e-9, 0.5, 1.0, 1_000).trusted
