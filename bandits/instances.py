@@ -133,3 +133,25 @@ class C4(_SajedInstance):
     def define_means(self) -> FloatArray:
         after_first = np.linspace(0, 1, self.arms)
         return 0.75 - 0.5 * after_first**2
+
+
+@dataclass(frozen=True)
+class Linear9(BernoulliInstance):
+    """Nine means from 0.3 to 0.7 in steps of 0.05: "Instance 1" of Wang and Zhu (2024), section 8."""
+
+    name: ClassVar[str] = "linear9"
+    citation: ClassVar[str] = "Wang and Zhu (2024), section 8, Instance 1"
+
+    def define_means(self) -> FloatArray:
+        return 0.3 + 0.05 * np.arange(9.0)
+
+
+@dataclass(frozen=True)
+class Linear101(BernoulliInstance):
+    """101 means from 0.3 to 0.7 in steps of 0.004: "Instance 2" of Wang and Zhu (2024), section 8."""
+
+    name: ClassVar[str] = "linear101"
+    citation: ClassVar[str] = "Wang and Zhu (2024), section 8, Instance 2"
+
+    def define_means(self) -> FloatArray:
+        return 0.3 + 0.004 * np.arange(101.0)

@@ -9,8 +9,11 @@ def checkpoint_grid(horizon: int, count: int = 200) -> IntArray:
     """About `count` steps at which pulls are recorded: increasing, from 1 to `horizon`.
 
     Half of them are evenly spaced and half grow geometrically, so that one recording serves a
-    linear and a logarithmic time axis. Below `count` steps every step is a checkpoint.
+    linear and a logarithmic time axis. Below `count` steps every step is a checkpoint; a `count` of 1
+    is the horizon alone.
     """
+    if count == 1:
+        return np.array([horizon], dtype=np.int64)
     if horizon <= count:
         return np.arange(1, horizon + 1, dtype=np.int64)
     linear = np.linspace(1, horizon, count // 2)

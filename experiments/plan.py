@@ -17,10 +17,14 @@ from experiments.build import build, whole_number
 from experiments.compose import Composed, Composer
 from experiments.errors import UserError
 
+RECORDED = 200
+
 
 @dataclass(frozen=True)
 class Cell:
     """Instance x policy (its budget among its parameters) x horizon: what is planned, run and stored as one.
+
+    `recorded` is about how many checkpoints are kept of it; it changes no other number.
 
     Raises `ParameterError` if the horizon is shorter than one pull of every arm, or the policy
     refuses the instance.
@@ -29,6 +33,7 @@ class Cell:
     instance: Instance
     policy: Policy
     horizon: int
+    recorded: int = RECORDED
 
     def __post_init__(self) -> None:
         if self.horizon < self.arms:
@@ -42,7 +47,7 @@ class Cell:
     @property
     def checkpoints(self) -> IntArray:
         """The steps at which regret is recorded."""
-        return checkpoint_grid(self.horizon)
+        return checkpoint_grid(self.horizon, self.recorded)
 
     @cached_property
     def identity(self) -> str:
@@ -53,7 +58,10 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """What its stored numbers are filed under: the identity and the revisions of instance and policy."""
-        text = f"{self.identity} instance revision {self.instance.revision} policy revision {self.policy.revision}"
+        kept = "" if self.recorded == RECORDED else f" recorded {self.recorded}"
+        text = (
+            f"{self.identity}{kept} instance revision {self.instance.revision} policy revision {self.policy.revision}"
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
@@ -75,7 +83,7 @@ class Cell:
     @property
     def caveats(self) -> tuple[str, ...]:
         """Why a theorem does not apply here, for whoever reads the results."""
-        return self.policy.caveats(self.instance)
+        return self.policy.caveats(self.instance, self.horizon)
 
 
 @dataclass(frozen=True)
@@ -160,11 +168,12 @@ def _request(composed: Composed, composer: Composer) -> Request:
     instance = build(config, "instance", instance_file, Instance)  # type: ignore[type-abstract]
     policy = build(config, "policy", policy_file, Policy)  # type: ignore[type-abstract]
     _check_delta(config, policy)
-    horizon, replications = (_whole(config, key) for key in ("horizon", "replications"))
-    if replications < 1:
-        raise UserError(f"replications: must be at least 1, got {replications}")
+    horizon, replications, recorded = (_whole(config, key) for key in ("horizon", "replications", "recorded"))
+    for key, value in (("replications", replications), ("recorded", recorded)):
+        if value < 1:
+            raise UserError(f"{key}: must be at least 1, got {value}")
     try:
-        cell = Cell(instance, policy, horizon)
+        cell = Cell(instance, policy, horizon, recorded)
     except ParameterError as error:
         raise UserError(str(error)) from None
     resolved = OmegaConf.masked_copy(config, ["instance", "policy", "budget", "horizon"])

@@ -11,7 +11,7 @@ import time
 from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.estimate import describe
 from experiments.frames import RESULTS
-from experiments.simulate import PolicyError, look_up, run
+from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import Store
 
 
@@ -27,6 +27,12 @@ def main() -> None:
         {f"{job.request.cell.policy.name}: {text}" for job in jobs for text in job.request.cell.caveats}
     ):
         print(f"warning: {caveat}", file=sys.stderr)
+    for name in sorted(
+        {_name(job) for job in jobs if job.stored and store.changed_source(job.request.cell, job.stored)}
+    ):
+        print(
+            f"warning: the file of {name} was edited since; if its numbers changed, raise its revision", file=sys.stderr
+        )
     if command.config.plan:
         print(describe(jobs, [store, Store(RESULTS)]))
         return
@@ -45,6 +51,10 @@ def main() -> None:
         f"cells: {len(jobs) - cells} stored already, {cells} simulated "
         f"({simulated} replications in {time.perf_counter() - began:.1f} s), in {store.root}"
     )
+
+
+def _name(job: Job) -> str:
+    return job.request.cell.policy.name
 
 
 if __name__ == "__main__":

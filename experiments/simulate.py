@@ -16,7 +16,7 @@ from bandits.random import entropy, stream
 from bandits.types import FloatArray, IntArray
 from experiments.plan import Cell, Request
 from experiments.provenance import provenance
-from experiments.store import FORMAT, DamagedFileError, Result, Store, set_aside
+from experiments.store import FORMAT, DamagedFileError, Result, Store, set_aside, source_of
 
 BLOCK = 5  # replications per task; fixed, so that what a task computes does not depend on the number of workers
 
@@ -64,6 +64,7 @@ class Job:
             "revisions": {"instance": cell.instance.revision, "policy": cell.policy.revision},
             "columns": cell.columns,
             "caveats": list(cell.caveats),
+            "source": source_of(cell),
             "config": self.request.config,
             "seed_entropy": str(entropy(cell.identity)),
             "runs": [*(self.stored.footer["runs"] if self.stored else []), run],

@@ -1,7 +1,9 @@
 """Stored results: one parquet file per cell, one row per replication, nothing half-written."""
 
+import hashlib
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,6 +71,10 @@ class Store:
     """The results under `root`: `<instance>/<policy>-<key>.parquet`."""
 
     root: Path
+
+    def changed_source(self, cell: Cell, stored: Result) -> bool:
+        """Whether a policy from outside this repository was edited since, under the same revision."""
+        return not _ours(cell) and stored.footer["source"] != source_of(cell)
 
     def check_writable(self) -> None:
         """Raise `UserError` now rather than after an hour of simulation."""
@@ -140,6 +146,19 @@ class Store:
     def files(self) -> Iterator[Path]:
         """Every results file, in the order of names."""
         return iter(sorted(self.root.glob("*/*.parquet")))
+
+
+def source_of(cell: Cell) -> str | None:
+    """A hash of the file that defines the policy, if it is not one of this repository."""
+    if _ours(cell):
+        return None
+    module = sys.modules.get(type(cell.policy).__module__)
+    file = getattr(module, "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
+
+
+def _ours(cell: Cell) -> bool:
+    return type(cell.policy).__module__.partition(".")[0] == "bandits"
 
 
 def read_footer(path: Path) -> dict[str, Any]:

@@ -10,6 +10,10 @@ An experiment's `figure` says what to draw:
         band: sd, quarter_sd or ci95, the shading around the mean
         panels: a list of {title: ..., column: value or values}, the cells each panel shows
         scales: rows of panels, linear or log; both by default
+    kind: sweep: final regret against a parameter, see scripts/sweeps.py
+        title, panels as above; x: a column; slopes: a list of {panel, policy, between: [low, high]}
+    kind: cdfs: laws of perturbed values, see scripts/cdfs.py
+        title, law, epsilon, delta; panels: a list of {title, count, total, mirrored}
     kind: rates: pulls of the suboptimal arm against its gap, see scripts/rates.py
         title: above the figure
 """
@@ -27,9 +31,14 @@ from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError, nearest
 from experiments.frames import stored_cells
 from experiments.store import Store
-from scripts import curves, rates, style
+from scripts import cdfs, curves, rates, style, sweeps
 
-KINDS: dict[str, Callable[..., Figure]] = {"curves": curves.draw, "rates": rates.draw}
+KINDS: dict[str, Callable[..., Figure]] = {
+    "cdfs": cdfs.draw,
+    "curves": curves.draw,
+    "rates": rates.draw,
+    "sweep": sweeps.draw,
+}
 
 
 def main() -> None:

@@ -15,17 +15,24 @@ from experiments.compose import CONF, Composer
 from experiments.plan import plan
 
 INSTANCE = {"dprucb": "s1", "dprse": "s1", "ldprse": "s1", "robust_ucb": "s1"}  # else c1
+DELTA = ["budget.delta=0.01"]
+NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
     "dprucb": [[], ["policy.constants=scaled"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],
+    "dp_ftpl_gauss": [[], ["policy.start_phase=exact"]],
+    "dp_ftpl_beta": [["policy.start_phase=exact"]],
+    "dp_ftpl_new": [[], ["budget.delta=0"], ["budget.epsilon=0"]],
     "ldprse": [[], ["policy.constants=custom", "policy.confidence_scale=0.01", "policy.epoch_base=4"]],
 }
 
 
 def policy_of(name, *overrides):
     """The policy that a config builds."""
-    return plan([f"policy={name}", f"instance={INSTANCE.get(name, 'c1')}", *overrides], Composer())[0].cell.policy
+    return plan(
+        [f"policy={name}", f"instance={INSTANCE.get(name, 'c1')}", *NEEDS.get(name, []), *overrides], Composer()
+    )[0].cell.policy
 
 
 POLICIES = {
@@ -93,16 +100,6 @@ class DependsOnCheckpoints(Uniform):
         return super().simulate(instance, horizon, checkpoints, rng)
 
 
-class Constant(Uniform):
-    """Never looks at its stream."""
-
-    def select(self, state, t, rng):
-        return 0
-
-    def simulate(self, instance, horizon, checkpoints, rng):
-        return super().simulate(instance, horizon, checkpoints, np.random.default_rng(0))
-
-
 @dataclass(frozen=True)
 class Overpromises(DPSE):
     """Is asked for epsilon and grants twice of it."""
@@ -123,7 +120,6 @@ BROKEN = [
     (CountsTooFew(), "survives_short_horizons"),
     (UsesGlobalState(), "is_reproducible"),
     (DependsOnCheckpoints(), "ignores_checkpoints"),
-    (Constant(), "uses_its_stream"),
     (Overpromises(1.0), "declares_its_guarantee"),
     (BadName(), "is_described"),
 ]

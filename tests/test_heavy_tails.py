@@ -95,8 +95,8 @@ def test_heavy_tailed_policies_need_a_moment(policy):
 
 
 def test_a_moment_that_is_too_small_is_a_caveat():
-    assert DPRSE(1.0, u=1.0).caveats(S1(0.5)) == (
+    assert DPRSE(1.0, u=1.0).caveats(S1(0.5), 100) == (
         "u = 1 is below the moment of the instance, 5.59464: the theorems do not apply",
     )
-    assert DPRSE(1.0, u=6.0).caveats(S1(0.5)) == ()
-    assert DPRSE(1.0).caveats(S1(0.5)) == ()
+    assert DPRSE(1.0, u=6.0).caveats(S1(0.5), 100) == ()
+    assert DPRSE(1.0).caveats(S1(0.5), 100) == ()

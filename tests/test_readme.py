@@ -80,6 +80,19 @@ def test_search_path_does_the_same(folder):
     assert (process.returncode, process.stderr) == (0, "")
 
 
+def test_an_edited_policy_is_noticed(folder):
+    command = ".venv/bin/python -m experiments.run --config-dir mine policy=explore_then_commit results_dir=mine/edited"
+    assert shell(folder, command, "horizon=100", "replications=1").stderr == ""
+    file = folder / "mine" / "explore_then_commit.py"
+    text = file.read_text()
+    file.write_text(text.replace("scale=1 / self.epsilon", "scale=2 / self.epsilon"))
+    assert "raise its revision" in shell(folder, command, "horizon=100", "replications=1").stderr
+    file.write_text(text.replace("ClassVar[int] = 1", "ClassVar[int] = 2"))
+    process = shell(folder, command, "horizon=100", "replications=1")
+    assert (process.stderr, "1 simulated" in process.stdout) == ("", True)
+    file.write_text(text)
+
+
 def test_python_examples_work():
     (example,) = (text for language, text in BLOCKS if language == "python" and "load(" in text)
     exec(example, {})

@@ -2,8 +2,10 @@
 
 from bandits.policies.base import Policy, StepwisePolicy
 from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.ftpl import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, GDPElimNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, RobustUCB
 from bandits.policies.private_ucb import DPUCB
+from bandits.policies.tossou import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.ucb import UCB1
 
 __all__ = [
@@ -13,8 +15,17 @@ __all__ = [
     "DPUCB",
     "LDPRSE",
     "UCB1",
+    "DPFTPLBeta",
+    "DPFTPLGauss",
+    "DPFTPLNew",
+    "DPUCBBound",
+    "DPUCBInt",
+    "DPUCBTossou",
+    "GDPElimNew",
     "Policy",
     "RobustUCB",
     "StepwisePolicy",
     "SuccessiveElimination",
+    "ThompsonBeta",
+    "ThompsonGauss",
 ]

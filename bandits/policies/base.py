@@ -44,8 +44,8 @@ class Policy(ABC):
         """The label with the constants that a reader of a figure must know."""
         return self.label
 
-    def caveats(self, instance: Instance) -> tuple[str, ...]:
-        """Why a theorem about the policy does not apply to `instance`, for the reader of its results."""
+    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
+        """Why a theorem about the policy says nothing about these results, for their reader."""
         return ()
 
     def check(self, instance: Instance) -> None:  # noqa: B027  (a policy may accept every instance)

@@ -63,7 +63,7 @@ class HeavyTailedPolicy(Policy):
     def check(self, instance: Instance) -> None:
         require_heavy_tails(self, instance)
 
-    def caveats(self, instance: Instance) -> tuple[str, ...]:
+    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
         return moment_caveats(self.u, instance)
 
     def moment(self, instance: Instance) -> tuple[float, float]:
@@ -244,7 +244,7 @@ class RobustUCB(Policy):
     def check(self, instance: Instance) -> None:
         require_pareto(self, instance)
 
-    def caveats(self, instance: Instance) -> tuple[str, ...]:
+    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
         return moment_caveats(self.u, instance)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:

@@ -1,0 +1,238 @@
+"""Follow the perturbed leader: Thompson sampling and its private forms (Wang and Zhu 2024).
+
+At every step each arm draws a value around its mean reward, and the arm with the largest is pulled.
+The promise of the private forms is for one decision: `Scope.DECISION`.
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bandits import start_phases
+from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
+from bandits.instances import Instance
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace, optimism, tail_constant
+from bandits.parameters import ParameterError, require
+from bandits.policies.base import Policy, require_bernoulli, require_unit_rewards
+from bandits.policies.perturbed_leader import BETA, GAUSS, TRUNCATED_LAPLACE, perturbed_leader_pulls
+from bandits.recording import PullLog
+from bandits.types import FloatArray, IntArray
+
+
+class PerturbedLeader(Policy):
+    """Pull every arm `start` times, then always the arm with the largest perturbed value."""
+
+    @property
+    @abstractmethod
+    def start(self) -> int:
+        """Pulls of every arm before the first perturbed value is drawn."""
+
+    @abstractmethod
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        """The law of the perturbed values and its constants, see `perturbed_leader.parameters`."""
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
+        needed = self.start * len(instance.mean_rewards)
+        return (f"the start phase needs {needed} steps and was never left",) if horizon <= needed else ()
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        law, constants = self.law(horizon)
+        return perturbed_leader_pulls(instance.mean_rewards, horizon, checkpoints, self.start, law, constants, rng)
+
+
+@dataclass(frozen=True)
+class ThompsonGauss(PerturbedLeader):
+    """Thompson sampling with Gaussian priors (Agrawal and Goyal 2013, Algorithm 2). Not private.
+
+    The value of an arm is Normal(R / (N + 1), 1 / (N + 1)), N its pulls and R their reward sum.
+    """
+
+    name: ClassVar[str] = "thompson_gauss"
+    label: ClassVar[str] = "Thompson (Gauss)"
+    citation: ClassVar[str] = "Agrawal and Goyal (2013), Algorithm 2"
+    start: ClassVar[int] = 0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        return GAUSS, np.array([1.0, 1.0])
+
+
+@dataclass(frozen=True)
+class ThompsonBeta(PerturbedLeader):
+    """Thompson sampling with Beta priors (Agrawal and Goyal 2013, Algorithm 1). Not private.
+
+    The value of an arm is Beta(R + 1, N - R + 1), N its pulls and R their reward sum.
+    """
+
+    name: ClassVar[str] = "thompson_beta"
+    label: ClassVar[str] = "Thompson (Beta)"
+    citation: ClassVar[str] = "Agrawal and Goyal (2013), Algorithm 1"
+    start: ClassVar[int] = 0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        return BETA, np.array([0.0, 0.0])
+
+
+@dataclass(frozen=True)
+class DecisionPrivate(PerturbedLeader):
+    """A perturbed leader whose every decision is (epsilon, delta)-private, Definition 1 of Wang and Zhu (2024)."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        require_budget(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon, self.delta, Scope.DECISION)
+
+
+def require_budget(epsilon: float, delta: float) -> None:
+    """epsilon >= 0 and 0 <= delta < 1, not both 0."""
+    require(0 <= epsilon < math.inf, "epsilon", epsilon, "a finite number >= 0")
+    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+    if epsilon == delta == 0:
+        raise ParameterError("epsilon", "and delta must not both be 0: nothing could be learned")
+
+
+@dataclass(frozen=True)
+class WithStartPhase(DecisionPrivate):
+    """A law that is private only after enough pulls.
+
+    `start_phase` chooses how many: `paper`, the printed bound, or `exact`, the fewest from which on the
+    condition of Lemma 8 holds for every history; the promise is the same.
+    """
+
+    start_phase: Literal["paper", "exact"] = "paper"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.delta == 0:
+            raise ParameterError(
+                "delta", f"must be > 0 for {self.name}, no start phase is long enough; use dp_ftpl_new"
+            )
+
+    def legend(self) -> str:
+        return f"{self.label} ({self.start_phase} start, {self.start} pulls)"
+
+
+@dataclass(frozen=True)
+class DPFTPLGauss(WithStartPhase):
+    """DP-FTPL-Gauss (Wang and Zhu 2024, Algorithm 1): the value of an arm is Normal(R / N, 2 / N).
+
+    Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward (Theorem 11).
+    """
+
+    name: ClassVar[str] = "dp_ftpl_gauss"
+    label: ClassVar[str] = "DP-FTPL-Gauss"
+    citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 1"
+
+    @property
+    def start(self) -> int:
+        compute = start_phases.gauss_paper if self.start_phase == "paper" else start_phases.gauss_exact
+        return compute(self.epsilon, self.delta)
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        return GAUSS, np.array([0.0, 2.0])
+
+
+@dataclass(frozen=True)
+class DPFTPLBeta(WithStartPhase):
+    """DP-FTPL-Beta (Wang and Zhu 2024, Algorithm 2): Beta(R + 1 + k, N - R + 1 + k), k = floor(N / 8) + 1.
+
+    Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward (Theorem 13).
+    """
+
+    name: ClassVar[str] = "dp_ftpl_beta"
+    label: ClassVar[str] = "DP-FTPL-Beta"
+    citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 2"
+
+    @property
+    def start(self) -> int:
+        compute = start_phases.beta_paper if self.start_phase == "paper" else start_phases.beta_exact
+        return compute(self.epsilon, self.delta)
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        return BETA, np.array([1.0, 0.0])
+
+
+@dataclass(frozen=True)
+class DPFTPLNew(DecisionPrivate):
+    """DP-FTPL-New (Wang and Zhu 2024, Algorithm 3): truncated Laplace values about an upper confidence bound.
+
+    The center is R / N + sqrt(log T / N) + log((T (e^epsilon - 1) + 2 T delta) / (2 (e^epsilon - 1) + 2 T delta))
+    / (N epsilon). Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward
+    (Theorem 16), for any epsilon and delta that are not both 0, from the first pull on.
+    """
+
+    name: ClassVar[str] = "dp_ftpl_new"
+    label: ClassVar[str] = "DP-FTPL-New"
+    citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 3"
+    start: ClassVar[int] = 1
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        lift = optimism(horizon, self.epsilon, self.delta)
+        constants = [math.log(horizon), lift, self.epsilon, self.delta, tail_constant(self.epsilon, self.delta)]
+        return TRUNCATED_LAPLACE, np.array(constants)
+
+
+@dataclass(frozen=True)
+class GDPElimNew(Policy):
+    """GDP-Elim-New (Wang and Zhu 2024, Algorithm 4): phases of fresh pulls of all arms until one leads clearly.
+
+    Guarantee: (epsilon, delta)-DP of the transcript, one reward changed (Theorem 18): a reward enters the
+    values of one phase only, which are drawn with (epsilon, delta / 2).
+    """
+
+    name: ClassVar[str] = "gdp_elim_new"
+    label: ClassVar[str] = "GDP-Elim-New"
+    citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 4"
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        require_budget(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon, self.delta)
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
+
+    def phase_length(self, phase: int, horizon: int) -> int:
+        """N(k): fresh pulls of every arm in phase k = 1, 2, ..."""
+        gap = 2.0**-phase
+        lift = optimism(horizon**2, self.epsilon, self.delta / 2)
+        return math.ceil(max(32 * math.log(horizon) / gap**2, 4 / gap * lift))
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = np.arange(len(instance.mean_rewards))
+        log = PullLog(len(arms), horizon, checkpoints)
+        phase = 0
+        while True:
+            phase += 1
+            length = self.phase_length(phase, horizon)
+            for arm in arms:
+                if not log.round_robin(np.array([arm]), length):
+                    return log.pulls
+            means = instance.sums(arms, length, rng) / length
+            noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
+            values = means + np.array([noise.sample(rng) for _ in arms])
+            second, best = np.argsort(values)[-2:]
+            if values[best] > values[second] + 2.0**-phase:
+                return log.exploit(int(best))

@@ -1,0 +1,105 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+from bandits import ParameterError
+from bandits.mechanisms.hybrid import ENDLESS, HybridMechanism, close_hybrid, fresh_levels, hybrid_scale
+from bandits.random import stream
+
+
+def brute_force_noise(count, fresh):
+    """The two mechanisms apart: all increments up to the last power of two, and a textbook tree after it."""
+    last_power = 2 ** (count.bit_length() - 1)
+    total = sum(fresh[power] for power in (2**k for k in range(count.bit_length())))
+    start = last_power
+    for level in reversed(range(last_power.bit_length())):
+        if (count - last_power) >> level & 1:
+            start += 2**level
+            total += fresh[start]  # the node of 2^level items that ends here
+    return total
+
+
+@given(st.integers(1, 300), st.integers(0, 2**32))
+def test_noise_is_that_of_the_two_mechanisms_apart(length, seed):
+    rng = np.random.default_rng(seed)
+    fresh = {}
+    prefix_noise = np.zeros(ENDLESS)
+    for count in range(1, length + 1):
+        fresh[count] = rng.normal()
+        assert math.isclose(
+            close_hybrid(prefix_noise, count, fresh[count]), brute_force_noise(count, fresh), rel_tol=1e-9, abs_tol=1e-9
+        )
+
+
+def variance(count, epsilon):
+    """Increments of scale 2 / epsilon up to 2^k <= count, and a node of scale 2k / epsilon per bit of the rest."""
+    k = count.bit_length() - 1
+    return 2 * (2 / epsilon) ** 2 * (k + 1) + 2 * (2 * k / epsilon) ** 2 * (count.bit_count() - 1)
+
+
+def test_noise_variance(failure):
+    length, epsilon, repeats = 21, 0.7, 10_000
+    rng = stream("hybrid variance", 0)
+    released = np.empty((repeats, length))
+    for repeat in range(repeats):
+        mechanism = HybridMechanism(epsilon, rng)
+        released[repeat] = [mechanism.add(0.0) for _ in range(length)]
+    expected = np.array([variance(count, epsilon) for count in range(1, length + 1)])
+    # The variance of a sum of Laplace draws is estimated within sqrt(5 / repeats), 7 sigma and 21 counts: < 1e-10.
+    assert failure > 1e-10
+    np.testing.assert_allclose(released.var(axis=0), expected, rtol=7 * math.sqrt(5 / repeats))
+
+
+def test_law_at_one_count_against_numpy(failure):
+    count, epsilon, sensitivity, repeats = 13, 0.5, 3.0, 20_000  # 13 = 8 + 4 + 1
+    rng = stream("hybrid law", 0)
+    released = []
+    for _ in range(repeats):
+        mechanism = HybridMechanism(epsilon, rng, sensitivity)
+        released.append([mechanism.add(1.5) for _ in range(count)][-1])
+    scales = np.array([1, 1, 1, 1, 3, 3]) * 2 * sensitivity / epsilon
+    by_hand = 13 * 1.5 + stream("by hand", 0).laplace(scale=scales, size=(repeats, 6)).sum(axis=1)
+    assert ks_2samp(released, by_hand).pvalue > failure
+
+
+def privacy_loss(length, epsilon):
+    """What the first `length` releases spend on each item, exactly: they are an invertible linear image of
+    independent Laplace draws, so moving an item costs the sum of |shift of a draw| / its scale."""
+    image = np.empty((length, length))
+    for draw in range(length):
+        prefix_noise = np.zeros(ENDLESS)
+        image[:, draw] = [close_hybrid(prefix_noise, n, float(n == draw + 1)) for n in range(1, length + 1)]
+    scales = hybrid_scale(epsilon) * np.array([fresh_levels(n) for n in range(1, length + 1)])
+    moved = np.tril(np.ones((length, length)))  # column: an item raised by 1, row: a release
+    return (np.abs(np.linalg.solve(image, moved)) / scales[:, None]).sum(axis=0)
+
+
+def test_the_releases_spend_epsilon_and_no_more():
+    loss = privacy_loss(300, 0.8)
+    assert loss.max() <= 0.8 * (1 + 1e-12)
+    assert math.isclose(loss.max(), 0.8, rel_tol=1e-12)  # no noise is wasted on the first item after a power of two
+
+
+def test_fresh_levels():
+    assert [fresh_levels(n) for n in range(1, 18)] == [1, 1, 1, 1, 2, 2, 2, 1, 3, 3, 3, 3, 3, 3, 3, 1, 4]
+    assert fresh_levels(2**62 - 1) == 61
+    assert hybrid_scale(0.5, sensitivity=3.0) == 12.0
+
+
+def test_sums_are_exact_without_noise():
+    mechanism = HybridMechanism(1e12, stream("exact", 0))
+    items = np.random.default_rng(0).random(200)
+    np.testing.assert_allclose([mechanism.add(item) for item in items], items.cumsum(), atol=1e-7)
+    assert mechanism.count == 200
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity", "name"), [(0, 1, "epsilon"), (math.nan, 1, "epsilon"), (1, 0, "sensitivity")]
+)
+def test_bad_parameters_are_refused(epsilon, sensitivity, name):
+    with pytest.raises(ParameterError, match=name):
+        HybridMechanism(epsilon, stream("bad", 0), sensitivity)
