@@ -28,8 +28,8 @@ def require(condition: bool, parameter: str, value: object, allowed: str) -> Non
 
 
 def require_epsilon(epsilon: float) -> None:
-    """A privacy budget is a finite number above zero (a NaN is neither)."""
-    require(math.isfinite(epsilon) and epsilon > 0, "epsilon", epsilon, "a finite number > 0")
+    """A privacy budget is a finite number above zero (a NaN is neither), and not so small that noise overflows."""
+    require(1e-100 <= epsilon < math.inf, "epsilon", epsilon, "a finite number > 0 (and at least 1e-100)")
 
 
 def require_arms(arms: int) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import close_node
+from bandits.policies.perturbed_leader import draw, parameters
 from bandits.types import FloatArray, IntArray
 
 
@@ -109,4 +110,67 @@ def successive_elimination_steps(means: FloatArray, horizon: int, rng: np.random
         mean = sums[viable] / n
         viable = viable[mean.max() - mean < 2 * alpha]
     pulls[viable[0]] += horizon - t
+    return pulls
+
+
+@compiled
+def perturbed_leader_steps(
+    means: FloatArray, horizon: int, start: int, law: int, constants: FloatArray, rng: np.random.Generator
+) -> IntArray:
+    """Final pulls of what `perturbed_leader_pulls` simulates, every arm drawn at every step."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    first = np.zeros(arms)
+    second = np.zeros(arms)
+    for t in range(horizon):
+        arm = 0
+        if t < start * arms:
+            arm = t // start
+        else:
+            largest = -math.inf
+            for rival in range(arms):
+                if pulls[rival] == 0:
+                    first[rival], second[rival] = parameters(law, constants, 0, 0.0)
+                value = draw(law, constants, first[rival], second[rival], rng)
+                if value > largest:
+                    largest, arm = value, rival
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        first[arm], second[arm] = parameters(law, constants, pulls[arm], sums[arm])
+    return pulls
+
+
+@compiled
+def dprucb_steps(
+    scales: FloatArray,
+    shape: float,
+    order: float,
+    horizon: int,
+    bonus: float,
+    truncation_rate: float,
+    noise_scale: float,
+    levels: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Final pulls of Algorithm 1 of Tao et al. (2022), one step and one comparison of all arms at a time."""
+    arms = len(scales)
+    power = (order - 1) / order
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    noise = np.zeros((arms, levels))
+    center = np.zeros(arms)
+    width = np.zeros(arms)
+    for t in range(1, horizon + 1):
+        arm = t - 1
+        if t > arms:
+            arm = int(np.argmax(center + width * (math.log(2.0) + 4 * math.log(t)) ** power))
+        pulls[arm] += 1
+        truncation = (truncation_rate * pulls[arm]) ** (1 / order)
+        reward = scales[arm] * math.exp(rng.standard_exponential() / shape)
+        if reward <= truncation:
+            sums[arm] += reward
+        released = sums[arm] + close_node(noise[arm], pulls[arm], laplace(noise_scale * truncation, rng))
+        center[arm] = released / pulls[arm]
+        width[arm] = bonus / float(pulls[arm]) ** power
     return pulls

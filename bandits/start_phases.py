@@ -23,8 +23,8 @@ divergence, the smallest delta that N pulls achieve. It never rises with N:
   jumps.
 
 So one bisection finds the exact start phase, and no bound has to take over. Divergences are computed
-as integrals of positive terms, to about 12 digits for every epsilon, delta and N: a start phase beyond
-10^12 pulls is exact to as many digits.
+as integrals of positive terms, to about 11 digits for every epsilon, delta and N: a start phase beyond
+10^11 pulls is exact to as many digits.
 """
 
 import math
@@ -41,7 +41,7 @@ _DEPTH = 45.0  # integrals end where the integrand has fallen by e^-_DEPTH
 _NODES, _WEIGHTS = (points / 2 for points in np.polynomial.legendre.leggauss(80))
 _NODES = _NODES + 0.5  # Gauss-Legendre on [0, 1]
 _RESOLUTION = 1e-12  # relative, of a divergence
-_LONGEST = 2**1000
+_LONGEST = 2**500  # pulls, more than any start phase that does not overflow
 
 
 @cache
@@ -211,7 +211,7 @@ def _whole(count: float) -> int:
 
 def _require_length(possible: bool) -> None:
     if not possible:
-        raise ParameterError("delta", "so small that the start phase is longer than 2^1000 pulls")
+        raise ParameterError("delta", "so small that the start phase is longer than 2^500 pulls")
 
 
 def _require_profile(count: int, epsilon: float) -> None:

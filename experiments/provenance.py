@@ -24,7 +24,7 @@ def provenance() -> dict[str, Any]:
 
 
 def machine() -> str:
-    """What can round a logarithm differently: system, architecture, C library."""
+    """What can round differently: system, architecture, C library (its logarithm may also ask for the processor)."""
     return " ".join(filter(None, [platform.system(), platform.machine(), *platform.libc_ver()]))
 
 

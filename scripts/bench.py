@@ -14,28 +14,52 @@ import numpy as np
 import pandas as pd
 
 from bandits import Instance, Policy, checkpoint_grid
-from bandits.instances import C1, C2, C4
+from bandits.heavy_tails import S1, S3, ParetoInstance
+from bandits.instances import C1, C2, C4, Linear9, Linear101
 from bandits.mechanisms.tree import node_scale, tree_levels
-from bandits.policies import DPSE, DPUCB, UCB1, SuccessiveElimination
+from bandits.policies import (
+    DPRUCB,
+    DPSE,
+    DPUCB,
+    UCB1,
+    DPFTPLBeta,
+    DPFTPLGauss,
+    DPFTPLNew,
+    SuccessiveElimination,
+)
+from bandits.policies.ftpl import PerturbedLeader
 from bandits.random import stream
-from bandits.reference import dp_se_steps, index_steps, successive_elimination_steps
+from bandits.reference import (
+    dp_se_steps,
+    dprucb_steps,
+    index_steps,
+    perturbed_leader_steps,
+    successive_elimination_steps,
+)
 
-HORIZON = 50_000_000
-COMPILED_STEPS = 5_000_000  # the plain loops of index policies take the same time at every step
 PYTHON_STEPS = 20_000
+COMPILED_STEPS = 5_000_000
 REPEATS = 5
 
-CASES: list[tuple[Instance, Policy]] = [
-    (C1(5), DPSE(0.25)),
-    (C4(20), DPSE(0.25)),
-    (C1(5), SuccessiveElimination()),
-    (C1(5), UCB1()),
-    (C1(5), DPUCB(0.1)),
-    (C1(5), DPUCB(1.0)),
-    (C2(5), DPUCB(0.25)),
-    (C1(20), DPUCB(0.25)),
-    (C4(20), DPUCB(0.25)),
-    (C1(5), DPUCB(1.0, split_budget=False, confidence="tight")),
+CASES: list[tuple[int, Instance, Policy]] = [
+    (50_000_000, C1(5), DPSE(0.25)),
+    (50_000_000, C4(20), DPSE(0.25)),
+    (50_000_000, C1(5), SuccessiveElimination()),
+    (50_000_000, C1(5), UCB1()),
+    (50_000_000, C1(5), DPUCB(0.1)),
+    (50_000_000, C1(5), DPUCB(1.0)),
+    (50_000_000, C2(5), DPUCB(0.25)),
+    (50_000_000, C1(20), DPUCB(0.25)),
+    (50_000_000, C4(20), DPUCB(0.25)),
+    (50_000_000, C1(5), DPUCB(1.0, split_budget=False, confidence="tight")),
+    (10_000_000, S1(0.5), DPRUCB(1.0, "scaled")),
+    (10_000_000, S3(0.9), DPRUCB(0.5, "scaled")),
+    (100_000, Linear9(), DPFTPLGauss(1.0, 0.01)),
+    (100_000, Linear9(), DPFTPLBeta(1.0, 0.01)),
+    (100_000, Linear9(), DPFTPLNew(1.0, 0.01)),
+    (100_000, Linear101(), DPFTPLGauss(1.0, 0.01)),
+    (100_000, Linear101(), DPFTPLBeta(1.0, 0.01)),
+    (100_000, Linear101(), DPFTPLNew(1.0, 0.01)),
 ]
 
 
@@ -49,8 +73,10 @@ def seconds(action: Callable[[int], object], repeats: int = REPEATS) -> float:
     return float(np.median(times))
 
 
-def plain_loop(instance: Instance, policy: Policy, steps: int, interpreted: bool) -> Callable[[int], object]:
-    """The step-by-step loop of `policy` over `steps` steps, compiled or in plain Python."""
+def plain_loop(
+    horizon: int, instance: Instance, policy: Policy, steps: int, interpreted: bool
+) -> Callable[[int], object]:
+    """The step-by-step loop of `policy` over the first `steps` of `horizon`, compiled or in plain Python."""
     means, arms = instance.mean_rewards, len(instance.mean_rewards)
 
     def form(loop: Callable[..., object]) -> Callable[..., object]:
@@ -60,38 +86,48 @@ def plain_loop(instance: Instance, policy: Policy, steps: int, interpreted: bool
         return lambda j: form(dp_se_steps)(means, policy.epsilon, steps, stream("rewards", j), stream("noise", j))
     if isinstance(policy, SuccessiveElimination):
         return lambda j: form(successive_elimination_steps)(means, steps, stream("bench", j))
+    if isinstance(policy, PerturbedLeader):
+        law = policy.law(horizon)
+        return lambda j: form(perturbed_leader_steps)(means, steps, policy.start, *law, stream("bench", j))
+    if isinstance(policy, DPRUCB) and isinstance(instance, ParetoInstance):
+        given = policy.loop_arguments(instance, horizon)
+        rewards = (instance.scales, instance.tail_index, 1 + instance.v)
+        return lambda j: form(dprucb_steps)(*rewards, steps, *given, stream("bench", j))
     bonus, scale = 0.0, 0.0
     if isinstance(policy, DPUCB):
-        bonus, scale = policy.bonus(arms, HORIZON), node_scale(HORIZON, policy.tree_epsilon(arms))
-    checkpoints, levels = np.array([steps]), tree_levels(HORIZON)
+        bonus, scale = policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))
+    checkpoints, levels = np.array([steps]), tree_levels(horizon)
     return lambda j: form(index_steps)(means, steps, checkpoints, bonus, scale, levels, stream("bench", j))
 
 
-def row(instance: Instance, policy: Policy) -> dict[str, object]:
-    """Nanoseconds per step of one case: the kernel at the papers' horizon, and the plain loops."""
-    checkpoints = checkpoint_grid(HORIZON)
+def row(horizon: int, instance: Instance, policy: Policy) -> dict[str, object]:
+    """Nanoseconds per step of one case: the kernel over the whole horizon, and the plain loops."""
+    checkpoints = checkpoint_grid(horizon)
 
     def kernel(replication: int) -> object:
-        return policy.simulate(instance, HORIZON, checkpoints, stream("bench", replication))
+        return policy.simulate(instance, horizon, checkpoints, stream("bench", replication))
 
     policy.simulate(instance, 1_000, checkpoint_grid(1_000), stream("warm up", 0))
     fast = seconds(kernel)
-    plain_loop(instance, policy, 1_000, interpreted=False)(0)
+    plain_loop(horizon, instance, policy, 1_000, interpreted=False)(0)
     eliminates = isinstance(policy, DPSE | SuccessiveElimination)
-    steps = HORIZON if eliminates else COMPILED_STEPS
-    compiled = seconds(plain_loop(instance, policy, steps, interpreted=False)) / steps
-    interpreted = seconds(plain_loop(instance, policy, PYTHON_STEPS, interpreted=True), 1) / PYTHON_STEPS
+    steps = horizon if eliminates else min(horizon, COMPILED_STEPS)
+    compiled = seconds(plain_loop(horizon, instance, policy, steps, interpreted=False)) / steps
+    interpreted = seconds(plain_loop(horizon, instance, policy, PYTHON_STEPS, interpreted=True), 1) / PYTHON_STEPS
+    arms = len(instance.mean_rewards)
     return {
         "policy": policy.legend(),
         "epsilon": policy.guarantee.epsilon,
         "instance": instance.name,
-        "arms": len(instance.mean_rewards),
+        "arms": arms,
+        "horizon": f"{horizon:.0e}",
         "ms": round(1e3 * fast, 2),
-        "ns/step": round(1e9 * fast / HORIZON, 3),
-        "plain compiled ns/step": round(1e9 * compiled, 1),
-        "plain Python ns/step": round(1e9 * interpreted),
-        "faster than compiled": float(f"{compiled * HORIZON / fast:.2g}"),
-        "faster than Python": math.nan if eliminates else float(f"{interpreted * HORIZON / fast:.2g}"),
+        "ns/step": round(1e9 * fast / horizon, 3),
+        "ns/arm/step": round(1e9 * fast / horizon / arms, 3),
+        "compiled ns/step": round(1e9 * compiled, 1),
+        "Python ns/step": round(1e9 * interpreted),
+        "x compiled": float(f"{compiled * horizon / fast:.2g}"),
+        "x Python": math.nan if eliminates else float(f"{interpreted * horizon / fast:.2g}"),
     }
 
 
@@ -106,10 +142,10 @@ def command_seconds(*arguments: str) -> float:
 
 def main() -> None:
     """Entry point of `python -m scripts.bench`."""
-    table = pd.DataFrame([row(instance, policy) for instance, policy in CASES])
+    table = pd.DataFrame([row(*case) for case in CASES])
     print(
-        f"one replication at T = {HORIZON:.0e}, one core, median of {REPEATS}; plain loops of index policies over "
-        f"{COMPILED_STEPS:.0e} steps, of elimination over the whole horizon, in Python over {PYTHON_STEPS:.0e}"
+        f"one replication on one core, median of {REPEATS}; plain loops of policies that decide at every step over at "
+        f"most {COMPILED_STEPS:.0e} steps, of elimination over the whole horizon, in Python over {PYTHON_STEPS:.0e}"
     )
     print(table.to_string(index=False, na_rep="-"))
     print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")

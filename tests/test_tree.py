@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bandits import ParameterError
@@ -22,6 +22,7 @@ def brute_force_prefix(items, count, node_noise):
     return total
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=70), st.integers(0, 2**32))
 def test_prefix_sums_are_those_of_a_brute_force_tree(items, seed):
     rng = np.random.default_rng(seed)
@@ -83,6 +84,7 @@ def test_tree_refuses_bad_parameters(length, epsilon, sensitivity):
         TreeMechanism(length, epsilon, stream("bad", 0), sensitivity)
 
 
+@settings(deadline=None)
 @given(st.floats(-30, -1e-12), st.floats(0.1, 1e6))
 def test_laplace_above_inverts_the_survival_function(log_survival, scale):
     x = laplace_above(log_survival, scale)

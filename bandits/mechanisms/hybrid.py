@@ -1,6 +1,6 @@
 """The hybrid mechanism: private running sums of a stream of unknown length.
 
-Two mechanisms of budget epsilon/2 share the stream (Chan, Shi and Song 2011, sections 3.3 and 3.4).
+Two mechanisms of budget epsilon/2 share the stream (Chan, Shi and Song 2011).
 
 - The logarithmic part speaks at the counts 1, 2, 4, 8, ... only. At 2^k it adds Lap(2/epsilon) to what
   arrived since 2^(k-1), on top of its own earlier release: noise is never taken off again, and after 2^k

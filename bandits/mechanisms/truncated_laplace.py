@@ -38,7 +38,8 @@ def offset(uniform: float, epsilon: float, delta: float, constant: float) -> flo
     """The quantile of level `uniform` of N (x - x0); `constant` is `tail_constant(epsilon, delta)`.
 
     With a uniform random level, x0 + offset / N is one draw. It is
-    -sign(uniform - 1/2) / epsilon * log((w + c) / (1/2 + c)), w = min(uniform, 1 - uniform).
+    -sign(uniform - 1/2) / epsilon * log((w + c) / (1/2 + c)), w = min(uniform, 1 - uniform). Infinite only for
+    w = 0 and c = 0 (or c < 10^-323).
     """
     tail = min(uniform, 1.0 - uniform)
     if constant > _LARGE:
@@ -93,7 +94,7 @@ class TruncatedLaplace:
     """The law of one draw about `center`, from `count` rewards in [0, 1].
 
     Guarantee: a draw is (`epsilon`, `delta`)-DP when one reward changes, which moves the center by at
-    most 1 / `count` (Wang and Zhu 2024, Lemma 15). Scope: this one draw; draws compose.
+    most 1 / `count` (Wang and Zhu 2024, Lemma 15); for delta <= 1/2 with no room to spare. Scope: this one draw.
     Raises `ParameterError` for parameters out of range; `epsilon` and `delta` are not both zero.
     """
 
@@ -140,7 +141,8 @@ class TruncatedLaplace:
             raise ValueError("a level is a number from 0 to 1")
         constant = tail_constant(self.epsilon, self.delta)
         offsets = _offsets(levels.ravel(), self.epsilon, self.delta, constant)
-        return self.center + offsets.reshape(levels.shape) / self.count
+        distances = offsets.reshape(levels.shape) / self.count
+        return self.center + np.clip(distances, -self.half_width, self.half_width)
 
     def sample(self, rng: np.random.Generator) -> float:
         """One draw."""

@@ -43,7 +43,8 @@ class PerturbedLeader(Policy):
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         law, constants = self.law(horizon)
-        return perturbed_leader_pulls(instance.mean_rewards, horizon, checkpoints, self.start, law, constants, rng)
+        start = min(self.start, horizon)  # a start phase may be longer than any whole number a loop can hold
+        return perturbed_leader_pulls(instance.mean_rewards, horizon, checkpoints, start, law, constants, rng)
 
 
 @dataclass(frozen=True)

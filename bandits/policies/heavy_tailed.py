@@ -205,20 +205,18 @@ class DPRUCB(HeavyTailedPolicy):
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         assert isinstance(instance, ParetoInstance)
+        rewards = (instance.scales, instance.tail_index, 1 + instance.v)
+        bonus, rate, noise_scale, levels = self.loop_arguments(instance, horizon)
+        return dprucb_pulls(*rewards, horizon, checkpoints, bonus, rate, noise_scale, levels, rng)
+
+    def loop_arguments(self, instance: Instance, horizon: int) -> tuple[float, float, float, int]:
+        """Bonus, truncation rate, noise scale and tree levels of `dprucb_pulls`."""
         u, v = self.moment(instance)
         log = math.log(horizon)
-        return dprucb_pulls(
-            instance.scales,
-            instance.tail_index,
-            1 + v,
-            horizon,
-            checkpoints,
-            18 * self.s * u ** (1 / (1 + v)) * (log ** (1.5 + 1 / v) / self.epsilon) ** (v / (1 + v)),
-            self.epsilon * u / log**1.5,
-            2 * (tree_levels(horizon) if self.tree_budget == "levels" else log) / self.epsilon,
-            tree_levels(horizon),
-            rng,
-        )
+        levels = tree_levels(horizon)
+        bonus = 18 * self.s * u ** (1 / (1 + v)) * (log ** (1.5 + 1 / v) / self.epsilon) ** (v / (1 + v))
+        noise_scale = 2 * (levels if self.tree_budget == "levels" else log) / self.epsilon
+        return bonus, self.epsilon * u / log**1.5, noise_scale, levels
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ class DPUCBInt(Policy):
     x = epsilon_0 zeta(v), at any horizon. A reward enters one arm's means after jf, (j+1)f, ... pulls. It
     moves a mean of n rewards by 1/n, at the cost e = n^-(v/2). The squares of all costs sum to at most
     f^-v zeta(v) <= x, and e (exp(e) - 1) <= 2 e^2 as e <= 1: advanced composition (Dwork, Rothblum and
-    Vadhan 2010, section III). To draw the noise anew at each step at which n_a is such a multiple, as the
+    Vadhan 2010). To draw the noise anew at each step at which n_a is such a multiple, as the
     pseudo-code can be read, would spend more with every step.
 
     `calibrate` solves for the epsilon_0 that spends (epsilon, delta). Without it epsilon_0 = epsilon,
