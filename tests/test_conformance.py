@@ -115,6 +115,26 @@ class BadName(Uniform):
     name: ClassVar[str] = "Bad Name"
 
 
+@dataclass(frozen=True)
+class TooMuchDelta(Overpromises):
+    """Is asked for no delta and spends one."""
+
+    delta: float = 0.0
+
+    @property
+    def guarantee(self):
+        return Guarantee(self.epsilon, 0.1)
+
+
+class Decreasing(Uniform):
+    """Takes pulls back."""
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        pulls = np.zeros((len(checkpoints), len(instance.mean_rewards)), int)
+        pulls[np.arange(len(checkpoints)), np.arange(len(checkpoints)) % 2] = checkpoints
+        return pulls
+
+
 BROKEN = [
     (CountsTooFew(), "counts_every_step"),
     (CountsTooFew(), "survives_short_horizons"),
@@ -122,6 +142,8 @@ BROKEN = [
     (DependsOnCheckpoints(), "ignores_checkpoints"),
     (Overpromises(1.0), "declares_its_guarantee"),
     (BadName(), "is_described"),
+    (TooMuchDelta(1.0), "declares_its_guarantee"),
+    (Decreasing(), "counts_every_step"),
 ]
 
 

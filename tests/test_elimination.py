@@ -66,6 +66,45 @@ def test_dp_se_is_algorithm_3_in_law(failure):
         assert ks_2samp(np.array(fast)[:, arm], np.array(plain)[:, arm]).pvalue > failure
 
 
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize("epsilon", [0.003, 0.25, 7.0])
+def test_dp_se_adds_its_noise_and_compares_with_its_threshold(epsilon, beyond):
+    """All arms pay nothing; scripted noise puts one of them at the threshold, or just beyond it."""
+    horizon, policy, asked = 10**9, DPSE(epsilon), []
+
+    class Nothing(Bernoulli):
+        def sums(self, arms, rounds, rng):
+            asked.append(policy.epoch(self, len(arms), len(asked) + 1, horizon))
+            assert rounds == asked[-1].rounds
+            viable.append(arms.tolist())
+            return np.zeros(len(arms))
+
+    class Noise:
+        def laplace(self, loc=0.0, scale=1.0, size=None):
+            assert math.isclose(scale, 1 / (epsilon * asked[-1].rounds), rel_tol=1e-14)
+            assert size == len(viable[-1])
+            noise = np.zeros(size)
+            noise[0] = -np.nextafter(asked[-1].threshold, 1) if beyond else -asked[-1].threshold
+            return noise
+
+    viable = []
+    policy.simulate(Nothing((0.5,) * 4), horizon, np.array([horizon]), Noise())
+    if beyond:
+        assert viable == [[0, 1, 2, 3], [1, 2, 3], [2, 3]]
+    else:
+        assert len(viable) > 3
+        assert all(arms == [0, 1, 2, 3] for arms in viable)
+
+
+def test_the_best_arm_may_stand_anywhere():
+    for best in range(3):
+        means = np.full(3, 0.2)
+        means[best] = 0.9
+        pulls = DPSE(1.0).simulate(Bernoulli(tuple(means)), 10**6, np.array([10**6]), stream("place", best))[-1]
+        assert pulls.argmax() == best
+        assert pulls[best] > 0.95e6
+
+
 def test_dp_se_ends_with_the_best_arm_at_paper_scale():
     checkpoints = checkpoint_grid(PAPER_HORIZON)
     for replication in range(20):

@@ -7,8 +7,8 @@ from scipy.stats import ks_2samp
 from bandits import regret
 from bandits.instances import C1, C2, C4, Bernoulli
 from bandits.mechanisms.tree import node_scale, tree_levels
-from bandits.policies import DPUCB, UCB1
-from bandits.policies.leader import LARGEST_BLOCK, pulls_of_leaders
+from bandits.policies import DPUCB, UCB1, private_ucb
+from bandits.policies.leader import LARGEST_BLOCK, closest_rival, pulls_of_leaders, window_of
 from bandits.random import stream
 from bandits.reference import index_steps
 
@@ -31,6 +31,31 @@ def arguments(instance, horizon, policy):
         bonus, scale = policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))
     checkpoints = np.array([horizon // 3, horizon])
     return instance.mean_rewards, horizon, checkpoints, bonus, scale, tree_levels(horizon)
+
+
+@pytest.mark.parametrize("policy", [DPUCB(0.5, gamma=0.3), DPUCB(0.5, False), DPUCB(0.5, True, "tight")], ids=repr)
+def test_what_dp_ucb_asks_of_the_loop(policy, monkeypatch):
+    """Noise of every node: 27 levels over a tree's budget; the bonus is Gamma."""
+    asked = []
+    monkeypatch.setattr(private_ucb, "pulls_of_leaders", lambda *given: asked.append(given))
+    policy.simulate(C1(5), 2**26, np.array([1]), stream("asked", 0))
+    (_, horizon, _, bonus, scale, levels, largest_block, _) = asked[0]
+    budget = 0.1 if policy.split_budget else 0.5
+    assert (horizon, levels, largest_block) == (2**26, 27, LARGEST_BLOCK)
+    assert math.isclose(scale, 27 / budget)
+    log_t = math.log(2**26)
+    gamma = log_t**2.5 if policy.confidence == "tight" else log_t**2 * math.log(5 * 2**26 * log_t / policy.gamma)
+    assert math.isclose(bonus, gamma / budget)
+
+
+def test_the_window_of_a_leader():
+    for advance in (0.0, 1e-3, 1.0, 1e12):
+        window = window_of(advance, 0.1, 1e-6, 1000, 1300)
+        assert 1 <= window <= 300
+    assert window_of(2e-6 * 0.1 * 50, 0.1, 1e-6, 1000, 10**6) == 50  # half of the advance is left to rivals
+    center, width = np.array([0.5, 0.4, 0.45]), np.array([0.1, 0.3, 0.2])
+    assert closest_rival(center, width, 2.0, 0) == (1.0, 0.3)
+    assert closest_rival(center, width, 2.0, 1) == (0.45 + 0.2 * 2.0, 0.2)
 
 
 POLICIES = [UCB1(), DPUCB(0.25), DPUCB(1.0, False, "tight"), DPUCB(30.0, False, "tight")]

@@ -53,6 +53,10 @@ def test_bad_parameters_are_named(make, parameter):
     assert error.value.parameter == parameter
 
 
+def test_sums_are_those_of_the_arms_asked_for():
+    assert Bernoulli((0.0, 1.0, 0.5)).sums(np.array([1, 0]), 9, stream("arms", 0)).tolist() == [9, 0]
+
+
 def test_sums_and_samples_have_the_same_law(failure):
     instance = Bernoulli((0.3, 0.8))
     rng = stream("sums", 0)

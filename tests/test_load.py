@@ -87,6 +87,16 @@ def test_pulls_and_regret_agree(results):
     pd.testing.assert_series_equal(from_pulls, final.sort_index(), check_names=False)
 
 
+def test_pulls_of_fewer_replications(results):
+    fewer = load_pulls("sajed2019/fig01", overrides=["horizon=2e3", "replications=2"], results_dir=results)
+    assert set(fewer.replication) == {0, 1}
+
+
+def test_more_replications_than_are_stored(results):
+    with pytest.raises(UserError, match="10 of 10 cells are not stored yet"):
+        load("sajed2019/fig01", overrides=["horizon=2e3", "replications=5"], results_dir=results)
+
+
 def test_an_incomplete_experiment_names_the_command(results):
     with pytest.raises(UserError, match=r"run: python -m experiments\.run \+experiment=sajed2019/fig02 horizon=2e3"):
         load("sajed2019/fig02", overrides=["horizon=2e3"], results_dir=results)

@@ -5,10 +5,11 @@ from typing import ClassVar
 import pytest
 
 from bandits import ParameterError
+from bandits.heavy_tails import S1
 from bandits.instances import C1, C2, Bernoulli
 from bandits.policies import DPSE, DPUCB, UCB1
 from experiments.compose import Composer
-from experiments.plan import Cell, plan
+from experiments.plan import Cell, merge, plan
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,34 @@ def test_a_revision_changes_the_key_and_not_the_seed():
     assert Cell(C1(5), Revised(1.0), 100).identity == Cell(C1(5), DPSE(1.0), 100).identity
 
 
+def test_an_instances_revision_changes_the_key():
+    @dataclass(frozen=True)
+    class Revised(C1):
+        """The same instance after its numbers changed."""
+
+        revision: ClassVar[int] = 2
+
+    Revised.__module__ = C1.__module__
+    assert Cell(Revised(5), UCB1(), 100).key != Cell(C1(5), UCB1(), 100).key
+
+
+def test_fewer_checkpoints_are_another_file_of_the_same_numbers():
+    full, final = Cell(C1(5), UCB1(), 1000), Cell(C1(5), UCB1(), 1000, recorded=1)
+    assert full.key != final.key
+    assert full.identity == final.identity
+    assert final.checkpoints.tolist() == [1000]
+
+
+def test_a_cell_that_its_policy_refuses():
+    with pytest.raises(ParameterError, match="needs rewards in"):
+        Cell(S1(0.5), DPSE(1.0), 100)
+
+
+def test_the_most_replications_win(composer):
+    few, many = (plan(["policy=ucb1", f"replications={count}"], composer)[0] for count in (2, 5))
+    assert merge([few, many]) == merge([many, few]) == [many]
+
+
 def test_a_users_policy_of_the_same_name_is_another_cell():
     @dataclass(frozen=True)
     class Mine(DPSE):
@@ -71,6 +100,7 @@ def test_a_users_policy_of_the_same_name_is_another_cell():
 def test_horizon_holds_one_pull_of_every_arm():
     with pytest.raises(ParameterError, match="horizon"):
         Cell(C1(5), UCB1(), 4)
+    assert Cell(C1(5), UCB1(), 5).horizon == 5
 
 
 def test_plan_of_one_cell(composer):

@@ -6,13 +6,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from bandits.instances import C1
-from bandits.policies import DPSE, UCB1
+from bandits.policies import DPSE, DPUCB, UCB1
+from bandits.random import stream
 from experiments.errors import UserError
 from experiments.plan import Cell, Request
 from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import FOOTER, DamagedFileError, Store, read_file
 
-CELL = Cell(C1(3), DPSE(0.5), 2_000)
+CELL = Cell(C1(3), UCB1(), 2_000)  # whose replications differ
 
 
 @pytest.fixture
@@ -62,9 +63,20 @@ def test_more_replications_run_only_the_new_ones(store, monkeypatch):
 
 def test_extended_results_are_those_of_one_run(store, tmp_path):
     simulate(store, replications=3)
-    extended = simulate(store, replications=7)
-    at_once = simulate(Store(tmp_path / "other"), replications=7)
+    extended = simulate(store, replications=12)
+    at_once = simulate(Store(tmp_path / "other"), replications=12)
     assert (extended.regret == at_once.regret).all()
+    assert len({row.tobytes() for row in at_once.regret}) == 12
+    for replication in range(12):
+        pulls = CELL.policy.simulate(CELL.instance, 2_000, CELL.checkpoints, stream(CELL.identity, replication))
+        assert (pulls[-1] == at_once.pulls[replication]).all()
+
+
+def test_a_file_is_replaced_and_never_written_to(store):
+    simulate(store, replications=1)
+    before = store.path(CELL).stat().st_ino
+    simulate(store, replications=2)
+    assert store.path(CELL).stat().st_ino != before
 
 
 def truncate(path):
@@ -87,6 +99,12 @@ def change_footer(path, **changes):
     pq.write_table(table.replace_schema_metadata({FOOTER: json.dumps(footer)}), path)
 
 
+def lose_pulls(path):
+    table = pq.read_table(path)
+    pulls = [[number - 1 for number in row] for row in table.column("pulls").to_pylist()]
+    pq.write_table(table.set_column(3, table.schema.field("pulls"), pa.array(pulls, pa.list_(pa.int64()))), path)
+
+
 def drop_a_row(path):
     table = pq.read_table(path)
     pq.write_table(table.slice(1), path)
@@ -101,6 +119,7 @@ DAMAGES = {
     "another key": lambda path: change_footer(path, key="0" * 16),
     "another format": lambda path: change_footer(path, format=99),
     "missing row": drop_a_row,
+    "lost pulls": lose_pulls,
 }
 
 
@@ -124,7 +143,7 @@ def test_damaged_files_are_set_aside_reported_and_computed_again(store, damage, 
 
 def test_a_file_under_another_name_is_not_believed(store):
     simulate(store)
-    other = Cell(C1(3), DPSE(0.25), 2_000)
+    other = Cell(C1(3), UCB1(), 2_001)
     store.path(CELL).rename(store.path(other))
     with pytest.raises(DamagedFileError, match="not what its name says"):
         store.read(other)
@@ -153,7 +172,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_rest(store, monkeypatch):
 
 
 def test_results_are_the_same_bits_on_any_number_of_workers_in_any_order(tmp_path):
-    cells = [Cell(C1(3), policy, 3_000) for policy in (DPSE(0.5), UCB1(), DPSE(0.01))]
+    cells = [Cell(C1(3), policy, 3_000) for policy in (DPUCB(0.5), UCB1(), DPUCB(5.0))]
     results = {}
     for workers, order in ((1, cells), (2, cells[::-1]), (5, cells[1:] + cells[:1])):
         store = Store(tmp_path / str(workers))

@@ -62,6 +62,11 @@ def test_reproduce_finds_a_changed_number(tmp_path, call):
     regret = result.regret.copy()
     regret[1, 7:] = np.nextafter(regret[1, 7:], np.inf)
     store.write(request.cell, replace(result, regret=regret))
+    pulls = result.pulls.copy()
+    pulls[2, :2] += [1, -1]
+    store.write(request.cell, replace(result, pulls=pulls))
+    assert "final pulls differ" in call(*asked, main=reproduce.main).out
+    store.write(request.cell, replace(result, regret=regret))
     outcome = call(*asked, main=reproduce.main)
     assert outcome.code == 1
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out

@@ -115,8 +115,9 @@ class SuccessiveElimination(Policy):
     """Successive elimination (Even-Dar, Mannor and Mansour 2006, Algorithm 3), delta = 1/horizon.
 
     After n pulls of each viable arm, remove those whose mean trails the best by at least 2 alpha_n,
-    alpha_n = sqrt(log(c K n^2 / delta) / n) with the constant c = 4. Not private; the counterpart of
-    DP-SE.
+    alpha_n = sqrt(log(c K n^2 / delta) / n) with the constant c = 4: by Hoeffding's inequality some mean is
+    ever off by more than alpha_n with probability at most sum over n of 2 K (delta / (4 K n^2))^2 < delta. Not
+    private; the counterpart of DP-SE.
 
     A round moves the difference of two sums by at most 1, so while the threshold on the sums is
     more than m away no arm can fall in the next m rounds, and these are drawn at once: exact.
