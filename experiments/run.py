@@ -7,6 +7,8 @@ python -m experiments.run +experiment=sajed2019/fig03
 
 import sys
 import time
+from collections import Counter
+from collections.abc import Sequence
 
 from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.estimate import describe
@@ -23,16 +25,7 @@ def main() -> None:
     requests = command.requests()
     store = command.store
     jobs = look_up(requests, store)
-    for caveat in sorted(
-        {f"{job.request.cell.policy.name}: {text}" for job in jobs for text in job.request.cell.caveats}
-    ):
-        print(f"warning: {caveat}", file=sys.stderr)
-    for name in sorted(
-        {_name(job) for job in jobs if job.stored and store.changed_source(job.request.cell, job.stored)}
-    ):
-        print(
-            f"warning: the file of {name} was edited since; if its numbers changed, raise its revision", file=sys.stderr
-        )
+    _warn(jobs, store)
     if command.config.plan:
         print(describe(jobs, [store, Store(RESULTS)]))
         return
@@ -53,8 +46,18 @@ def main() -> None:
     )
 
 
-def _name(job: Job) -> str:
-    return job.request.cell.policy.name
+def _warn(jobs: Sequence[Job], store: Store) -> None:
+    """Say what a reader of the numbers must know: of fresh ones their caveats, of stored ones a changed source."""
+    caveats = [(job.request.cell.policy.name, text) for job in jobs if job.missing for text in job.request.cell.caveats]
+    for (name, text), cells in sorted(Counter(caveats).items()):
+        print(f"warning: {name}: {text} ({cells} cells)", file=sys.stderr)
+    changed = {
+        job.request.cell.policy.name
+        for job in jobs
+        if job.stored and store.changed_source(job.request.cell, job.stored)
+    }
+    for name in sorted(changed):
+        print(f"warning: the file of {name} was edited; raise its revision if its numbers changed", file=sys.stderr)
 
 
 if __name__ == "__main__":

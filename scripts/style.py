@@ -7,7 +7,19 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart. A policy keeps its colour everywhere.
-POLICY_COLOURS = {"dp_se": "#0072B2", "dp_ucb": "#D55E00"}
+POLICY_COLOURS = {
+    "dp_se": "#0072B2",
+    "dp_ucb": "#D55E00",
+    "dprse": "#009E73",
+    "dprucb": "#CC79A7",
+    "ldprse": "#E69F00",
+    "dp_ftpl_new": "#009E73",
+    "dp_ftpl_gauss": "#E69F00",
+    "dp_ftpl_beta": "#CC79A7",
+    "dp_ucb_int": "#56B4E9",
+    "dp_ucb_tossou": "#D55E00",
+    "dp_ucb_bound": "#000000",
+}
 OTHER_COLOURS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 COUNTERPART_COLOUR = "0.55"
 LINE_STYLES = ("solid", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))

@@ -1,6 +1,8 @@
+import json
 import math
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from scipy import integrate
 
@@ -100,3 +102,13 @@ def test_a_moment_that_is_too_small_is_a_caveat():
     )
     assert DPRSE(1.0, u=6.0).caveats(S1(0.5), 100) == ()
     assert DPRSE(1.0).caveats(S1(0.5), 100) == ()
+
+
+def test_a_caveat_is_said_stored_and_drawn(call, tmp_path):
+
+    asked = ["instance=s1", "policy=dprse", "policy.u=1", "horizon=1e3", "replications=1", f"results_dir={tmp_path}"]
+    outcome = call(*asked)
+    assert "warning: dprse: u = 1 is below the moment" in outcome.err
+    (file,) = tmp_path.rglob("*.parquet")
+    assert "below the moment" in json.loads(pq.read_schema(file).metadata[b"private-bandits"])["caveats"][0]
+    assert call(*asked).err == ""
