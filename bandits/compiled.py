@@ -21,9 +21,10 @@ def _keep_machine_code_apart() -> None:
     digest = hashlib.sha256()
     for source in sorted(package.rglob("*.py")):
         digest.update(source.read_bytes())
-    base = Path(numba.config.CACHE_DIR or package / "__pycache__")
+    config: Any = numba.config
+    base = Path(config.CACHE_DIR or package / "__pycache__")
     if os.access(base if base.exists() else base.parent, os.W_OK):
-        numba.config.CACHE_DIR = str(base / f"loops-{digest.hexdigest()[:16]}")
+        config.CACHE_DIR = str(base / f"loops-{digest.hexdigest()[:16]}")
 
 
 _keep_machine_code_apart()

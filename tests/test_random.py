@@ -1,8 +1,13 @@
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.random import entropy, stream
+from experiments.compose import REPOSITORY
 
 # If one of these fails, a library changed its stream: stored results can no longer be extended or
 # reproduced with the installed versions, and every policy's numbers move.
@@ -35,3 +40,22 @@ def test_streams_differ_by_cell_and_replication():
 
 CANARY_NUMPY = [0.7261933642085894, 0.6633726995074516, -1.355968872957171, 2, 294, 299993648]
 CANARY_NUMBA = [0.2203737616950776, 0.11042062703493019, 305, 5, -0.10298280504815982]
+
+
+def test_an_edited_source_gets_machine_code_of_its_own(tmp_path):
+    """Numba would not notice that a loop called by a compiled loop has changed."""
+    package = tmp_path / "bandits"
+    shutil.copytree(REPOSITORY / "bandits", package, ignore=shutil.ignore_patterns("__pycache__"))
+    noise = package / "mechanisms" / "laplace.py"
+    command = "from bandits.mechanisms.tree import *; import numpy as np; r = np.random.default_rng(1)\n"
+    command += "from bandits.reference import index_steps\n"
+    command += "print(index_steps(np.array([.5, .4]), 500, np.array([500]), 50., 20., 10, r))"
+
+    def printed() -> str:
+        run = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return run.stdout
+
+    before = printed()
+    assert printed() == before
+    noise.write_text(noise.read_text().replace("magnitude = scale *", "magnitude = 3 * scale *"))
+    assert printed() != before
