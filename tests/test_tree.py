@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bandits import ParameterError
 from bandits.mechanisms.laplace import laplace, laplace_above
-from bandits.mechanisms.tree import TreeMechanism, close_node, node_scale, tree_levels
+from bandits.mechanisms.tree import AdaptiveTreeMechanism, TreeMechanism, close_node, node_scale, tree_levels
 from bandits.random import stream
 
 
@@ -69,6 +69,42 @@ def test_one_item_moves_as_many_nodes_as_there_are_levels_at_most():
         sum(count - (count & -count) < item <= count for count in range(1, length + 1)) == tree_levels(length)
         for item in range(1, length + 1)
     )
+
+
+@pytest.mark.parametrize("natural_logarithm", [False, True])
+def test_noise_variance_with_growing_bounds(natural_logarithm, failure):
+    length, epsilon, repeats = 21, 0.7, 20_000
+    bounds = np.sqrt(np.arange(1, length + 1))
+    released = np.empty((repeats, length))
+    rng = stream("adaptive tree", 0)
+    for repeat in range(repeats):
+        tree = AdaptiveTreeMechanism(length, epsilon, rng, natural_logarithm)
+        released[repeat] = [tree.add(0.0, bound) for bound in bounds]
+    factor = math.log(length) if natural_logarithm else tree_levels(length)
+    expected = np.zeros(length)
+    for count in range(1, length + 1):
+        earlier = count & (count - 1)
+        expected[count - 1] = 2 * (2 * bounds[count - 1] * factor / epsilon) ** 2 + (
+            expected[earlier - 1] if earlier else 0
+        )
+    assert failure > 1e-10  # as above
+    np.testing.assert_allclose(released.var(axis=0), expected, rtol=7 * math.sqrt(5 / repeats))
+    spent = epsilon if not natural_logarithm else epsilon * tree_levels(length) / math.log(length)
+    assert math.isclose(AdaptiveTreeMechanism(length, epsilon, rng, natural_logarithm).spent_epsilon, spent)
+
+
+def test_adaptive_tree_sums_and_refuses():
+    tree = AdaptiveTreeMechanism(10, 1e9, stream("sums", 0))
+    sums = [tree.add(item, bound) for item, bound in [(0.5, 1), (-2, 2), (2.5, 2.5)]]
+    np.testing.assert_allclose(sums, [0.5, -1.5, 1.0], atol=1e-6)
+    for item, bound in [(0.0, 1.0), (3.0, 2.9), (math.nan, 5.0)]:
+        with pytest.raises(ValueError, match="bound"):
+            tree.add(item, bound)
+
+
+def test_plain_tree_sums():
+    tree = TreeMechanism(5, 1e9, stream("plain", 0), sensitivity=2.0)
+    np.testing.assert_allclose([tree.add(item) for item in (2, 0, 1)], [2, 2, 3], atol=1e-6)
 
 
 def test_tree_refuses_one_item_too_many():

@@ -9,6 +9,7 @@ All that has to be kept is the noise: the noise of prefix n is the fresh noise o
 closes plus the noise of prefix n with its lowest bit cleared.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,32 +58,80 @@ def close_node(prefix_noise: FloatArray, count: int, fresh: float) -> float:
 
 
 @dataclass
-class TreeMechanism:
-    """Private running sum of at most `length` items, each in an interval of width `sensitivity`.
+class AdaptiveTreeMechanism:
+    """Private running sum of at most `length` items, the n-th in [-B_n, B_n], B_n known and never decreasing.
 
-    Guarantee: `epsilon`-DP of the whole sequence of released sums, one item changed. Memory grows
-    with log `length`. Raises `ParameterError` for parameters out of range and `OverflowError` when
-    more than `length` items arrive.
+    The node that item n closes has noise Lap(2 B_n levels / epsilon): every item in it is bounded by B_n.
+    (Tao, Wu, Zhao and Wang 2022, Algorithm 2, with `levels` for its log T.) With `natural_logarithm` the
+    noise takes log(length) for the levels, as a literal reading has it, and the guarantee weakens.
+
+    Guarantee: `spent_epsilon`-DP of the whole sequence of released sums, one item changed; that is
+    `epsilon` unless `natural_logarithm`. Memory grows with log `length`. Raises `ParameterError` for
+    parameters out of range, `ValueError` for an item beyond its bound or a bound that decreases, and
+    `OverflowError` when more than `length` items arrive.
+    """
+
+    length: int
+    epsilon: float
+    rng: np.random.Generator
+    natural_logarithm: bool = False
+    count: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        require(self.length >= 1, "length", self.length, "a whole number >= 1")
+        require_epsilon(self.epsilon)
+        if self.natural_logarithm:
+            require(self.length >= 2, "length", self.length, "at least 2 for a logarithm > 0")
+        self._sum = 0.0
+        self._bound = 0.0
+        self._prefix_noise = np.zeros(tree_levels(self.length))
+
+    @property
+    def levels(self) -> float:
+        """What the noise of a node is multiplied by."""
+        return math.log(self.length) if self.natural_logarithm else tree_levels(self.length)
+
+    @property
+    def spent_epsilon(self) -> float:
+        """What one item may cost: it lies in `tree_levels` nodes at most, at epsilon / `levels` each."""
+        return self.epsilon * tree_levels(self.length) / self.levels
+
+    def add(self, item: float, bound: float) -> float:
+        """Take the next item, at most `bound` in absolute value, and release the private sum of all so far."""
+        if self.count == self.length:
+            raise OverflowError(f"a tree over {self.length} items cannot take one more")
+        if bound < self._bound or not abs(item) <= bound:
+            raise ValueError(f"item {item} with bound {bound} after bound {self._bound}: |item| <= bound, never less")
+        self.count += 1
+        self._sum += item
+        self._bound = bound
+        fresh = laplace(2 * bound * self.levels / self.epsilon, self.rng)
+        return self._sum + close_node(self._prefix_noise, self.count, fresh)
+
+
+@dataclass
+class TreeMechanism:
+    """Private running sum of at most `length` items in [0, `sensitivity`].
+
+    Guarantee: `epsilon`-DP of the whole sequence of released sums, one item changed. Memory and errors
+    as of `AdaptiveTreeMechanism`, of which this is the case of one bound.
     """
 
     length: int
     epsilon: float
     rng: np.random.Generator
     sensitivity: float = 1.0
-    count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        require(self.length >= 1, "length", self.length, "a whole number >= 1")
         require(self.sensitivity > 0, "sensitivity", self.sensitivity, "a number > 0")
-        require_epsilon(self.epsilon)
-        self._sum = 0.0
-        self._scale = node_scale(self.length, self.epsilon, self.sensitivity)
-        self._prefix_noise = np.zeros(tree_levels(self.length))
+        self._centred = AdaptiveTreeMechanism(self.length, self.epsilon, self.rng)
+
+    @property
+    def count(self) -> int:
+        """Items so far."""
+        return self._centred.count
 
     def add(self, item: float) -> float:
         """Take the next item and release the private sum of all items so far."""
-        if self.count == self.length:
-            raise OverflowError(f"a tree over {self.length} items cannot take one more")
-        self.count += 1
-        self._sum += item
-        return self._sum + close_node(self._prefix_noise, self.count, laplace(self._scale, self.rng))
+        half = self.sensitivity / 2
+        return self._centred.add(item - half, half) + self.count * half
