@@ -64,7 +64,7 @@ class Curve:
         guarantee = self.cell.policy.guarantee
         if not guarantee.private:
             return f"{self.cell.policy.legend()}, not private"
-        budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:g}" if guarantee.delta else "")
+        budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
         return f"{self.cell.policy.legend()}, {budget}, {guarantee.scope.value}"
 
     def shown_in(self, panel: dict[str, Any]) -> bool:
@@ -106,11 +106,13 @@ def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]])
     handles = {label: line for axes in grid.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     ordered = [curve.label for curve in curves if curve.label in handles]
     labels = list(dict.fromkeys(ordered))
+    legend_columns = _legend_columns(labels, figure.get_figwidth())
+    figure.set_figheight(figure.get_figheight() + 0.17 * max(0, math.ceil(len(labels) / legend_columns) - 3))
     figure.legend(
         [handles[label] for label in labels],
         labels,
         loc="outside lower center",
-        ncols=2 if columns < 3 else 3,
+        ncols=legend_columns,
         handlelength=3,
     )
     figure.suptitle(f"{spec.title}\n{_caption(spec, curves)}", fontsize=9)
@@ -131,6 +133,12 @@ def _draw_curve(axes: Axes, curve: Curve, band: str, line_styles: dict[str, Any]
         sd = regret.std(axis=0, ddof=1)
         half = {"sd": sd, "quarter_sd": sd / 4, "ci95": 1.96 * sd / math.sqrt(runs)}[band]
         axes.fill_between(t, np.maximum(mean - half, 0), mean + half, color=look["color"], alpha=0.2, linewidth=0)
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """How many columns of the longest label fit into `width` inches, three at most."""
+    longest = 0.6 + 0.062 * max(len(label) for label in labels)
+    return max(1, min(3, int(width / longest)))
 
 
 def _show_last_decades(axes: Axes, horizon: int, decades: int = 5) -> None:
@@ -159,7 +167,7 @@ def _line_styles(curves: Sequence[Curve]) -> dict[str, Any]:
 
 def _caption(spec: Spec, curves: Sequence[Curve]) -> str:
     runs = sorted({curve.result.replications for curve in curves})
-    caveats = sorted({caveat for curve in curves for caveat in curve.cell.caveats})
+    caveats = sorted({f"{curve.label}: {caveat}" for curve in curves for caveat in curve.cell.caveats})
     return "\n".join(
         [f"T = {_horizons(curves)}, {' and '.join(map(str, runs))} runs; mean and {BANDS[spec.band]}", *caveats]
     )
