@@ -19,15 +19,17 @@ An experiment's `figure` says what to draw:
 """
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import joblib
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
 from experiments.command_line import exit_on_user_error, read_command_line
+from experiments.compose import Composer
 from experiments.errors import UserError, nearest
 from experiments.frames import stored_cells
 from experiments.store import Store
@@ -41,32 +43,41 @@ KINDS: dict[str, Callable[..., Figure]] = {
 }
 
 
+def draw_experiment(overrides: Sequence[str], config_dirs: Sequence[Path]) -> str:
+    """Draw the figure of one experiment; what to tell of it. Raises `UserError`."""
+    composer = Composer(config_dirs)
+    composed = composer.compose(overrides)
+    name = composed.choices.get("experiment")
+    if name is None:
+        raise UserError("which figure? give +experiment=NAME, as in +experiment=sajed2019/fig01")
+    if composed.config.figure is None:
+        return f"{name}: has no figure"
+    cells = stored_cells(overrides, Store(Path(composed.config.results_dir)), composer)
+    config = cast(dict[str, Any], OmegaConf.to_container(composed.config.figure, resolve=True))
+    kind = config.pop("kind", "curves")
+    if kind not in KINDS:
+        raise UserError(f"figure.kind: {kind} is unknown; {nearest(str(kind), KINDS)}")
+    figure = KINDS[kind](config, cells)
+    command = shlex.join(["python", "-m", "scripts.figures", *overrides])
+    try:
+        return " ".join(style.save(figure, Path(composed.config.figures_dir) / name, command))
+    except OSError as error:
+        raise UserError(f"figures_dir={composed.config.figures_dir}: cannot be written: {error.strerror}") from error
+    finally:
+        plt.close(figure)
+
+
 def main() -> None:
     """Entry point of `python -m scripts.figures`."""
     command = read_command_line()
-    composer = command.composer
-    for overrides in command.jobs:
-        composed = composer.compose(overrides)
-        name = composed.choices.get("experiment")
-        if name is None:
-            raise UserError("which figure? give +experiment=NAME, as in +experiment=sajed2019/fig01")
-        if composed.config.figure is None:
-            print(f"{name}: has no figure")
-            continue
-        cells = stored_cells(overrides, Store(Path(composed.config.results_dir)), composer)
-        config = cast(dict[str, Any], OmegaConf.to_container(composed.config.figure, resolve=True))
-        kind = config.pop("kind", "curves")
-        if kind not in KINDS:
-            raise UserError(f"figure.kind: {kind} is unknown; {nearest(str(kind), KINDS)}")
-        figure = KINDS[kind](config, cells)
-        command_text = shlex.join(["python", "-m", "scripts.figures", *overrides])
-        try:
-            print(*style.save(figure, Path(composed.config.figures_dir) / name, command_text))
-        except OSError as error:
-            raise UserError(
-                f"figures_dir={composed.config.figures_dir}: cannot be written: {error.strerror}"
-            ) from error
-        plt.close(figure)
+    if not command.jobs:
+        return
+    workers = 1 if len(command.jobs) == 1 else command.workers
+    drawn = joblib.Parallel(n_jobs=workers, return_as="generator")(
+        joblib.delayed(draw_experiment)(overrides, command.config_dirs) for overrides in command.jobs
+    )
+    for told in drawn:
+        print(told, flush=True)
 
 
 if __name__ == "__main__":

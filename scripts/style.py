@@ -61,5 +61,6 @@ def save(figure: Figure, stem: Path, command: str) -> list[str]:
     """Write `stem`.pdf and `stem`.png with the command that makes them in their metadata; the paths."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(f"{stem}.pdf", metadata={"Keywords": command, "CreationDate": None})
+    figure.set_layout_engine("none")  # the layout is found once
     figure.savefig(f"{stem}.png", metadata={"Description": command})
     return [f"{stem}.pdf", f"{stem}.png"]

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import pytest
+from omegaconf import OmegaConf
 
 from experiments.compose import REPOSITORY, Composer
 from experiments.frames import stored_cells
@@ -50,7 +51,7 @@ def drawn():
     asked = ["+experiment=sajed2019/fig01"]
     composed = composer.compose(asked)
     cells = stored_cells(asked, Store(REPOSITORY / "results"), composer)
-    figure = curves.draw(composed.config.figure, cells)
+    figure = curves.draw(OmegaConf.to_container(composed.config.figure), cells)
     yield figure, cells
     plt.close(figure)
 
