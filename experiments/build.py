@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bandits import ParameterError
+from bandits import Instance, ParameterError
 from experiments.errors import UserError, nearest
 
 Built = TypeVar("Built")
@@ -45,7 +45,9 @@ def build(config: DictConfig, group: str, file: Path | str, kind: type[Built]) -
     types_of = typing.get_type_hints(cls)
     values = {}
     for name, field in fields.items():
-        if name in keys:
+        if name in keys and types_of[name] is Instance:
+            values[name] = build(OmegaConf.create({name: node[name]}), name, file, Instance)  # type: ignore[type-abstract]
+        elif name in keys:
             try:
                 values[name] = convert(OmegaConf.to_container(node, resolve=True)[name], types_of[name])  # type: ignore[index, call-overload]
             except OmegaConfBaseException as error:

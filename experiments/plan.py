@@ -96,17 +96,25 @@ class Request:
 
 
 def _parameters(part: Instance | Policy) -> dict[str, Any]:
-    return dataclasses.asdict(cast(Any, part))
+    """The fields of `part`; of an instance within it the name, and its own fields besides."""
+    values: dict[str, Any] = {}
+    for item in dataclasses.fields(cast(Any, part)):
+        value = getattr(part, item.name)
+        if isinstance(value, Instance):
+            values |= {**_parameters(value), item.name: value.name}
+        else:
+            values[item.name] = value
+    return values
 
 
 def _describe(part: Instance | Policy) -> dict[str, Any]:
     """Name and parameters; the top-level package keeps a user's `dp_se` apart from ours."""
     package = type(part).__module__.partition(".")[0]
-    values = {
-        field.name: getattr(part, field.name)
-        for field in dataclasses.fields(cast(Any, part))
-        if getattr(part, field.name) != field.default
-    }
+    values = {}
+    for item in dataclasses.fields(cast(Any, part)):
+        value = getattr(part, item.name)
+        if value != item.default:
+            values[item.name] = _describe(value) if isinstance(value, Instance) else value
     return {"class": f"{package}:{part.name}", **values}
 
 
