@@ -6,6 +6,7 @@ The promise of the private forms is for one decision: `Scope.DECISION`.
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -20,6 +21,8 @@ from bandits.policies.base import Policy, require_bernoulli, require_unit_reward
 from bandits.policies.perturbed_leader import BETA, GAUSS, TRUNCATED_LAPLACE, perturbed_leader_pulls
 from bandits.recording import PullLog
 from bandits.types import FloatArray, IntArray
+
+Lengths = Mapping[str, Callable[[float, float], int]]  # pulls for epsilon and delta, by name
 
 
 class PerturbedLeader(Policy):
@@ -118,7 +121,12 @@ class WithStartPhase(DecisionPrivate):
     condition of Lemma 8 holds for every history; the promise is the same.
     """
 
+    lengths: ClassVar[Lengths]
     start_phase: Literal["paper", "exact"] = "paper"
+
+    @property
+    def start(self) -> int:
+        return self.lengths[self.start_phase](self.epsilon, self.delta)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,11 +149,7 @@ class DPFTPLGauss(WithStartPhase):
     name: ClassVar[str] = "dp_ftpl_gauss"
     label: ClassVar[str] = "DP-FTPL-Gauss"
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 1"
-
-    @property
-    def start(self) -> int:
-        compute = start_phases.gauss_paper if self.start_phase == "paper" else start_phases.gauss_exact
-        return compute(self.epsilon, self.delta)
+    lengths: ClassVar[Lengths] = {"paper": start_phases.gauss_paper, "exact": start_phases.gauss_exact}
 
     def law(self, horizon: int) -> tuple[int, FloatArray]:
         return GAUSS, np.array([0.0, 2.0])
@@ -161,11 +165,7 @@ class DPFTPLBeta(WithStartPhase):
     name: ClassVar[str] = "dp_ftpl_beta"
     label: ClassVar[str] = "DP-FTPL-Beta"
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 2"
-
-    @property
-    def start(self) -> int:
-        compute = start_phases.beta_paper if self.start_phase == "paper" else start_phases.beta_exact
-        return compute(self.epsilon, self.delta)
+    lengths: ClassVar[Lengths] = {"paper": start_phases.beta_paper, "exact": start_phases.beta_exact}
 
     def law(self, horizon: int) -> tuple[int, FloatArray]:
         return BETA, np.array([1.0, 0.0])
