@@ -7,7 +7,12 @@ import sys
 
 import pytest
 
-from experiments.compose import REPOSITORY
+from bandits.heavy_tails import S1, S2, S3
+from bandits.policies import DPRSE
+from experiments.compose import REPOSITORY, Composer
+from experiments.frames import RESULTS, stored_cells
+from experiments.store import Store
+from scripts import rates
 
 README = (REPOSITORY / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
@@ -103,6 +108,23 @@ def test_targets_exist():
     assert len(TARGETS) >= 5
     for target in TARGETS:
         assert f"\n{target}:" in makefile
+
+
+def test_printed_constants_do_not_finish_an_epoch():
+    horizon = 10**7
+    for instance in (S1(0.5), S2(0.5), S3(0.5)):
+        for epsilon in (0.5, 1.0):
+            assert 5 * DPRSE(epsilon).epoch(instance, 5, 1, horizon).rounds > horizon
+
+
+def test_local_pulls_grow_with_twice_the_printed_exponent():
+    asked = [f"+experiment={rates.EXPERIMENT}"]
+    fitted = rates.fit(stored_cells(asked, Store(RESULTS), Composer()))
+    assert len(fitted) == 4
+    for rate in fitted:
+        assert abs(rate.exponent - rate.consistent) < 0.1
+        if rate.policy == "ldprse":
+            assert rate.low > 1.9 * rate.printed
 
 
 def test_what_comes_out_is_what_the_ratios_say(folder):
