@@ -52,8 +52,8 @@ def accepted(policy: Policy) -> list[Instance]:
     return instances
 
 
-def _play(policy: Policy, instance: Instance, horizon: int, checkpoints: IntArray, replication: int = 0) -> IntArray:
-    return policy.simulate(instance, horizon, checkpoints, stream("conformance", replication))
+def _play(policy: Policy, instance: Instance, horizon: int, checkpoints: IntArray) -> IntArray:
+    return policy.simulate(instance, horizon, checkpoints, stream("conformance", 0))
 
 
 def is_described(policy: Policy) -> None:

@@ -21,8 +21,7 @@ prefix sum holds, is never drawn. Otherwise the block is cut in two, each minimu
 half with probability 1/2, the other half's is drawn given that it is larger, and the node between
 the halves takes its known value. Rewards are drawn after a block is settled only, and the future of
 independent draws does not depend on their past, so what a stop leaves unused may be thrown away.
-(Exact up to rounding and the library's binomial sampler, whose relative error is below 1e-3 in rare
-branches.)
+(Exact up to rounding and to whatever error the library's binomial sampler has.)
 """
 
 import math
