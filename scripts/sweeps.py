@@ -3,6 +3,7 @@
 python -m scripts.sweeps       # the slopes of Figures 6 and 7 of Wang and Zhu (2024)
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,7 +108,11 @@ def draw(config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]]) -> Fig
     horizons = " and ".join(power_of_ten(horizon) for horizon in sorted({cell.horizon for cell, _ in cells}))
     runs = " and ".join(str(count) for count in sorted({result.replications for _, result in cells}))
     scope = " and ".join(sorted({cell.policy.guarantee.scope.value for cell, _ in cells}))
-    figure.suptitle(f"{spec.title}\nT = {horizons}, {runs} runs; mean and 95 % interval; scope: {scope}", fontsize=9)
+    caveats = Counter(cell.policy.label for cell, _ in cells if cell.caveats)
+    told = "".join(f"\nstart phase never left: {count} points of {label}" for label, count in caveats.items())
+    figure.suptitle(
+        f"{spec.title}\nT = {horizons}, {runs} runs; mean and 95 % interval; scope: {scope}{told}", fontsize=9
+    )
     return figure
 
 
