@@ -16,33 +16,41 @@ import pickle
 import random
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from bandits.experts import DTOLBernoulli, DTOLBeta, DTOLDeterministic, ExpertInstance
+from bandits.gap_profiles import Geometric, OneGap
 from bandits.guarantees import Guarantee
 from bandits.heavy_tails import S1, Pareto, TwoPoint
 from bandits.instances import C1, C2, Bernoulli, Instance
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
+from bandits.policies.experts import ExpertPolicy
 from bandits.random import stream
 from bandits.recording import checkpoint_grid
 from bandits.types import IntArray
 
 HORIZON = 5_000
-INSTANCES: tuple[Instance, ...] = (
+AnyPolicy = Policy | ExpertPolicy
+INSTANCES: tuple[Instance | ExpertInstance, ...] = (
     C2(arms=5),
     C1(arms=2),
     Bernoulli(means=(0.0, 1.0, 0.5)),
     S1(v=0.9),
     Pareto(means=(0.2, 0.5), v=0.4),
     TwoPoint(means=(0.1, 0.4, 0.2), v=0.5),
+    DTOLBernoulli(OneGap(arms=5, gap=0.3), best=0.2),
+    DTOLDeterministic(Geometric(arms=9, gap=0.1)),
+    DTOLBeta(OneGap(arms=2, gap=0.3)),
 )
 
 
-def accepted(policy: Policy) -> list[Instance]:
+def accepted(policy: AnyPolicy) -> list[Any]:
     """The instances of this suite that the policy accepts, at least one."""
     instances = []
-    for instance in INSTANCES:
+    for instance in (instance for instance in INSTANCES if isinstance(instance, policy.faces)):
         try:
             policy.check(instance)
         except ParameterError:
@@ -52,11 +60,11 @@ def accepted(policy: Policy) -> list[Instance]:
     return instances
 
 
-def _play(policy: Policy, instance: Instance, horizon: int, checkpoints: IntArray) -> IntArray:
+def _play(policy: AnyPolicy, instance: Any, horizon: int, checkpoints: IntArray) -> IntArray:
     return policy.simulate(instance, horizon, checkpoints, stream("conformance", 0))
 
 
-def is_described(policy: Policy) -> None:
+def is_described(policy: AnyPolicy) -> None:
     """A frozen dataclass with name, label, citation, revision and a docstring."""
     cls = type(policy)
     assert dataclasses.is_dataclass(cls), f"{cls.__name__} is not a dataclass"
@@ -68,7 +76,7 @@ def is_described(policy: Policy) -> None:
     assert policy.revision >= 1, "revision starts at 1"
 
 
-def declares_its_guarantee(policy: Policy) -> None:
+def declares_its_guarantee(policy: AnyPolicy) -> None:
     """The guarantee is data, and says no less than the parameters epsilon and delta."""
     guarantee = policy.guarantee
     assert isinstance(guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
@@ -79,27 +87,27 @@ def declares_its_guarantee(policy: Policy) -> None:
             )
 
 
-def counts_every_step(policy: Policy) -> None:
+def counts_every_step(policy: AnyPolicy) -> None:
     """Pulls have shape (checkpoints, arms), never decrease, and add up to the step at every checkpoint."""
     for instance in accepted(policy):
         checkpoints = checkpoint_grid(HORIZON)
         pulls = _play(policy, instance, HORIZON, checkpoints)
-        assert pulls.shape == (len(checkpoints), len(instance.mean_rewards)), f"pulls have shape {pulls.shape}"
+        assert pulls.shape == (len(checkpoints), len(instance.gaps)), f"pulls have shape {pulls.shape}"
         assert np.issubdtype(pulls.dtype, np.integer), f"pulls are {pulls.dtype}, not whole numbers"
         assert (np.diff(pulls, axis=0, prepend=0) >= 0).all(), "the pulls of an arm decrease"
         assert (pulls.sum(axis=1) == checkpoints).all(), "pulls do not add up to the step"
 
 
-def survives_short_horizons(policy: Policy) -> None:
+def survives_short_horizons(policy: AnyPolicy) -> None:
     """The horizon may end anywhere, right after one pull of every arm at the earliest."""
     for instance in accepted(policy):
-        arms = len(instance.mean_rewards)
+        arms = len(instance.gaps)
         for horizon in (arms, arms + 1, 2 * arms, 37):
             pulls = _play(policy, instance, horizon, np.arange(1, horizon + 1))
             assert (pulls.sum(axis=1) == np.arange(1, horizon + 1)).all(), f"steps are missing at horizon {horizon}"
 
 
-def is_reproducible(policy: Policy) -> None:
+def is_reproducible(policy: AnyPolicy) -> None:
     """The same stream gives the same pulls, from a copy too, and global random state is left alone."""
     checkpoints = checkpoint_grid(HORIZON)
     before = _global_state()
@@ -113,7 +121,7 @@ def _global_state() -> bytes:
     return pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002
 
 
-def ignores_checkpoints(policy: Policy) -> None:
+def ignores_checkpoints(policy: AnyPolicy) -> None:
     """Where pulls are recorded does not change what is played."""
     few, many = np.array([HORIZON // 3, HORIZON]), np.arange(1, HORIZON + 1)
     sparse = _play(policy, accepted(policy)[0], HORIZON, few)
@@ -121,7 +129,7 @@ def ignores_checkpoints(policy: Policy) -> None:
     assert (sparse == dense[few - 1]).all(), "asking for other checkpoints changes the pulls"
 
 
-CHECKS: tuple[Callable[[Policy], None], ...] = (
+CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     is_described,
     declares_its_guarantee,
     counts_every_step,

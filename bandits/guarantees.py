@@ -10,7 +10,7 @@ from bandits.parameters import require
 class Scope(StrEnum):
     """Which output the promise covers.
 
-    TRANSCRIPT: the whole sequence of pulled arms.
+    TRANSCRIPT: all that is released: the whole sequence of pulled arms, or when a stopping rule halts and its estimate.
     DECISION: the single arm pulled at one step, the history before it held fixed.
     LOCAL: every reward, before the learner sees it.
     NONE: nothing; the policy is not private.
@@ -26,6 +26,8 @@ class Neighbours(StrEnum):
     """Which two inputs must be hard to tell apart."""
 
     ONE_REWARD = "one reward changed"
+    ONE_LOSS_VECTOR = "the losses of one step changed"
+    ONE_VALUE = "one value of the stream changed"
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,22 @@
 """Bandit instances: the arms, their means, and how their rewards are drawn."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from bandits.learner import Environment
 from bandits.parameters import require, require_arms
 from bandits.types import FloatArray, IntArray
 
 
-class Instance(ABC):
-    """A stochastic bandit with K arms. Subclasses are frozen dataclasses of their parameters.
+class Instance(Environment):
+    """A stochastic bandit with K arms; `support` is the smallest interval known to hold every reward."""
 
-    `name` is the word used in configs and results, `citation` says where the instance comes from,
-    `support` is the smallest interval known to hold every reward, and `revision` is raised by the
-    author when the numbers that the instance draws change.
-    """
-
-    name: ClassVar[str]
-    citation: ClassVar[str]
+    feedback: ClassVar[str] = "the reward of the arm pulled"
     support: ClassVar[tuple[float, float]]
-    revision: ClassVar[int] = 1
 
     @abstractmethod
     def define_means(self) -> FloatArray:
@@ -39,6 +33,10 @@ class Instance(ABC):
     def gaps(self) -> FloatArray:
         """How far the mean of every arm lies below the largest, shape (arms,)."""
         return np.asarray(self.mean_rewards.max() - self.mean_rewards)
+
+    @property
+    def number_of_arms(self) -> int:
+        return len(self.mean_rewards)
 
     @abstractmethod
     def sample(self, arm: int, rng: np.random.Generator) -> float:

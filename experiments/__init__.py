@@ -1,6 +1,6 @@
 """Plan, run and store experiments; `load` what is stored."""
 
 from experiments.errors import UserError
-from experiments.frames import load, load_pulls
+from experiments.frames import load, load_outcomes, load_pulls
 
-__all__ = ["UserError", "load", "load_pulls"]
+__all__ = ["UserError", "load", "load_outcomes", "load_pulls"]

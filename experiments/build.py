@@ -6,24 +6,27 @@ import math
 import sys
 import types
 import typing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bandits import Instance, ParameterError
+from bandits import ParameterError
+from bandits.gap_profiles import GapProfile
+from bandits.learner import Environment
 from experiments.errors import UserError, nearest
 
 Built = TypeVar("Built")
 
 
-def build(config: DictConfig, group: str, file: Path | str, kind: type[Built]) -> Built:
-    """The object that `config[group]` describes, a dataclass of the given `kind`.
+def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
+    """The object that the node `group` of `config` describes, a dataclass of the given `kind`.
 
-    `file` is where the node was read from. Raises `UserError` that names the file and the key.
+    `files` says where each config group was read from. Raises `UserError` that names the file and the key.
     """
-    node = config[group]
+    node, file = OmegaConf.select(config, group), files[group.partition(".")[0]]
     target = node.get("_target_")
     if target is None:
         raise UserError(f"{file}: _target_ is missing: the class of this {group}, as in bandits.policies.DPSE")
@@ -45,8 +48,8 @@ def build(config: DictConfig, group: str, file: Path | str, kind: type[Built]) -
     types_of = typing.get_type_hints(cls)
     values = {}
     for name, field in fields.items():
-        if name in keys and types_of[name] is Instance:
-            values[name] = build(OmegaConf.create({name: node[name]}), name, file, Instance)  # type: ignore[type-abstract]
+        if name in keys and _is_part(types_of[name]):
+            values[name] = build(config, keys[name], files, types_of[name])
         elif name in keys:
             try:
                 values[name] = convert(OmegaConf.to_container(node, resolve=True)[name], types_of[name])  # type: ignore[index, call-overload]
@@ -61,6 +64,11 @@ def build(config: DictConfig, group: str, file: Path | str, kind: type[Built]) -
     except ParameterError as error:
         key = keys.get(error.parameter, f"{group}.{error.parameter}")
         raise UserError(f"{key}: {error.problem} ({group} {file})") from None
+
+
+def _is_part(of: Any) -> bool:
+    """Whether a field of this type is built from a node of its own, with its own `_target_`."""
+    return isinstance(of, type) and issubclass(of, Environment | GapProfile)
 
 
 def _keys(node: DictConfig, group: str) -> dict[str, str]:

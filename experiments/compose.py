@@ -21,7 +21,7 @@ from experiments.errors import UserError, nearest
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
-GROUPS = ("instance", "policy", "budget", "runner", "experiment")
+GROUPS = ("instance", "profile", "policy", "budget", "runner", "experiment")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from experiments.plan import Cell
+from experiments.cells import BaseCell
 from experiments.simulate import Job
 from experiments.store import DamagedFileError, Store, read_footer
 
@@ -56,7 +56,7 @@ def _costs(stores: Iterable[Store]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["policy", "arms", "horizon", "seconds"])
 
 
-def _seconds(costs: pd.DataFrame, cell: Cell) -> float | None:
+def _seconds(costs: pd.DataFrame, cell: BaseCell) -> float | None:
     known = costs[(costs.policy == cell.policy.name) & (costs.arms == cell.arms)]
     if known.empty:
         return None

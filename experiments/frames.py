@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from experiments.cells import KINDS, BaseCell, Cell
 from experiments.compose import REPOSITORY, Composer
 from experiments.errors import UserError, nearest
-from experiments.plan import Cell, Request, plan
+from experiments.plan import Request, plan
 from experiments.store import DamagedFileError, Result, Store, read_file, read_footer
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
@@ -58,6 +59,22 @@ def load_pulls(
     return _load(_pulls, ("replication", "arm", "pulls"), experiment, overrides, results_dir, config_dirs, filters)
 
 
+def load_outcomes(
+    experiment: str | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    results_dir: Path | str = RESULTS,
+    config_dirs: Iterable[Path | str] = (),
+    **filters: Any,
+) -> pd.DataFrame:
+    """How runs of stopping rules ended: one row per cell and replication, with samples, expired and estimate.
+
+    `estimate` is missing where the rule took all samples that it may, the horizon, without halting; else as `load`.
+    """
+    rows = ("replication", "samples", "expired", "estimate")
+    return _load(_outcomes, rows, experiment, overrides, results_dir, config_dirs, filters)
+
+
 def _load(
     tell: Callable[[Result, int | None], dict[str, Any]],
     rows: tuple[str, ...],
@@ -79,6 +96,10 @@ def _load(
         paths = _complete(requests, store, asked, composer)
         wanted = {path: request.replications for path, request in zip(paths, requests, strict=True)}
     columns = {path: _trusted(read_footer, path)["columns"] for path in wanted}
+    recorded = {path: KINDS[of.get("record", Cell.record)].fields for path, of in columns.items()}
+    columns = {path: of for path, of in columns.items() if set(rows) - set(recorded[path]) <= {"replication", "arm"}}
+    if wanted and not columns:
+        raise UserError(f"none of the {len(wanted)} cells records {rows[-1]}")
     _check_filters(filters, list(columns.values()), rows)
     of_rows = {name: filters.pop(name) for name in rows if name in filters}
     frames = [
@@ -86,7 +107,7 @@ def _load(
             **{name: str(value) if isinstance(value, list) else value for name, value in columns[path].items()}
         )
         for path, replications in wanted.items()
-        if all(matches(columns[path].get(name), value) for name, value in filters.items())
+        if path in columns and all(matches(columns[path].get(name), value) for name, value in filters.items())
     ]
     table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*CELL, *rows])
     for name, value in of_rows.items():
@@ -126,7 +147,11 @@ def _pulls(result: Result, replications: int | None) -> dict[str, Any]:
     }
 
 
-def stored_cells(overrides: Sequence[str], store: Store, composer: Composer) -> list[tuple[Cell, Result]]:
+def _outcomes(result: Result, replications: int | None) -> dict[str, Any]:
+    return {"replication": np.arange(result.first(replications).replications), **result.first(replications).rows}
+
+
+def stored_cells(overrides: Sequence[str], store: Store, composer: Composer) -> list[tuple[BaseCell, Result]]:
     """The cells that `overrides` ask for and their stored replications, as many as are asked for.
 
     Raises `UserError`, with the command that completes them, when some are not stored.

@@ -22,16 +22,14 @@ from experiments.store import Result, Store
 
 def difference(stored: Result, fresh: Result) -> str | None:
     """Where two results of a cell first differ, in words, or None."""
-    for replication, (regret_stored, regret_fresh) in enumerate(zip(stored.regret, fresh.regret, strict=True)):
-        differing = np.flatnonzero(regret_stored != regret_fresh)
-        if len(differing):
-            at = differing[0]
-            return (
-                f"replication {replication} differs from t = {stored.t[at]} on: "
-                f"regret {regret_stored[at]:.17g} stored, {regret_fresh[at]:.17g} now"
-            )
-    if not np.array_equal(stored.pulls, fresh.pulls):
-        return "final pulls differ"
+    for name, values in stored.rows.items():
+        same = (values == fresh.rows[name]) | ((values != values) & (fresh.rows[name] != fresh.rows[name]))  # NaN
+        if same.all():
+            continue
+        replication, *at = np.argwhere(~same)[0]
+        place = f"replication {replication} differs"
+        told = f"{name} {values[replication, *at]} stored, {fresh.rows[name][replication, *at]} now"
+        return f"{place} from t = {stored.t[at[0]]} on: {told}" if name == "regret" else f"{place}: {told}"
     return None
 
 

@@ -11,10 +11,9 @@ import joblib
 import numpy as np
 from tqdm import tqdm
 
-from bandits import regret
-from bandits.random import entropy, stream
-from bandits.types import FloatArray, IntArray
-from experiments.plan import Cell, Request
+from bandits.random import entropy
+from experiments.cells import BaseCell, Cell, Rows
+from experiments.plan import Request
 from experiments.provenance import provenance
 from experiments.store import FORMAT, DamagedFileError, Result, Store, set_aside, source_of
 
@@ -59,6 +58,7 @@ class Job:
         }
         footer: dict[str, Any] = {
             "format": FORMAT,
+            **({} if cell.record == Cell.record else {"record": cell.record}),
             "key": cell.key,
             "identity": cell.identity,
             "revisions": {"instance": cell.instance.revision, "policy": cell.policy.revision},
@@ -69,21 +69,15 @@ class Job:
             "seed_entropy": str(entropy(cell.identity)),
             "runs": [*(self.stored.footer["runs"] if self.stored else []), run],
         }
-        parts: list[Result | Block] = [*([self.stored] if self.stored else []), *fresh]
-        return Result(
-            t=cell.checkpoints,
-            regret=np.concatenate([part.regret for part in parts]),
-            pulls=np.concatenate([part.pulls for part in parts]),
-            footer=footer,
-        )
+        parts = [*([self.stored.rows] if self.stored else []), *(block.rows for block in fresh)]
+        return Result({name: np.concatenate([rows[name] for rows in parts]) for name in cell.fields}, footer)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive replications of a cell: regret at checkpoints, final pulls, and the time of each."""
+    """Consecutive replications of a cell: their rows, and the time of each in seconds."""
 
-    regret: FloatArray
-    pulls: IntArray
+    rows: Rows
     seconds: list[float]
 
 
@@ -95,28 +89,14 @@ class Failure:
     traceback: str
 
 
-def simulate_block(cell: Cell, start: int, stop: int) -> Block:
+def simulate_block(cell: BaseCell, start: int, stop: int) -> Block:
     """Replications `start` to `stop` - 1 of `cell`; depends on nothing else. Raises `ValueError` for wrong pulls."""
-    checkpoints = cell.checkpoints
-    records, seconds = [], []
+    rows, seconds = [], []
     for replication in range(start, stop):
         began = time.perf_counter()
-        pulls = cell.policy.simulate(cell.instance, cell.horizon, checkpoints, stream(cell.identity, replication))
+        rows.append(cell.replicate(replication))
         seconds.append(time.perf_counter() - began)
-        check_pulls(pulls, checkpoints, cell.arms)
-        records.append(pulls)
-    stacked = np.stack(records)
-    return Block(regret(stacked, cell.instance.gaps), stacked[:, -1], seconds)
-
-
-def check_pulls(pulls: Any, checkpoints: IntArray, arms: int) -> None:
-    """Raise `ValueError` unless `pulls` is what `Policy.simulate` promises."""
-    shape = (len(checkpoints), arms)
-    if not isinstance(pulls, np.ndarray) or pulls.shape != shape or not np.issubdtype(pulls.dtype, np.integer):
-        told = f"{pulls.dtype} of shape {pulls.shape}" if isinstance(pulls, np.ndarray) else type(pulls).__name__
-        raise ValueError(f"simulate must return whole numbers of shape (checkpoints, arms) = {shape}, got {told}")
-    if (np.diff(pulls, axis=0, prepend=0) < 0).any() or (pulls.sum(axis=1) != checkpoints).any():
-        raise ValueError("the pulls that simulate returns must not decrease and must add up to the step at checkpoints")
+    return Block({name: np.array([row[name] for row in rows]) for name in cell.fields}, seconds)
 
 
 def look_up(requests: Sequence[Request], store: Store) -> list[Job]:
@@ -149,7 +129,7 @@ def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
                 failures.append(block)
                 continue
             job.blocks[start] = block
-            bar.update(len(block.regret))
+            bar.update(len(block.seconds))
             if job.complete:
                 store.write(job.request.cell, job.result())
                 job.blocks.clear()
@@ -185,7 +165,7 @@ def _blocks(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, int, Block
         yield jobs[index], start, block
 
 
-def _labelled_block(index: int, cell: Cell, start: int, stop: int) -> tuple[int, int, Block | Failure]:
+def _labelled_block(index: int, cell: BaseCell, start: int, stop: int) -> tuple[int, int, Block | Failure]:
     try:
         return index, start, simulate_block(cell, start, stop)
     except Exception:

@@ -9,30 +9,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from bandits.types import FloatArray, IntArray
+from experiments.cells import KINDS, BaseCell, Cell, Rows
 from experiments.errors import UserError
-from experiments.plan import Cell
 
 FORMAT = 1
-SCHEMA = pa.schema(
-    [
-        pa.field("replication", pa.int32(), nullable=False),
-        pa.field("t", pa.list_(pa.int64()), nullable=False),  # checkpoints
-        pa.field("regret", pa.list_(pa.float64()), nullable=False),  # pseudo-regret at each checkpoint
-        pa.field("pulls", pa.list_(pa.int64()), nullable=False),  # final pulls of every arm
-    ]
-)
 FOOTER = b"private-bandits"
 
 
 class DamagedFileError(Exception):
     """A results file that cannot be trusted; the message says why."""
+
+
+def schema_of(kind: type[BaseCell]) -> pa.Schema:
+    """The columns of a results file; a value that does not exist, as the estimate of an expired rule, is null."""
+    fields = [pa.field(name, of, nullable=name in kind.optional) for name, of in kind.fields.items()]
+    return pa.schema([pa.field("replication", pa.int32(), nullable=False), *fields])
 
 
 @dataclass(frozen=True)
@@ -41,29 +40,35 @@ class Result:
 
     Attributes
     ----------
-    t: checkpoints, shape (checkpoints,).
-    regret: pseudo-regret, shape (replications, checkpoints).
-    pulls: final pulls, shape (replications, arms).
+    rows: a column for each of the cell's `fields`, the first axis of each is the replication.
     footer: who this is and how it came about, see `Store.write`.
     """
 
-    t: IntArray
-    regret: FloatArray
-    pulls: IntArray
+    rows: Rows
     footer: dict[str, Any]
 
     @property
     def replications(self) -> int:
-        return len(self.regret)
+        return len(next(iter(self.rows.values())))
 
     def first(self, replications: int | None) -> "Result":
         """The first so many replications, or all."""
-        return replace(self, regret=self.regret[:replications], pulls=self.pulls[:replications])
+        return replace(self, rows={name: values[:replications] for name, values in self.rows.items()})
 
     @property
-    def seconds(self) -> float:
-        """Simulation time of all replications, summed."""
-        return float(sum(run["seconds"] for run in self.footer["runs"]))
+    def t(self) -> IntArray:
+        """Checkpoints of a regret curve, shape (checkpoints,)."""
+        return cast(IntArray, self.rows["t"][0])
+
+    @property
+    def regret(self) -> FloatArray:
+        """Pseudo-regret at the checkpoints, shape (replications, checkpoints)."""
+        return self.rows["regret"]
+
+    @property
+    def pulls(self) -> IntArray:
+        """Final pulls, shape (replications, arms)."""
+        return self.rows["pulls"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Store:
 
     root: Path
 
-    def changed_source(self, cell: Cell, stored: Result) -> bool:
+    def changed_source(self, cell: BaseCell, stored: Result) -> bool:
         """Whether a policy from outside this repository was edited since, under the same revision."""
         return not _ours(cell) and stored.footer["source"] != source_of(cell)
 
@@ -94,31 +99,30 @@ class Store:
                 f"results_dir={self.root}: cannot be written: {reason}; cells stored so far are safe"
             ) from error
 
-    def path(self, cell: Cell) -> Path:
+    def path(self, cell: BaseCell) -> Path:
         return self.root / cell.instance.name / f"{cell.policy.name}-{cell.key}.parquet"
 
-    def read(self, cell: Cell) -> Result | None:
+    def read(self, cell: BaseCell) -> Result | None:
         """The stored replications of `cell`, or None. Raises `DamagedFileError`."""
         path = self.path(cell)
         if not path.exists():
             return None
         result = read_file(path)
-        if not np.array_equal(result.t, cell.checkpoints) or result.pulls.shape[1] != cell.arms:
-            raise DamagedFileError("its checkpoints or arms are not those of the cell")
+        if "t" in result.rows and not np.array_equal(result.t, cell.checkpoints):
+            raise DamagedFileError("its checkpoints are not those of the cell")
         return result
 
-    def write(self, cell: Cell, result: Result) -> Path:
+    def write(self, cell: BaseCell, result: Result) -> Path:
         """Store `result` as all that is known of `cell`, in one step: a reader sees the old file or the new."""
         path = self.path(cell)
-        table = pa.table(
-            {
-                "replication": np.arange(result.replications, dtype=np.int32),
-                "t": [result.t] * result.replications,
-                "regret": list(result.regret),
-                "pulls": list(result.pulls),
-            },
-            schema=SCHEMA.with_metadata({FOOTER: json.dumps(result.footer)}),
-        )
+        kind = type(cell)
+        columns = {"replication": np.arange(result.replications, dtype=np.int32), **result.rows}
+        schema = schema_of(kind)
+        arrays = [
+            pa.array(list(columns[field.name]), field.type, from_pandas=field.nullable)  # a NaN is stored as null
+            for field in schema
+        ]
+        table = pa.table(arrays, schema=schema.with_metadata({FOOTER: json.dumps(result.footer)}))
         with self._writing():
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
@@ -130,8 +134,8 @@ class Store:
                         file,
                         compression="zstd",
                         compression_level=12,
-                        use_dictionary=["replication", "t.list.element"],
-                        use_byte_stream_split=["regret.list.element"],
+                        use_dictionary=["replication", *(["t.list.element"] if "t" in kind.fields else [])],
+                        use_byte_stream_split=["regret.list.element"] if "regret" in kind.fields else [],
                         write_page_checksum=True,
                     )
                     file.flush()
@@ -148,7 +152,7 @@ class Store:
         return iter(sorted(self.root.glob("*/*.parquet")))
 
 
-def source_of(cell: Cell) -> str | None:
+def source_of(cell: BaseCell) -> str | None:
     """A hash of the file that defines the policy, if it is not one of this repository."""
     if _ours(cell):
         return None
@@ -157,7 +161,7 @@ def source_of(cell: Cell) -> str | None:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
 
 
-def _ours(cell: Cell) -> bool:
+def _ours(cell: BaseCell) -> bool:
     return type(cell.policy).__module__.partition(".")[0] == "bandits"
 
 
@@ -167,15 +171,15 @@ def read_footer(path: Path) -> dict[str, Any]:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
         raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
-    if not schema.equals(SCHEMA):
-        raise DamagedFileError("its columns are not those of a results file")
     try:
         footer: dict[str, Any] = json.loads((schema.metadata or {})[FOOTER])
-        version, key = footer["format"], footer["key"]
+        version, key, kind = footer["format"], footer["key"], KINDS[footer.get("record", Cell.record)]
     except (KeyError, ValueError) as error:
         raise DamagedFileError("it has no footer of this project") from error
     if version != FORMAT:
         raise DamagedFileError(f"it has format {version}, not {FORMAT}")
+    if not schema.equals(schema_of(kind)):
+        raise DamagedFileError("its columns are not those of a results file")
     if path.stem != f"{footer['columns']['policy']}-{key}":
         raise DamagedFileError(f"it holds the cell {key} of {footer['columns']['policy']}, not what its name says")
     return footer
@@ -188,18 +192,26 @@ def read_file(path: Path) -> Result:
         table = pq.read_table(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise DamagedFileError(f"its data cannot be read ({_first_line(error)})") from error
-    rows = table.num_rows
-    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    kind = KINDS[footer.get("record", Cell.record)]
     try:
-        t, regret, pulls = (columns[name].flatten().to_numpy().reshape(rows, -1) for name in ("t", "regret", "pulls"))
+        rows = {name: _values(table.column(name)) for name in kind.fields}
     except ValueError as error:
         raise DamagedFileError("its rows differ in length") from error
-    in_order = np.array_equal(columns["replication"].to_numpy(), np.arange(rows))
-    if rows == 0 or not in_order or (t != t[0]).any() or t.shape != regret.shape:
-        raise DamagedFileError("its replications are not 0, 1, ..., each at the same checkpoints")
-    if (pulls.sum(axis=1) != footer["columns"]["horizon"]).any():
-        raise DamagedFileError("its pulls do not add up to the horizon")
-    return Result(t[0], regret, pulls, footer)
+    if table.num_rows == 0 or not np.array_equal(table.column("replication").to_numpy(), np.arange(table.num_rows)):
+        raise DamagedFileError("its replications are not 0, 1, ...")
+    try:
+        kind.check(rows, footer)
+    except ValueError as error:
+        raise DamagedFileError(str(error)) from None
+    return Result(rows, footer)
+
+
+def _values(column: pa.ChunkedArray) -> NDArray[Any]:
+    """A column as an array, lists along the second axis, null as NaN. Raises `ValueError` for lists that differ."""
+    values = column.combine_chunks()
+    if pa.types.is_list(values.type):
+        return cast(NDArray[Any], values.flatten().to_numpy().reshape(len(values), -1))
+    return cast(NDArray[Any], values.to_numpy(zero_copy_only=False))
 
 
 def set_aside(path: Path) -> Path:

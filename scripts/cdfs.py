@@ -12,8 +12,8 @@ from scipy import stats
 
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from bandits.types import FloatArray
+from experiments.cells import Cell
 from experiments.errors import UserError, nearest
-from experiments.plan import Cell
 from experiments.store import Result
 from scripts.curves import read
 

@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.cells import BaseCell
 from experiments.errors import UserError, nearest
 from experiments.frames import matches
-from experiments.plan import Cell
 from experiments.store import Result
 from scripts import style
 
@@ -52,7 +52,7 @@ class Spec:
 class Curve:
     """The stored replications of a cell."""
 
-    cell: Cell
+    cell: BaseCell
     result: Result
 
     @property
@@ -65,19 +65,21 @@ class Curve:
         if not guarantee.private:
             return f"{self.cell.policy.legend()}, not private"
         budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
-        return f"{self.cell.policy.legend()}, {budget}, {guarantee.scope.value}"
-
-    def shown_in(self, panel: dict[str, Any]) -> bool:
-        """Whether the panel's conditions hold; a policy without privacy meets any condition on the budget."""
-        columns = self.cell.columns
-        return all(
-            matches(columns.get(name), wanted)
-            for name, wanted in panel.items()
-            if name != "title" and not (name in ("epsilon", "delta") and not self.private)
-        )
+        exact = ", exact" if self.cell.columns.get("record") == "exact" else ""
+        return f"{self.cell.policy.legend()}, {budget}, {guarantee.scope.value}{exact}"
 
 
-def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]]) -> Figure:
+def meets(panel: Mapping[str, Any], cell: BaseCell) -> bool:
+    """Whether the panel's conditions hold; a policy without privacy meets any condition on the budget."""
+    columns, private = cell.columns, cell.policy.guarantee.private
+    return all(
+        matches(columns.get(name), wanted)
+        for name, wanted in panel.items()
+        if name != "title" and (private or name not in ("epsilon", "delta"))
+    )
+
+
+def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Result]]) -> Figure:
     """A row of panels for every scale; each curve is a mean with its band. Raises `UserError`."""
     spec = read(Spec, figure_config)
     curves = [Curve(*pair) for pair in cells]
@@ -91,7 +93,7 @@ def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]])
     for row, scale in zip(grid, spec.scales, strict=True):
         row[0].set_ylabel("mean pseudo-regret")
         for axes, panel in zip(row, spec.panels, strict=True):
-            shown = [curve for curve in curves if curve.shown_in(panel)]
+            shown = [curve for curve in curves if meets(panel, curve.cell)]
             if not shown:
                 raise UserError(f"figure.panels: no curve meets the conditions of the panel {panel}")
             for curve in shown:
@@ -106,13 +108,13 @@ def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]])
     handles = {label: line for axes in grid.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     ordered = [curve.label for curve in curves if curve.label in handles]
     labels = list(dict.fromkeys(ordered))
-    legend_columns = _legend_columns(labels, figure.get_figwidth())
-    figure.set_figheight(figure.get_figheight() + 0.17 * max(0, math.ceil(len(labels) / legend_columns) - 3))
+    per_row = legend_columns(labels, figure.get_figwidth())
+    figure.set_figheight(figure.get_figheight() + 0.17 * max(0, math.ceil(len(labels) / per_row) - 3))
     figure.legend(
         [handles[label] for label in labels],
         labels,
         loc="outside lower center",
-        ncols=legend_columns,
+        ncols=per_row,
         handlelength=3,
     )
     figure.suptitle(f"{spec.title}\n{_caption(spec, curves)}", fontsize=9)
@@ -122,9 +124,8 @@ def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]])
 def _draw_curve(axes: Axes, curve: Curve, band: str, line_styles: dict[str, Any]) -> None:
     t, regret = curve.result.t, curve.result.regret
     mean, runs = regret.mean(axis=0), len(regret)
-    name = curve.cell.policy.name
     look: dict[str, Any] = (
-        {"color": style.colour(name)}
+        {"color": style.colour_of(curve.cell.policy)}
         if curve.private
         else {"color": style.COUNTERPART_COLOUR, "linewidth": 0.9, "zorder": 1}
     )
@@ -135,7 +136,7 @@ def _draw_curve(axes: Axes, curve: Curve, band: str, line_styles: dict[str, Any]
         axes.fill_between(t, np.maximum(mean - half, 0), mean + half, color=look["color"], alpha=0.2, linewidth=0)
 
 
-def _legend_columns(labels: Sequence[str], width: float) -> int:
+def legend_columns(labels: Sequence[str], width: float) -> int:
     """How many columns of the longest label fit into `width` inches, three at most."""
     longest = 0.6 + 0.062 * max(len(label) for label in labels)
     return max(1, min(3, int(width / longest)))

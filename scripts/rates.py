@@ -21,10 +21,10 @@ from matplotlib.ticker import NullFormatter
 from scipy import stats
 
 from bandits.types import FloatArray
+from experiments.cells import Cell
 from experiments.command_line import exit_on_user_error
 from experiments.compose import Composer
 from experiments.frames import RESULTS, stored_cells
-from experiments.plan import Cell
 from experiments.store import Result, Store
 from scripts import style
 from scripts.curves import power_of_ten, read

@@ -2,9 +2,12 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from bandits.learner import Learner
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart. A policy keeps its colour everywhere.
 POLICY_COLOURS = {
@@ -19,9 +22,17 @@ POLICY_COLOURS = {
     "dp_ucb_int": "#56B4E9",
     "dp_ucb_tossou": "#D55E00",
     "dp_ucb_bound": "#000000",
+    "rnm_ftnl laplace": "#0072B2",
+    "rnm_ftnl gumbel": "#D55E00",
+    "rnm_ftnl exponential": "#009E73",
+    "dp_nas": "#0072B2",
+    "dp_exponential_nas": "#D55E00",
+    "nas": "#000000",
+    "exponential_nas": "#E69F00",
 }
 OTHER_COLOURS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 COUNTERPART_COLOUR = "0.55"
+MARKERS = ("o", "s", "^", "D", "v", "P")
 LINE_STYLES = ("solid", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 
 mpl.use("Agg")
@@ -55,6 +66,11 @@ def colour(policy: str) -> str:
     if policy in POLICY_COLOURS:
         return POLICY_COLOURS[policy]
     return OTHER_COLOURS[int(hashlib.sha256(policy.encode()).hexdigest(), 16) % len(OTHER_COLOURS)]
+
+
+def colour_of(policy: Learner[Any]) -> str:
+    """The colour of a policy; those that differ in their noise have a colour for each noise."""
+    return colour(f"{policy.name} {getattr(policy, 'noise', '')}".strip())
 
 
 def save(figure: Figure, stem: Path, command: str) -> list[str]:

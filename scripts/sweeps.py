@@ -1,52 +1,87 @@
-"""Final regret against a parameter, log-log, with fitted slopes.
+"""A number of each run, as its final regret, against a parameter, with fitted slopes and bounds.
 
 python -m scripts.sweeps       # the slopes of Figures 6 and 7 of Wang and Zhu (2024)
 """
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from omegaconf import OmegaConf
 from scipy import stats
 
 from bandits.types import FloatArray
+from experiments.cells import BaseCell, StoppingCell
 from experiments.command_line import exit_on_user_error
 from experiments.compose import Composer
-from experiments.errors import UserError
-from experiments.frames import RESULTS, matches, stored_cells
-from experiments.plan import Cell
+from experiments.errors import UserError, nearest
+from experiments.frames import RESULTS, stored_cells
 from experiments.store import Result, Store
 from scripts import style
-from scripts.curves import power_of_ten, read
+from scripts.curves import legend_columns, meets, power_of_ten, read
+from scripts.quantities import OVERLAYS, QUANTITIES, Overlay
 
 EXPERIMENTS = ("wang2024/fig06", "wang2024/fig07")
-SYMBOLS = {"epsilon": "ε", "delta": "δ"}
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What the `figure` of a sweep says: `x` is a column, `slopes` are {panel, policy, between: [low, high]}."""
+    """What the `figure` of a sweep says, see scripts/figures.py. Raises `UserError` for what it does not know."""
 
     title: str
     x: str
     panels: list[dict[str, Any]]
+    value: str = "regret"
+    curves: list[str] = field(default_factory=list)
+    overlays: list[str] = field(default_factory=list)
+    scales: list[str] = field(default_factory=lambda: ["log", "log"])
     slopes: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name, known in (("value", QUANTITIES), ("overlays", OVERLAYS)):
+            for word in [self.value] if name == "value" else self.overlays:
+                if word not in known:
+                    raise UserError(f"figure.{name}: {word} is unknown; {nearest(word, known)}")
+        if len(self.scales) != 2 or not set(self.scales) <= {"linear", "log"}:
+            raise UserError(f"figure.scales: must be those of x and y, linear or log each, got {self.scales}")
+
+    def label(self, cell: BaseCell) -> str:
+        """Of the curve that a cell belongs to."""
+        of = cell.columns
+        told = [f"{SYMBOLS.get(name, name)} = {_text(of.get(name))}" for name in self.curves if name in of]
+        exact = ["exact"] if of.get("record") == "exact" else []
+        return ", ".join([cell.policy.legend(), *told, *exact])
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)
 class Points:
-    """Mean final regret of one policy over the values of x: shapes (values,)."""
+    """The mean of a quantity over the values of x, with 95 % intervals: shapes (values,)."""
 
-    cell: Cell
+    cells: list[BaseCell]
     x: FloatArray
     mean: FloatArray
-    half: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def across(self, first: float, last: float) -> "Points":
+        """A counterpart without a budget, whose x is infinite, as a level line; anything else as it is."""
+        if np.isfinite(self.x).all():
+            return self
+        level = [np.repeat(values, 2) for values in (self.mean, self.low, self.high)]
+        return Points(self.cells * 2, np.array([first, last]), *level)
 
     def slope(self, low: float, high: float) -> tuple[float, float, float]:
         """Least-squares slope of log(mean) in log(x) over [low, high] and its 95 % interval (Student's)."""
@@ -58,62 +93,124 @@ class Points:
         return line.slope, line.slope - half, line.slope + half
 
 
-def points_of(spec: Spec, panel: int, cells: Sequence[tuple[Cell, Result]]) -> dict[str, Points]:
-    """The points of every policy in a panel."""
-    wanted = {name: value for name, value in spec.panels[panel].items() if name != "title"}
-    found: dict[str, list[tuple[float, FloatArray]]] = {}
-    policies: dict[str, Cell] = {}
+def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) -> dict[str, Points]:
+    """The points of every curve in a panel, by label."""
+    found: dict[str, list[tuple[float, BaseCell, Result]]] = {}
     for cell, result in cells:
-        if all(matches(cell.columns.get(name), value) for name, value in wanted.items()):
-            found.setdefault(cell.policy.name, []).append((float(cell.columns[spec.x]), result.regret[:, -1]))
-            policies[cell.policy.name] = cell
+        if meets(spec.panels[panel], cell):
+            if spec.x not in cell.columns:
+                raise UserError(f"figure.x: {spec.x} is no column; {nearest(spec.x, cell.columns)}")
+            found.setdefault(spec.label(cell), []).append((float(cell.columns[spec.x]), cell, result))
     if not found:
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {spec.panels[panel]}")
     points = {}
-    for policy, pairs in found.items():
-        pairs.sort(key=lambda pair: pair[0])
-        final = [regret for _, regret in pairs]
-        half = np.array(
-            [1.96 * regret.std(ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else 0 for regret in final]
-        )
-        x = np.array([value for value, _ in pairs])
-        points[policy] = Points(policies[policy], x, np.array([regret.mean() for regret in final]), half)
-    return points
+    for label, triples in found.items():
+        triples.sort(key=lambda triple: triple[0])
+        x = np.array([value for value, _, _ in triples])
+        if (np.diff(x) == 0).any():
+            raise UserError(f"figure.curves: {label} has several cells at {spec.x} = {x[:-1][np.diff(x) == 0][0]:g}")
+        measured = np.array([estimate(QUANTITIES[spec.value][1](cell, result)) for _, cell, result in triples])
+        points[label] = Points([cell for _, cell, _ in triples], x, *measured.T)
+    ends = [end for curve in points.values() for end in curve.x if math.isfinite(end)]
+    return {label: curve.across(min(ends), max(ends)) for label, curve in points.items()}
 
 
-def draw(config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]]) -> Figure:
+def estimate(values: NDArray[Any]) -> tuple[float, float, float]:
+    """Mean and 95 % interval: normal for numbers, Clopper and Pearson's for yes and no."""
+    if values.dtype == bool:
+        interval = stats.binomtest(int(values.sum()), len(values)).proportion_ci()
+        return float(values.mean()), interval.low, interval.high
+    half = 1.96 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
+
+
+def draw(config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Result]]) -> Figure:
     """A panel for each condition: a curve with 95 % intervals for each policy, fitted slopes. Raises `UserError`."""
     spec = read(Spec, config)
     columns = len(spec.panels)
     figure, grid = plt.subplots(1, columns, figsize=(1.2 + 3.2 * columns, 3.6), squeeze=False)
     for number, (axes, panel) in enumerate(zip(grid[0], spec.panels, strict=True)):
         points = points_of(spec, number, cells)
-        for policy, curve in points.items():
-            look: dict[str, Any] = {"color": style.colour(policy), "marker": "o", "markersize": 3}
-            axes.errorbar(curve.x, curve.mean, curve.half, label=curve.cell.policy.label, capsize=2, **look)
+        _draw_points(axes, points)
+        for name in spec.overlays:
+            _draw_overlay(axes, OVERLAYS[name], points.values())
         for slope in (slope for slope in spec.slopes if slope["panel"] == number):
-            low, high = slope["between"]
-            exponent, *interval = points[slope["policy"]].slope(low, high)
-            middle = np.sqrt(low * high)
-            level = np.exp(
-                np.interp(np.log(middle), np.log(points[slope["policy"]].x), np.log(points[slope["policy"]].mean))
-            )
-            ends = np.array([low, high])
-            label = f"slope {exponent:.2f} [{interval[0]:.2f}, {interval[1]:.2f}]"
-            line = {"color": style.colour(slope["policy"]), "linestyle": "dashed", "linewidth": 1}
-            axes.plot(ends, 0.7 * level * (ends / middle) ** exponent, label=label, **line)
-        axes.set(title=panel["title"], xlabel=SYMBOLS.get(spec.x, spec.x), xscale="log", yscale="log")
-        axes.legend(fontsize=7)
-    grid[0][0].set_ylabel("mean regret at the horizon")
+            _draw_slope(axes, slope, points)
+        x_scale, y_scale = spec.scales
+        axes.set(title=panel["title"], xlabel=SYMBOLS.get(spec.x, spec.x), xscale=x_scale, yscale=y_scale)
+    _draw_legend(figure, grid[0], one=not spec.slopes)
+    grid[0][0].set_ylabel(QUANTITIES[spec.value][0])
+    figure.suptitle(f"{spec.title}\n{_caption(cells)}", fontsize=9)
+    return figure
+
+
+def _draw_points(axes: Axes, points: Mapping[str, Points]) -> None:
+    """Curves of one colour differ in line and marker; what was computed exactly is a line without them."""
+    seen: Counter[str] = Counter()
+    for label, curve in points.items():
+        policy = curve.cells[0].policy
+        colour = style.colour_of(policy) if policy.guarantee.private else style.COUNTERPART_COLOUR
+        place = seen[colour]
+        seen[colour] += 1
+        look: dict[str, Any] = {"color": colour, "linestyle": style.LINE_STYLES[place % len(style.LINE_STYLES)]}
+        if curve.cells[0].columns.get("record") == "exact":
+            axes.plot(curve.x, curve.mean, label=label, marker=style.MARKERS[place % 6], markersize=2.5, **look)
+            continue
+        halves = np.maximum([curve.mean - curve.low, curve.high - curve.mean], 0)
+        look |= {"marker": style.MARKERS[place % len(style.MARKERS)], "markersize": 3, "capsize": 2}
+        axes.errorbar(curve.x, curve.mean, halves, label=label, **look)
+
+
+def _draw_overlay(axes: Axes, overlay: Overlay, curves: Iterable[Points]) -> None:
+    """The bound once, however many curves it is about."""
+    pairs = {(x, overlay.of(cell)) for curve in curves for x, cell in zip(curve.x, curve.cells, strict=True)}
+    known = sorted((x, value) for x, value in pairs if value > 0)  # NaN is not
+    if known:
+        place = list(OVERLAYS.values()).index(overlay)
+        look = {"color": style.COUNTERPART_COLOUR, "linewidth": 0.9}
+        axes.plot(*zip(*known, strict=True), label=overlay.label, linestyle=style.LINE_STYLES[place % 4], **look)
+
+
+def _draw_slope(axes: Axes, slope: Mapping[str, Any], points: Mapping[str, Points]) -> None:
+    curve = _of_policy(points, slope["policy"])
+    low, high = slope["between"]
+    exponent, *interval = curve.slope(low, high)
+    middle = np.sqrt(low * high)
+    level = np.exp(np.interp(np.log(middle), np.log(curve.x), np.log(curve.mean)))
+    ends = np.array([low, high])
+    label = f"slope {exponent:.2f} [{interval[0]:.2f}, {interval[1]:.2f}]"
+    line = {"color": style.colour(slope["policy"]), "linestyle": "dashed", "linewidth": 1}
+    axes.plot(ends, 0.7 * level * (ends / middle) ** exponent, label=label, **line)
+
+
+def _of_policy(points: Mapping[str, Points], policy: str) -> Points:
+    return next(curve for curve in points.values() if curve.cells[0].policy.name == policy)
+
+
+def _draw_legend(figure: Figure, row: Sequence[Axes], one: bool) -> None:
+    """One legend below the panels, or one in each where it tells what was fitted there."""
+    if not one:
+        for axes in row:
+            axes.legend(fontsize=7)
+        return
+    handles = {label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    columns = legend_columns(list(handles), figure.get_figwidth())
+    figure.set_figheight(figure.get_figheight() + 0.17 * math.ceil(len(handles) / columns))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, handlelength=3)
+
+
+def _caption(cells: Sequence[tuple[BaseCell, Result]]) -> str:
     horizons = " and ".join(power_of_ten(horizon) for horizon in sorted({cell.horizon for cell, _ in cells}))
-    runs = " and ".join(str(count) for count in sorted({result.replications for _, result in cells}))
-    scope = " and ".join(sorted({cell.policy.guarantee.scope.value for cell, _ in cells}))
+    stopping = all(isinstance(cell, StoppingCell) for cell, _ in cells)
+    end = f"at most {horizons} samples" if stopping else f"T = {horizons}"
+    runs = sorted({result.replications for cell, result in cells if cell.repeatable})
+    scope = " and ".join(
+        sorted({cell.policy.guarantee.scope.value for cell, _ in cells if cell.policy.guarantee.private})
+    )
     caveats = Counter(cell.policy.label for cell, _ in cells if cell.caveats)
     told = "".join(f"\nstart phase never left: {count} points of {label}" for label, count in caveats.items())
-    figure.suptitle(
-        f"{spec.title}\nT = {horizons}, {runs} runs; mean and 95 % interval; scope: {scope}{told}", fontsize=9
-    )
-    return figure
+    simulated = f", {' and '.join(map(str, runs))} runs; mean and 95 % interval" if runs else "; exact"
+    return f"{end}{simulated}; scope: {scope}{told}"
 
 
 def table() -> pd.DataFrame:
@@ -126,7 +223,7 @@ def table() -> pd.DataFrame:
         cells = stored_cells(asked, Store(RESULTS), composer)
         for slope in spec.slopes:
             low, high = slope["between"]
-            exponent, *interval = points_of(spec, slope["panel"], cells)[slope["policy"]].slope(low, high)
+            exponent, *interval = _of_policy(points_of(spec, slope["panel"], cells), slope["policy"]).slope(low, high)
             rows.append(
                 {
                     "experiment": name,

@@ -14,7 +14,11 @@ from bandits.policies import DPSE, DPUCB
 from experiments.compose import CONF, Composer
 from experiments.plan import plan
 
-INSTANCE = {"dprucb": "s1", "dprse": "s1", "ldprse": "s1", "robust_ucb": "s1"}  # else c1
+INSTANCE = {
+    **dict.fromkeys(["dprucb", "dprse", "ldprse", "robust_ucb"], "s1"),
+    **dict.fromkeys(["rnm_ftnl", "follow_the_leader", "decreasing_hedge"], "dtol_bernoulli"),
+    **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas"], "signed_bernoulli"),
+}  # else c1
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 VARIANTS = {
@@ -24,6 +28,11 @@ VARIANTS = {
     "dp_ftpl_gauss": [[], ["policy.start_phase=exact"]],
     "dp_ftpl_beta": [["policy.start_phase=exact"]],
     "dp_ftpl_new": [[], ["budget.delta=0"], ["budget.epsilon=0"]],
+    "rnm_ftnl": [
+        [],
+        ["policy.noise=gumbel", "policy.resample=true"],
+        ["policy.noise=exponential", "policy.calibration=proved"],
+    ],
     "ldprse": [[], ["policy.constants=custom", "policy.confidence_scale=0.01", "policy.epoch_base=4"]],
 }
 
@@ -39,6 +48,7 @@ POLICIES = {
     " ".join([name, *more]): policy_of(name, *more)
     for name in Composer().choices("policy")
     for more in VARIANTS.get(name, [[]])
+    if INSTANCE.get(name) != "signed_bernoulli"  # stopping rules have tests of their own
 }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from bandits import pareto_sums
+from bandits import pareto_sums, tabulated_sums
 from bandits.heavy_tails import S1, S3
 from bandits.pareto_sums import TOTAL_VARIATION, law_of_sum, truncated_moments, truncated_pareto_sum, walked_sum
 from bandits.policies import DPRSE, LDPRSE
@@ -38,8 +38,8 @@ def test_truncated_moments():
 def test_law_is_a_probability_with_the_right_moments(case):
     law = law_of_sum(*case)
     assert law.trusted
-    step = pareto_sums._SPAN / pareto_sums._POINTS
-    points = step * np.arange(pareto_sums._POINTS) - pareto_sums._BELOW
+    step = tabulated_sums._SPAN / tabulated_sums._POINTS
+    points = step * np.arange(tabulated_sums._POINTS) - tabulated_sums._BELOW
     assert math.isclose(law.density.sum() * step, 1, rel_tol=1e-10)
     assert abs((points * law.density).sum() * step) < 1e-9
     assert math.isclose((points**2 * law.density).sum() * step, 1, rel_tol=1e-9)
@@ -49,10 +49,10 @@ def test_law_is_a_probability_with_the_right_moments(case):
 def test_total_variation_by_halving_every_step(case, monkeypatch):
     """Twice the frequencies, nodes and points, and the error of linear interpolation, change less than is claimed."""
     coarse = law_of_sum.__wrapped__(*case).density
-    for name in ("_FREQUENCIES", "_POINTS", "_PIECES"):
-        monkeypatch.setattr(pareto_sums, name, 2 * getattr(pareto_sums, name))
+    for module, name in ((tabulated_sums, "_FREQUENCIES"), (tabulated_sums, "_POINTS"), (pareto_sums, "_PIECES")):
+        monkeypatch.setattr(module, name, 2 * getattr(module, name))
     fine = law_of_sum.__wrapped__(*case).density
-    step = pareto_sums._SPAN / pareto_sums._POINTS
+    step = tabulated_sums._SPAN / tabulated_sums._POINTS
     interpolated = np.interp(np.arange(len(fine)), np.arange(0, len(fine), 2), coarse)
     assert np.abs(interpolated - fine).sum() * step / 2 < TOTAL_VARIATION
 

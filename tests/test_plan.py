@@ -8,8 +8,9 @@ from bandits import ParameterError
 from bandits.heavy_tails import S1
 from bandits.instances import C1, C2, Bernoulli
 from bandits.policies import DPSE, DPUCB, UCB1
+from experiments.cells import Cell
 from experiments.compose import Composer
-from experiments.plan import Cell, merge, plan
+from experiments.plan import merge, plan
 
 
 @pytest.fixture(scope="module")

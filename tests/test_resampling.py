@@ -10,7 +10,7 @@ from bandits.instances import C1
 from bandits.policies import DPSE, DPFTPLNew
 from bandits.random import stream
 from bandits.resampling import Beta, Resampled
-from experiments.plan import Cell
+from experiments.cells import Cell
 
 BETA = Beta((0.8, 0.3), 3.0)
 

@@ -8,8 +8,9 @@ import pytest
 from bandits.instances import C1
 from bandits.policies import DPSE, DPUCB, UCB1
 from bandits.random import stream
+from experiments.cells import Cell
 from experiments.errors import UserError
-from experiments.plan import Cell, Request
+from experiments.plan import Request
 from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import FOOTER, DamagedFileError, Store, read_file
 

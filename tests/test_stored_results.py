@@ -31,8 +31,8 @@ def test_a_stored_replication_is_simulated_again(request_):
         pytest.skip(f"stored on {stored.footer['runs'][-1]['platform']}")
     replication = int(hashlib.sha256(cell.key.encode()).hexdigest(), 16) % stored.replications
     block = simulate_block(cell, replication, replication + 1)
-    assert (block.regret[0] == stored.regret[replication]).all()
-    assert (block.pulls[0] == stored.pulls[replication]).all()
+    for name, values in block.rows.items():
+        np.testing.assert_array_equal(values[0], stored.rows[name][replication])
 
 
 def test_results_hold_the_planned_cells_and_nothing_else():
@@ -61,12 +61,12 @@ def test_reproduce_finds_a_changed_number(tmp_path, call):
     result = store.read(request.cell)
     regret = result.regret.copy()
     regret[1, 7:] = np.nextafter(regret[1, 7:], np.inf)
-    store.write(request.cell, replace(result, regret=regret))
+    store.write(request.cell, replace(result, rows={**result.rows, "regret": regret}))
     pulls = result.pulls.copy()
     pulls[2, :2] += [1, -1]
-    store.write(request.cell, replace(result, pulls=pulls))
-    assert "final pulls differ" in call(*asked, main=reproduce.main).out
-    store.write(request.cell, replace(result, regret=regret))
+    store.write(request.cell, replace(result, rows={**result.rows, "pulls": pulls}))
+    assert "replication 2 differs: pulls" in call(*asked, main=reproduce.main).out
+    store.write(request.cell, replace(result, rows={**result.rows, "regret": regret}))
     outcome = call(*asked, main=reproduce.main)
     assert outcome.code == 1
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out

@@ -2,6 +2,7 @@
 
 from bandits.policies.base import Policy, StepwisePolicy
 from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.experts import RNMFTNL, DecreasingHedge, ExpertPolicy, FollowTheLeader
 from bandits.policies.ftpl import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, GDPElimNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, RobustUCB
 from bandits.policies.private_ucb import DPUCB
@@ -14,6 +15,7 @@ __all__ = [
     "DPSE",
     "DPUCB",
     "LDPRSE",
+    "RNMFTNL",
     "UCB1",
     "DPFTPLBeta",
     "DPFTPLGauss",
@@ -21,6 +23,9 @@ __all__ = [
     "DPUCBBound",
     "DPUCBInt",
     "DPUCBTossou",
+    "DecreasingHedge",
+    "ExpertPolicy",
+    "FollowTheLeader",
     "GDPElimNew",
     "Policy",
     "RobustUCB",

@@ -1,36 +1,20 @@
 """What every policy is."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bandits.guarantees import Guarantee
 from bandits.instances import BernoulliInstance, Instance
+from bandits.learner import Learner
 from bandits.parameters import ParameterError
 from bandits.types import IntArray
 
 
-class Policy(ABC):
-    """A bandit policy. Subclasses are frozen dataclasses whose fields are the policy's parameters.
+class Policy(Learner[Instance]):
+    """A bandit policy: it sees the reward of the arm that it pulls, and no other."""
 
-    Attributes
-    ----------
-    name: the word used in configs and results.
-    label: the name printed in legends.
-    citation: paper and place of the pseudo-code.
-    revision: raised by the author when the numbers that the policy produces change.
-    """
-
-    name: ClassVar[str]
-    label: ClassVar[str]
-    citation: ClassVar[str]
-    revision: ClassVar[int] = 1
-
-    @property
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """What the policy promises about privacy."""
+    faces: ClassVar[type[Any]] = Instance
 
     @abstractmethod
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
@@ -39,17 +23,6 @@ class Policy(ABC):
         `checkpoints` are increasing steps in 1..horizon, and the result has shape (checkpoints, arms).
         Which checkpoints are asked for does not change what is played.
         """
-
-    def legend(self) -> str:
-        """The label with the constants that a reader of a figure must know."""
-        return self.label
-
-    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
-        """Why a theorem about the policy says nothing about these results, for their reader."""
-        return ()
-
-    def check(self, instance: Instance) -> None:  # noqa: B027  (a policy may accept every instance)
-        """Raise `ParameterError("instance", why)` if the policy, or its promise, is void on `instance`."""
 
 
 def require_unit_rewards(policy: Policy, instance: Instance) -> None:

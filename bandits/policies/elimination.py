@@ -10,7 +10,7 @@ import numpy as np
 
 from bandits.guarantees import NOT_PRIVATE, Guarantee
 from bandits.instances import Instance
-from bandits.parameters import require_epsilon
+from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Policy, require_unit_rewards
 from bandits.recording import PullLog
 from bandits.types import FloatArray, IntArray
@@ -62,9 +62,16 @@ class EpochElimination(Policy):
         return log.exploit(viable[0])
 
 
+def _require_beta(beta: float | None) -> None:
+    require(beta is None or 1e-100 <= beta < 1, "beta", beta, "a number in (0, 1) (and at least 1e-100), or null")
+
+
 @dataclass(frozen=True)
 class DPSE(EpochElimination):
-    """DP Successive Elimination (Sajed and Sheffet 2019, Algorithm 3), with beta = 1/horizon.
+    """DP Successive Elimination (Sajed and Sheffet 2019, Algorithm 3).
+
+    The best arm survives with probability at least 1 - `beta`; left out, beta = 1/horizon, as in the
+    paper's regret bounds. With a beta of one's own it identifies the best arm, see `bandits.identification`.
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 4.1): a reward enters
     the mean of one arm in one epoch, which is released once.
@@ -74,9 +81,11 @@ class DPSE(EpochElimination):
     label: ClassVar[str] = "DP-SE"
     citation: ClassVar[str] = "Sajed and Sheffet (2019), Algorithm 3"
     epsilon: float
+    beta: float | None = None
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
+        _require_beta(self.beta)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -99,10 +108,9 @@ class DPSE(EpochElimination):
         c = log_noise / (length * self.epsilon)
         return Epoch(math.ceil(length), 2 * h + 2 * c)
 
-    @staticmethod
-    def _logarithms(viable: int, epoch: int, horizon: int) -> tuple[float, float]:
+    def _logarithms(self, viable: int, epoch: int, horizon: int) -> tuple[float, float]:
         """log(8 |S| e^2 / beta) of the means and log(4 |S| e^2 / beta) of the noise."""
-        beta = 1 / horizon
+        beta = 1 / horizon if self.beta is None else self.beta
         return math.log(8 * viable * epoch**2 / beta), math.log(4 * viable * epoch**2 / beta)
 
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
@@ -112,7 +120,7 @@ class DPSE(EpochElimination):
 
 @dataclass(frozen=True)
 class SuccessiveElimination(Policy):
-    """Successive elimination (Even-Dar, Mannor and Mansour 2006, Algorithm 3), delta = 1/horizon.
+    """Successive elimination (Even-Dar, Mannor and Mansour 2006, Algorithm 3), delta = `beta`, else 1/horizon.
 
     After n pulls of each viable arm, remove those whose mean trails the best by at least 2 alpha_n,
     alpha_n = sqrt(log(c K n^2 / delta) / n) with the constant c = 4: by Hoeffding's inequality some mean is
@@ -126,6 +134,10 @@ class SuccessiveElimination(Policy):
     name: ClassVar[str] = "successive_elimination"
     label: ClassVar[str] = "Successive elimination"
     citation: ClassVar[str] = "Even-Dar, Mannor and Mansour (2006), Algorithm 3"
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        _require_beta(self.beta)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -141,13 +153,14 @@ class SuccessiveElimination(Policy):
         sums = np.zeros(arms)
         pulls = 0
         slack = 0.0
+        inverse = horizon if self.beta is None else 1 / self.beta  # of delta
         while len(viable) > 1:
             rounds = max(1, math.ceil(slack) - 1)
             if not log.round_robin(viable, rounds):
                 return log.pulls
             sums += instance.sums(viable, rounds, rng)
             pulls += rounds
-            threshold = 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * horizon))  # 2 n alpha_n
+            threshold = 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * inverse))  # 2 n alpha_n
             behind = sums.max() - sums
             kept = behind < threshold
             viable, sums = viable[kept], sums[kept]

@@ -1,36 +1,18 @@
-"""Regret and pulls that the papers' theorems allow, with the constants that their proofs give.
+"""Wang and Zhu (2024): regret of the perturbed leaders and of GDP-Elim-New, and what a private transcript forces.
 
-`gaps` are those of the suboptimal arms (an optimal arm has none), shape (arms - 1,), in (0, 1].
+Theorems 16 and 18 are explicit. Theorems 11 and 13 add O(N / slack^4) to a leading term with constants: the
+functions give the leading term, `dp_ftpl_remainder_order` the order of the rest.
 """
 
 import math
 
 import numpy as np
 
+from bandits.bounds.common import require_horizon
 from bandits.mechanisms.truncated_laplace import optimism
-from bandits.parameters import require
+from bandits.parameters import require, require_arms, require_epsilon
 from bandits.start_phases import beta_paper, gauss_paper
 from bandits.types import FloatArray
-
-
-def suboptimal_gaps(gaps: FloatArray) -> FloatArray:
-    """The gaps above 0."""
-    return gaps[gaps > 0]
-
-
-def dp_se_pulls(gap: float, arms: int, epsilon: float, horizon: int) -> float:
-    """Pulls of an arm by DP-SE that are exceeded with probability 1/horizon at most.
-
-    log(K log2(2/gap) / beta) (1024 / gap^2 + 96 / (epsilon gap)), beta = 1/horizon: the end of the proof of
-    Lemma 4.2 of Sajed and Sheffet (2019).
-    """
-    return math.log(arms * math.log2(2 / gap) * horizon) * (1024 / gap**2 + 96 / (epsilon * gap))
-
-
-def dp_se_regret(gaps: FloatArray, epsilon: float, horizon: int) -> float:
-    """Expected regret of DP-SE (Theorem 4.3 of Sajed and Sheffet 2019, with the constants of Lemma 4.2)."""
-    arms = len(gaps) + 1
-    return 1 + sum(float(gap) * dp_se_pulls(float(gap), arms, epsilon, horizon) for gap in gaps)
 
 
 def dp_ftpl_gauss_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int, slack: float) -> float:
@@ -54,11 +36,18 @@ def dp_ftpl_new_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: 
 
 
 def gdp_elim_new_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int) -> float:
-    """Expected regret of GDP-Elim-New (Theorem 18 of Wang and Zhu 2024)."""
+    """Expected regret of GDP-Elim-New (Theorem 18 of Wang and Zhu 2024), also for epsilon = 0 or delta = 0."""
     least = float(gaps.min())
     learning = 1024 * gaps * math.log(horizon) / least**2
     privacy = 32 * gaps / least * optimism(horizon**2, epsilon, delta / 2)
     return float((learning + privacy).sum()) + 4 * (len(gaps) + 1)
+
+
+def dp_ftpl_remainder_order(arms: int, slack: float) -> float:
+    """The order N / slack^4 of what Theorems 11 and 13 add to their leading terms, for DP-FTPL-Gauss and -Beta."""
+    require_arms(arms)
+    require(slack > 0, "slack", slack, "a number > 0")
+    return arms / slack**4
 
 
 def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: float, power: float) -> float:
@@ -66,12 +55,32 @@ def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: fl
 
     For every policy with an (epsilon, delta)-private transcript whose regret is at most scale x T^power on
     all instances, scale > 0 and power < 1: log((g T^(1-power) + 5 delta T^(1-power)) / (40 scale g +
-    5 delta T^(1-power))) / (16 epsilon), g = e^epsilon - 1, and never below 0.
+    5 delta T^(1-power))) / (16 epsilon), g = e^epsilon - 1, and never below 0. T is at least 48 times that,
+    as the theorem asks. It says nothing of a promise for single decisions, which is weaker.
     """
+    require_epsilon(epsilon)
+    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
     require(scale > 0, "scale", scale, "a number > 0")
     require(0 < power < 1, "power", power, "a number in (0, 1)")
     growth, room = math.expm1(epsilon), float(horizon) ** (1 - power)
-    return max(0.0, math.log((growth + 5 * delta) * room / (40 * scale * growth + 5 * delta * room)) / (16 * epsilon))
+    log = math.log((growth + 5 * delta) * room / (40 * scale * growth + 5 * delta * room))
+    require(horizon >= 3 * log / epsilon, "horizon", horizon, f"at least {3 * log / epsilon:.6g} for this budget")
+    return max(0.0, log / (16 * epsilon))
+
+
+def transcript_lower_bound_order(arms: int, epsilon: float, delta: float, horizon: int) -> float:
+    """The order of Remark 6: (N / epsilon) log((g T + delta T) / (g + delta T)), g = e^epsilon - 1.
+
+    What every (epsilon, delta)-private transcript pays on some instance with N arms; for delta = 0 that is
+    (N / epsilon) log T, for delta > 0 it has a limit as T grows.
+    """
+    require_arms(arms)
+    require_epsilon(epsilon)
+    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+    require_horizon(horizon)
+    growth = -math.expm1(-epsilon)
+    share = delta * math.exp(-epsilon)
+    return arms / epsilon * math.log((growth + share) * horizon / (growth + share * horizon))
 
 
 def _require_slack(gaps: FloatArray, slack: float) -> None:

@@ -1,0 +1,42 @@
+"""What the bounds of all papers share: the gaps, and conditions that more than one theorem makes."""
+
+import math
+
+import numpy as np
+
+from bandits.parameters import require, require_epsilon
+from bandits.types import FloatArray
+
+
+def suboptimal_gaps(gaps: FloatArray) -> FloatArray:
+    """The gaps above 0."""
+    return gaps[gaps > 0]
+
+
+def require_gaps(gaps: FloatArray) -> None:
+    """Gaps of suboptimal arms, all in (0, 1]."""
+    within = len(gaps) > 0 and bool(np.all((gaps > 0) & (gaps <= 1)))
+    require(within, "gaps", list(gaps), "numbers in (0, 1], one for each suboptimal arm")
+
+
+def require_gap(gap: float) -> None:
+    """The gap of one suboptimal arm."""
+    require(0 < gap <= 1, "gap", gap, "a number in (0, 1]")
+
+
+def require_horizon(horizon: float) -> None:
+    """As many steps as a logarithm needs to be above 0; infinity where a bound has a limit."""
+    require(horizon >= 2, "horizon", horizon, "a number of steps, at least 2")
+
+
+def require_small_epsilon(epsilon: float) -> None:
+    """The budgets that the theorems of Tao et al. (2022) are about."""
+    require_epsilon(epsilon)
+    require(epsilon <= 1, "epsilon", epsilon, "at most 1, as the theorem assumes")
+
+
+def bernoulli_divergence(p: float, q: float) -> float:
+    """Kullback-Leibler divergence of Bernoulli(p) from Bernoulli(q), 0 <= p <= 1 and 0 < q < 1."""
+    success = p * math.log(p / q) if p > 0 else 0.0
+    failure = (1 - p) * math.log1p((q - p) / (1 - q)) if p < 1 else 0.0  # exact where p and q are close to 0
+    return success + failure

@@ -1,0 +1,116 @@
+"""Sajed and Sheffet (2019), section 4: DP-SE, and the lower bounds that it is compared with.
+
+The paper prints orders. The constants of Lemma 4.2 stand at the end of its proof; those of Theorems 4.3 and
+4.4 follow from them. The lower bounds are quoted there from Lai and Robbins (1985), Shariff and Sheffet
+(2018) and Auer et al. (2002), without constants.
+"""
+
+import math
+
+from bandits.bounds.common import bernoulli_divergence, require_gap, require_gaps, require_horizon
+from bandits.parameters import require, require_arms, require_epsilon
+from bandits.types import FloatArray
+
+
+def dp_se_pulls(gap: float, arms: int, epsilon: float, horizon: int) -> float:
+    """Pulls of an arm by DP-SE that are exceeded with probability 1/horizon at most.
+
+    log(K log2(2/gap) / beta) (1024 / gap^2 + 96 / (epsilon gap)), beta = 1/horizon: the end of the proof of
+    Lemma 4.2 of Sajed and Sheffet (2019), which prints a natural logarithm for the log2 that it bounds
+    the epochs with.
+    """
+    require_gap(gap)
+    return math.log(arms * math.log2(2 / gap) * horizon) * (1024 / gap**2 + 96 / (epsilon * gap))
+
+
+def dp_se_regret(gaps: FloatArray, epsilon: float, horizon: int) -> float:
+    """Expected regret of DP-SE (Theorem 4.3 of Sajed and Sheffet 2019, with the constants of Lemma 4.2)."""
+    arms = len(gaps) + 1
+    return 1 + sum(float(gap) * dp_se_pulls(float(gap), arms, epsilon, horizon) for gap in gaps)
+
+
+def dp_se_regret_order(gaps: FloatArray, epsilon: float, horizon: int) -> float:
+    """The order of Theorem 4.3, regret of DP-SE: sum of log(T) / gap, plus K log(T) / epsilon."""
+    _require(gaps, epsilon, horizon)
+    return math.log(horizon) * (float((1 / gaps).sum()) + (len(gaps) + 1) / epsilon)
+
+
+def dp_se_worst_case_regret(arms: int, epsilon: float, horizon: int) -> float:
+    """Expected regret of DP-SE whatever the gaps (Theorem 4.4 of Sajed and Sheffet 2019), at most T.
+
+    1 + 64 sqrt((K-1) L T) + 96 (K-1) L / epsilon, L = log(K T log2(2T)). The paper prints the order only; this is
+    its argument with Lemma 4.2's constants: arms with gaps below 32 sqrt((K-1) L / T) cost at most that
+    gap at every step, the others what Lemma 4.2 allows.
+    """
+    require_arms(arms)
+    require_epsilon(epsilon)
+    require_horizon(horizon)
+    pulled = (arms - 1) * math.log(arms * horizon * math.log2(2 * horizon))
+    return min(float(horizon), 1 + 64 * math.sqrt(pulled * horizon) + 96 * pulled / epsilon)
+
+
+def dp_se_worst_case_regret_order(arms: int, epsilon: float, horizon: int) -> float:
+    """The order of Theorem 4.4, regret of DP-SE whatever the gaps: sqrt(T K log T) + K log(T) / epsilon."""
+    require_arms(arms)
+    require_epsilon(epsilon)
+    require_horizon(horizon)
+    return math.sqrt(horizon * arms * math.log(horizon)) + arms * math.log(horizon) / epsilon
+
+
+def dp_ucb_added_regret_order(arms: int, epsilon: float, horizon: int) -> float:
+    """The order K log(T)^2.5 / epsilon that section 1 gives for the regret that tree noise adds to DP-UCB."""
+    require_arms(arms)
+    require_epsilon(epsilon)
+    require_horizon(horizon)
+    return float(arms * math.log(horizon) ** 2.5 / epsilon)
+
+
+def consistent_lower_bound_slope(means: FloatArray) -> float:
+    """The least limit of regret / log(T) of any consistent policy on Bernoulli arms, private or not.
+
+    Sum of gap / kl(mean, best mean) over the suboptimal arms: Lai and Robbins (1985), of which Sajed and
+    Sheffet (2019) quote the order, the sum of 1 / gap. An infinite limit, so no bound at a finite T.
+    """
+    require(bool(((means > 0) & (means < 1)).all()), "means", list(means), "numbers in (0, 1)")
+    best = float(means.max())
+    suboptimal = [float(mean) for mean in means if mean < best]
+    return sum((best - mean) / bernoulli_divergence(mean, best) for mean in suboptimal)
+
+
+def private_lower_bound(gaps: FloatArray, epsilon: float, horizon: float) -> float:
+    """Regret that privacy forces: (K-1) log(T) / (200 epsilon), for T^0.13 > 4 K / least gap.
+
+    For every policy with an epsilon-DP transcript whose regret is at most T^(3/4) on all Bernoulli
+    instances, on one with these gaps and a best mean of at most 1 - largest gap. The paper quotes
+    the order K log(T) / epsilon from Shariff and Sheffet (2018); the constant is what the argument of Tao et al. (2022,
+    Theorem 5) gives for Bernoulli arms: arm a is pulled log(T) / (100 epsilon gap) times with probability 1/2.
+    """
+    _require(gaps, epsilon, horizon)
+    require(float(gaps.max()) < 0.5, "gaps", list(gaps), "below 1/2, to leave room for an arm better by a gap")
+    needed = 4 * (len(gaps) + 1) / float(gaps.min())
+    require(horizon**0.13 > needed, "horizon", horizon, f"more than {needed ** (1 / 0.13):.3g} steps")
+    pulls = math.log(horizon) / (100 * epsilon * float(gaps.min()))
+    require(pulls <= horizon / 2, "epsilon", epsilon, "so large that the forced pulls fit into half of the horizon")
+    return len(gaps) * math.log(horizon) / (200 * epsilon)
+
+
+def bounded_lower_bound_order(gaps: FloatArray, epsilon: float, horizon: int) -> float:
+    """The order that section 2 and Theorem 4.3 call optimal; equal to that of the upper bound.
+
+    Sum of log(T) / gap (Lai and Robbins 1985), plus K log(T) / epsilon (Shariff and Sheffet 2018).
+    """
+    return dp_se_regret_order(gaps, epsilon, horizon)
+
+
+def bounded_worst_case_lower_bound_order(arms: int, epsilon: float, horizon: int) -> float:
+    """The order sqrt(T K) + K log(T) / epsilon, forced by some instance on every epsilon-DP policy (section 4)."""
+    require_arms(arms)
+    require_epsilon(epsilon)
+    require_horizon(horizon)
+    return math.sqrt(horizon * arms) + arms * math.log(horizon) / epsilon
+
+
+def _require(gaps: FloatArray, epsilon: float, horizon: float) -> None:
+    require_gaps(gaps)
+    require_epsilon(epsilon)
+    require_horizon(horizon)

@@ -1,0 +1,63 @@
+"""What every environment and every learner is, whatever the feedback."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, TypeVar
+
+from bandits.guarantees import Guarantee
+
+
+class Environment(ABC):
+    """What a learner faces. Subclasses are frozen dataclasses of their parameters.
+
+    `name` is the word used in configs and results, `citation` says where the environment comes from,
+    `revision` is raised by the author when the numbers that it draws change, and `feedback` says in
+    words what a learner sees of it.
+    """
+
+    name: ClassVar[str]
+    citation: ClassVar[str]
+    feedback: ClassVar[str]
+    revision: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def number_of_arms(self) -> int:
+        """K, the number of arms."""
+
+
+Faced = TypeVar("Faced", bound=Environment, contravariant=True)
+
+
+class Learner(ABC, Generic[Faced]):
+    """An algorithm that learns from an environment. Subclasses are frozen dataclasses of their parameters.
+
+    Attributes
+    ----------
+    name: the word used in configs and results.
+    label: the name printed in legends.
+    citation: paper and place of the pseudo-code.
+    revision: raised by the author when the numbers that the learner produces change.
+    faces: the kind of environment that it learns from.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    citation: ClassVar[str]
+    revision: ClassVar[int] = 1
+    faces: ClassVar[type[Any]]
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What the learner promises about privacy."""
+
+    def legend(self) -> str:
+        """The label with the constants that a reader of a figure must know."""
+        return self.label
+
+    def caveats(self, instance: Faced, horizon: int) -> tuple[str, ...]:
+        """Why a theorem about the learner says nothing about these results, for their reader."""
+        return ()
+
+    def check(self, instance: Faced) -> None:
+        """Raise `ParameterError("instance", why)` if the learner, or its promise, is void on `instance`."""

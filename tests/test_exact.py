@@ -1,0 +1,402 @@
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import softmax
+from scipy.stats import binom, norm
+
+from bandits import exact_laws, exact_quadrature
+from bandits.exact import (
+    RELATIVE_ERROR,
+    SMALLEST,
+    QuadratureError,
+    expected_regret,
+    expected_regret_curve,
+    selection_probabilities,
+)
+from bandits.parameters import ParameterError
+
+NOISES = ["laplace", "exponential", "gumbel", "none"]
+PRIVATE = NOISES[:3]
+
+
+def scale_of(noise, epsilon):
+    return (1 if noise == "exponential" else 2) / epsilon
+
+
+def behind_wins(lag, noise, scale):
+    """Probability that the second of two arms has the larger noisy value, its value being `lag` lower."""
+    x = np.abs(np.asarray(lag, dtype=float)) / scale
+    upset = {
+        "laplace": lambda: np.exp(-x) * (1 + x / 2) / 2,
+        "exponential": lambda: np.exp(-x) / 2,
+        "gumbel": lambda: np.exp(-x) / (1 + np.exp(-x)),
+        "none": lambda: (x == 0) / 2,
+    }[noise]()
+    return np.where(np.asarray(lag) >= 0, upset, 1 - upset)
+
+
+def with_permute_and_flip(lags, scale):
+    """Exponential noise: a_j times the integral over t in [0, 1] of the product of 1 - a_i t, a = exp(-lag / scale)."""
+    a = np.exp(-(np.asarray(lags) - min(lags)) / scale)
+    chances = []
+    for j in range(len(a)):
+        polynomial = np.polynomial.Polynomial([1.0])
+        for i in np.delete(np.arange(len(a)), j):
+            polynomial *= np.polynomial.Polynomial([1.0, -a[i]])
+        chances.append(a[j] * (polynomial.integ()(1.0) - polynomial.integ()(0.0)))
+    return np.array(chances)
+
+
+def with_laplace(lags, scale):
+    def density(x):
+        return math.exp(-abs(x) / scale) / (2 * scale)
+
+    def cdf(x):
+        return math.exp(x / scale) / 2 if x < 0 else 1 - math.exp(-x / scale) / 2
+
+    edges = sorted({min(lags) + scale * s for s in (-70, -20, -5, 0)} | {float(lag) for lag in lags})
+    edges += [edges[-1] + 5 * scale, edges[-1] + 20 * scale, edges[-1] + 70 * scale]
+    return np.array(
+        [
+            sum(
+                quad(
+                    lambda x, j=j: density(x - lags[j]) * math.prod(cdf(x - v) for i, v in enumerate(lags) if i != j),
+                    low,
+                    high,
+                    epsabs=0,
+                    epsrel=1e-12,
+                    limit=200,
+                )[0]
+                for low, high in itertools.pairwise(edges)
+            )
+            for j in range(len(lags))
+        ]
+    )
+
+
+def of_fixed_values(lags, noise, scale):
+    """Selection probabilities of arms with values -lags, by other means than the module's."""
+    lags = np.asarray(lags, dtype=float)
+    if noise == "laplace":
+        return with_laplace(list(-lags), scale)
+    if noise == "exponential":
+        return with_permute_and_flip(lags, scale)
+    if noise == "gumbel":
+        return softmax(-lags / scale)
+    return (lags == lags.min()) / np.sum(lags == lags.min())
+
+
+def of_two_binomials(means, rounds, noise, scale):
+    """Probability that the second of two arms is selected: a sum over the difference of their sums of losses."""
+    k = np.arange(rounds + 1)
+    laws = [binom.pmf(k, rounds, mean) for mean in means]
+    # Convolution over the bulk: what is cut off has a probability below 1e-25.
+    parts = [np.flatnonzero(law > 1e-27) for law in laws]
+    first, second = (law[part] for law, part in zip(laws, parts, strict=True))
+    difference = np.convolve(second, first[::-1])
+    lags = parts[1][0] - parts[0][-1] + np.arange(len(difference))
+    return float(difference @ behind_wins(lags, noise, scale))
+
+
+@pytest.mark.parametrize("noise", PRIVATE)
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("gap", [1e-9, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("rounds", [1, 32])
+def test_two_arms_with_fixed_losses(noise, epsilon, gap, rounds):
+    best = min(0.25, 1 - gap)
+    lag = rounds * ((best + gap) - best)
+    wanted = float(behind_wins(lag, noise, scale_of(noise, epsilon)))
+    if wanted > 1e-18:
+        chances = selection_probabilities([best, best + gap], [1, 1], noise, epsilon, rounds)
+        assert chances == pytest.approx([1 - wanted, wanted], rel=1e-11, abs=0)
+
+
+def test_improbable_selections_keep_their_digits_or_are_absent():
+    chance = selection_probabilities([0, 1], [1, 1], "laplace", 2.0, 60)[1]
+    assert chance == pytest.approx(float(behind_wins(60, "laplace", 1.0)), rel=RELATIVE_ERROR, abs=10 * SMALLEST)
+    assert chance < 1e-24
+    assert selection_probabilities([0, 1], [1, 1], "laplace", 2.0, 128)[1] == 0
+
+
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_several_arms_with_fixed_losses(noise, epsilon):
+    means, rounds = np.array([0.1, 0.125, 0.5, 0.3, 0.1, 0.9]), 8
+    chances = selection_probabilities(means, np.ones(6, int), noise, epsilon, rounds)
+    assert chances == pytest.approx(of_fixed_values(rounds * means, noise, scale_of(noise, epsilon)), rel=1e-10)
+
+
+@pytest.mark.parametrize("arms", [1, 1000, 2**20, 2**50])
+def test_one_best_arm_and_many_others_with_exponential_noise(arms):
+    """P(best) = integral over t in [0, 1] of (1 - a t)^n = (1 - (1 - a)^(n+1)) / (a (n + 1))."""
+    a = math.exp(-0.25 * 16)
+    wanted = -math.expm1((arms + 1) * math.log1p(-a)) / (a * (arms + 1))
+    assert selection_probabilities([0.5, 0.75], [1, arms], "exponential", 1.0, 16)[0] == pytest.approx(
+        wanted, rel=1e-11
+    )
+
+
+def test_a_million_arms_with_laplace_noise():
+    arms, lag = 2**20 - 1, 8.0
+
+    def integrand(x):
+        """Of the best arm, whose value 0 + Lap(1) must exceed `arms` values -lag + Lap(1); x > -lag matters only."""
+        return math.exp(-abs(x)) / 2 * math.exp(arms * math.log1p(-math.exp(-x - lag) / 2))
+
+    pieces = [quad(integrand, low, low + 2, epsabs=0, epsrel=1e-12)[0] for low in range(-6, 40, 2)]
+    assert selection_probabilities([0, 0.5], [1, arms], "laplace", 2.0, 16)[0] == pytest.approx(sum(pieces), rel=1e-10)
+
+
+def test_a_million_different_arms_with_gumbel_noise():
+    means = np.random.default_rng(0).random(2**20)
+    chances = selection_probabilities(means, np.ones(len(means), int), "gumbel", 0.5, 4)
+    assert chances == pytest.approx(softmax(-0.5 / 2 * 4 * means), rel=1e-9, abs=0)
+    gaps = means - means.min()
+    regret = sum(2**r * gaps @ softmax(-0.5 / 2 * 2 ** (r - 1) * means) for r in range(1, 5)) + gaps.mean()
+    assert expected_regret(means, np.ones(len(means), int), "gumbel", 0.5, 31) == pytest.approx(regret, rel=1e-11)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("epsilon", [0.2, 3.0, 40.0, 1000.0])
+@pytest.mark.parametrize("means", [(0.2, 0.5, 0.55), (0.0, 0.3, 1.0), (0.7, 1.0, 1.0), (0.0, 0.5, 0.5)])
+def test_three_arms_with_bernoulli_losses(noise, epsilon, means):
+    rounds, scale = 2, scale_of(noise, epsilon)
+    wanted = np.zeros(3)
+    for sums in itertools.product(range(rounds + 1), repeat=3):
+        chance = math.prod(binom.pmf(k, rounds, mean) for k, mean in zip(sums, means, strict=True))
+        if chance > 0:
+            quiet = "none" if epsilon == 1000 else noise  # Noise of scale 0.002 changes no order of whole numbers.
+            wanted += chance * of_fixed_values(np.array(sums) - min(sums), quiet, scale)
+    chances = selection_probabilities(means, [1, 1, 1], noise, epsilon, rounds, "bernoulli")
+    assert chances == pytest.approx(wanted, rel=1e-10, abs=1e-28)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 8.0])
+@pytest.mark.parametrize(
+    ("means", "rounds"),
+    [
+        ((0.3, 0.5), 64),
+        ((0.0, 0.01), 1024),
+        ((0.5, 0.51), 4096),
+        ((0.5, 0.505), 2**16),
+        ((0.001, 0.0012), 2**16),
+        ((0.99, 1.0), 2**10),
+    ],
+)
+def test_two_arms_with_bernoulli_losses(noise, epsilon, means, rounds):
+    wanted = of_two_binomials(means, rounds, noise, scale_of(noise, epsilon))
+    chances = selection_probabilities(means, [1, 1], noise, epsilon, rounds, "bernoulli")
+    assert chances[1] == pytest.approx(wanted, rel=1e-9, abs=1e-24)
+    assert chances.sum() == pytest.approx(1, rel=1e-10)
+
+
+@pytest.mark.parametrize("arms", [1, 2**20, 2**60])
+@pytest.mark.parametrize(("means", "rounds"), [((0.25, 0.5), 4), ((0.25, 0.5), 64), ((0.4, 0.45), 2**14)])
+def test_one_best_arm_and_many_others_without_noise(arms, means, rounds):
+    """The best arm has sum k and its share of the ties: p(k) ((1 - F(k-1))^(n+1) - (1 - F(k))^(n+1)) / ((n+1) q(k))."""
+    k = np.arange(rounds + 1)
+    best, other = (binom.pmf(k, rounds, mean) for mean in means)
+    k, best, other = (array[other > 1e-200] for array in (k, best, other))
+    below, at_most, above = (
+        binom.cdf(k - 1, rounds, means[1]),
+        binom.cdf(k, rounds, means[1]),
+        binom.sf(k, rounds, means[1]),
+    )
+    with np.errstate(divide="ignore"):
+        log_above = np.where(at_most < 0.5, np.log1p(-np.minimum(at_most, 0.5)), np.log(above))
+        log_not_below = np.where(below < 0.5, np.log1p(-np.minimum(below, 0.5)), np.log(above + other))
+    share = (
+        np.exp((arms + 1) * log_not_below) * -np.expm1((arms + 1) * (log_above - log_not_below)) / ((arms + 1) * other)
+    )
+    chances = selection_probabilities(means, [1, arms], "none", 1.0, rounds, "bernoulli")
+    assert chances[0] == pytest.approx(float(best @ share), rel=1e-8)
+
+
+def test_certain_losses_are_not_ruled_out():
+    """An arm with mean 1 leads only if the other arm's losses are all 1."""
+    chances = selection_probabilities([0.5, 1], [1, 1], "none", 1.0, 32, "bernoulli")
+    assert chances[1] == pytest.approx(0.5**33, rel=1e-11)
+
+
+@pytest.mark.parametrize(("rounds", "mean"), [(7, 0.3), (10**4, 0.5), (10**6, 1e-4), (2**50, 1e-13)])
+def test_binomial_law(rounds, mean):
+    law = exact_laws.Binomial(rounds, mean, 1e-40, 0)
+    k = -np.arange(law.bottom, law.top + 1)
+    bulk = law.mass > 1e-25
+    # SciPy's own error grows with the number of rounds.
+    assert law.mass[bulk] == pytest.approx(binom.pmf(k, rounds, mean)[bulk], rel=1e-9)
+    assert k @ law.mass == pytest.approx(rounds * mean, rel=1e-13)
+    assert (k - rounds * mean) ** 2 @ law.mass == pytest.approx(law.variance, rel=1e-11)
+    assert law.mass[[0, -1]].max() < 1e-38 or rounds == 7
+
+
+def random_game(rng):
+    groups = rng.integers(2, 9)
+    means = [
+        rng.random(groups),
+        np.clip(0.4 + 10 ** rng.uniform(-3, 0, groups), 0, 1),
+        rng.choice([0, 1, 0.5, 0.501, 1e-4, 1 - 1e-5], groups),
+    ][rng.integers(3)]
+    return means, np.floor(2 ** rng.uniform(0, rng.choice([1, 20, 50]), groups)), 10 ** rng.uniform(-2, 2)
+
+
+@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+@pytest.mark.parametrize("noise", NOISES)
+def test_halving_the_step_changes_nothing(noise, losses, monkeypatch):
+    rng = np.random.default_rng(7)
+    checkpoints = [2**k for k in range(0, 16 if losses == "bernoulli" else 60, 3)]
+    refined = exact_quadrature.refined
+
+    def refined_from(first, estimate, floor):
+        return refined(lambda level: estimate(level + first), floor)
+
+    for _ in range(8):
+        game = random_game(rng)
+        regret = []
+        for step in (0, 1):
+            monkeypatch.setattr(exact_quadrature, "refined", partial(refined_from, step))
+            regret.append(expected_regret_curve(*game[:2], noise, game[2], checkpoints, losses))
+        assert regret[0] == pytest.approx(regret[1], rel=1e-10, abs=0)
+
+
+@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+@pytest.mark.parametrize("noise", NOISES)
+def test_what_is_neglected_is_negligible(noise, losses, monkeypatch):
+    game = ([0.3, 0.31, 0.4, 0.9], [3, 50, 10**6, 1], noise, 0.5, [10, 1000, 2**40], losses)
+    curve = expected_regret_curve(*game)
+    monkeypatch.setattr("bandits.exact._NEGLIGIBLE", 1e-17)
+    assert curve == pytest.approx(expected_regret_curve(*game), rel=1e-10)
+
+
+@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+@pytest.mark.parametrize("noise", NOISES)
+class TestRegret:
+    game = ([0.6, 0.2, 0.25, 0.2], [3, 2, 40, 1])
+
+    def test_sums_up_selection_probabilities(self, noise, losses):
+        """Steps of the epochs up to step 20: 1, 2, 4, 8 and 5."""
+        gaps = np.array([0.4, 0, 0.05, 0])
+        wanted = gaps @ self.game[1] / 46
+        for rounds, played in [(1, 2), (2, 4), (4, 8), (8, 5)]:
+            wanted += played * gaps @ selection_probabilities(*self.game, noise, 0.3, rounds, losses)
+        assert expected_regret(*self.game, noise, 0.3, 20, losses) == pytest.approx(wanted, rel=1e-9)
+
+    def test_rises_and_is_linear_within_an_epoch(self, noise, losses):
+        curve = expected_regret_curve(*self.game, noise, 0.3, range(1, 256), losses)
+        steps = np.diff(curve, prepend=0.0)
+        assert np.all(steps >= 0)
+        for first in 2 ** np.arange(8):
+            assert steps[first - 1 : 2 * first - 1] == pytest.approx(steps[first - 1], rel=1e-8, abs=1e-13)
+
+    def test_does_not_depend_on_other_checkpoints(self, noise, losses):
+        curve = expected_regret_curve(*self.game, noise, 0.3, [1, 7, 100], losses)
+        assert curve[:2] == pytest.approx([expected_regret(*self.game, noise, 0.3, t, losses) for t in (1, 7)])
+
+    def test_groups_are_their_arms(self, noise, losses):
+        curves = [
+            expected_regret_curve(*game, noise, 0.3, [5, 500, 2**20], losses)
+            for game in (self.game, (np.repeat(*self.game), np.ones(46)), ([0.25, 0.2, 0.6], [40, 3, 3]))
+        ]
+        assert curves[1] == pytest.approx(curves[0], rel=1e-11)
+        assert curves[2] == pytest.approx(curves[0], rel=1e-11)
+
+    def test_almost_equal_means_are_like_equal_ones(self, noise, losses):
+        """Groups that are not made one, with the law of one."""
+        apart = expected_regret([0.6, 0.6 + 1e-14, 0.2], [3, 4, 5], noise, 0.3, 1000, losses)
+        assert apart == pytest.approx(expected_regret([0.6, 0.2], [7, 5], noise, 0.3, 1000, losses), rel=1e-9)
+
+    def test_equal_arms_have_no_regret(self, noise, losses):
+        assert expected_regret([0.5, 0.5], [1, 3], noise, 0.3, 1000, losses) == 0
+
+    def test_stays_finite_for_a_long_horizon(self, noise, losses):
+        curve = expected_regret_curve(*self.game, noise, 0.3, [2**20, 2**60], losses)
+        assert curve[1] == pytest.approx(curve[0], rel=1e-11)
+
+    def test_is_close_to_simulated_regret(self, noise, losses, failure):
+        gaps, runs, rng = np.repeat([0.4, 0.0, 0.05], [3, 3, 40]), 4000, np.random.default_rng(11)
+        shape, scale = (runs, len(gaps)), scale_of(noise, 0.3)
+        draw = {
+            "laplace": lambda: rng.laplace(0, scale, shape),
+            "gumbel": lambda: rng.gumbel(0, scale, shape),
+            "exponential": lambda: rng.exponential(scale, shape),
+            "none": lambda: rng.random(shape) * 1e-9,
+        }[noise]
+        regret = gaps[rng.integers(len(gaps), size=runs)]
+        for rounds in (1, 2, 4, 8, 16):
+            sums = rounds * gaps if losses == "deterministic" else rng.binomial(rounds, gaps + 0.2, shape)
+            regret = regret + 2 * rounds * gaps[np.argmax(draw() - sums, axis=1)]
+        wanted = expected_regret(*self.game, noise, 0.3, 63, losses)
+        error = max(regret.std() / math.sqrt(runs), 1e-12)
+        assert abs(regret.mean() - wanted) < norm.isf(failure / 2) * error
+
+
+def test_resampling_makes_losses_bernoulli():
+    game = ([0.5, 0.7], [1, 9], "laplace", 0.5, 300)
+    resampled = expected_regret(*game, "deterministic", True)
+    assert resampled == expected_regret(*game, "bernoulli", True) == expected_regret(*game, "bernoulli")
+    assert resampled > expected_regret(*game)
+
+
+@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+def test_calibration_is_a_matter_of_exponential_noise(losses):
+    game = ([0.5, 0.7], [1, 9])
+    proved = expected_regret(*game, "exponential", 0.5, 300, losses, calibration="proved")
+    assert proved == expected_regret(*game, "exponential", 0.25, 300, losses)
+    for noise in ("laplace", "gumbel", "none"):
+        regret = [expected_regret(*game, noise, 0.5, 300, losses, False, c) for c in ("printed", "proved")]
+        assert regret[0] == regret[1]
+
+
+def test_too_large_a_computation_is_refused():
+    with pytest.raises(QuadratureError, match=r"needs .* values of binomial sums, more than 2e\+07"):
+        selection_probabilities([0.5, 0.5 + 1e-12], [1, 1], "laplace", 1.0, 2**50, "bernoulli")
+    with pytest.raises(QuadratureError, match="points of the trapezoidal rule"):
+        selection_probabilities([0.5, 0.50001], [1, 1], "gumbel", 100.0, 2**34, "bernoulli")
+
+
+def test_a_rule_that_does_not_converge_is_refused():
+    with pytest.raises(QuadratureError, match=r"changes a probability by 0\.5 of itself"):
+        exact_quadrature.refined(lambda level: np.array([0.5, 1.0 + level % 2]), 0.0)
+    assert exact_quadrature.refined(lambda level: np.array([1.0 + 2.0**-12 * 16.0**-level]), 1e-7)[0] < 1 + 1e-8
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter"),
+    [
+        ({"means": [0.1, 1.1]}, "means"),
+        ({"means": [0.1, math.nan]}, "means"),
+        ({"means": [0.1]}, "counts"),
+        ({"means": [[0.1, 0.2]], "counts": [[1, 1]]}, "counts"),
+        ({"means": [], "counts": []}, "arms"),
+        ({"means": [0.5], "counts": [1]}, "arms"),
+        ({"counts": [1, 0]}, "counts"),
+        ({"counts": [1, 1.5]}, "counts"),
+        ({"counts": [1, math.inf]}, "counts"),
+        ({"noise": "gaussian"}, "noise"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": 2**61}, "horizon"),
+        ({"losses": "normal"}, "losses"),
+        ({"calibration": "guessed"}, "calibration"),
+    ],
+)
+def test_parameters_out_of_range(change, parameter):
+    game = {"means": [0.1, 0.2], "counts": [1, 1], "noise": "laplace", "epsilon": 1.0, "horizon": 10}
+    assert expected_regret(**game) > 0
+    with pytest.raises(ParameterError) as error:
+        expected_regret(**game | change)
+    assert error.value.parameter == parameter
+
+
+def test_checkpoints_and_rounds_out_of_range():
+    for checkpoints in ([], [2, 2], [3, 1], [0, 1]):
+        with pytest.raises(ParameterError):
+            expected_regret_curve([0.1, 0.2], [1, 1], "laplace", 1.0, checkpoints)
+    for rounds in (0, 2**61):
+        with pytest.raises(ParameterError):
+            selection_probabilities([0.1, 0.2], [1, 1], "laplace", 1.0, rounds)
