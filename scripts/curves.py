@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.cells import BaseCell
+from experiments.cells import BaseCell, ExactCell
 from experiments.errors import UserError, nearest
 from experiments.frames import matches
 from experiments.store import Result
@@ -62,11 +62,12 @@ class Curve:
     @property
     def label(self) -> str:
         guarantee = self.cell.policy.guarantee
+        if isinstance(self.cell, ExactCell):
+            return "expectation, computed exactly"
         if not guarantee.private:
             return f"{self.cell.policy.legend()}, not private"
         budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
-        exact = ", exact" if self.cell.columns.get("record") == "exact" else ""
-        return f"{self.cell.policy.legend()}, {budget}, {guarantee.scope.value}{exact}"
+        return f"{self.cell.policy.legend()}, {budget}, {guarantee.scope.value}"
 
 
 def meets(panel: Mapping[str, Any], cell: BaseCell) -> bool:
@@ -124,6 +125,9 @@ def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Resul
 def _draw_curve(axes: Axes, curve: Curve, band: str, line_styles: dict[str, Any]) -> None:
     t, regret = curve.result.t, curve.result.regret
     mean, runs = regret.mean(axis=0), len(regret)
+    if isinstance(curve.cell, ExactCell):
+        axes.plot(t, mean, label=curve.label, color="black", linestyle="dotted", linewidth=0.9, zorder=4)
+        return
     look: dict[str, Any] = (
         {"color": style.colour_of(curve.cell.policy)}
         if curve.private
@@ -155,8 +159,8 @@ def _show_last_decades(axes: Axes, horizon: int, decades: int = 5) -> None:
 def _line_styles(curves: Sequence[Curve]) -> dict[str, Any]:
     """Among the curves of one colour, each label has its own line style."""
     labels: dict[str, list[str]] = {}
-    for curve in curves:
-        same_colour = labels.setdefault(curve.cell.policy.name if curve.private else "", [])
+    for curve in (curve for curve in curves if not isinstance(curve.cell, ExactCell)):
+        same_colour = labels.setdefault(style.colour_of(curve.cell.policy) if curve.private else "", [])
         if curve.label not in same_colour:
             same_colour.append(curve.label)
     return {
@@ -167,7 +171,7 @@ def _line_styles(curves: Sequence[Curve]) -> dict[str, Any]:
 
 
 def _caption(spec: Spec, curves: Sequence[Curve]) -> str:
-    runs = sorted({curve.result.replications for curve in curves})
+    runs = sorted({curve.result.replications for curve in curves if curve.cell.repeatable})
     caveats = sorted({f"{curve.label}: {caveat}" for curve in curves for caveat in curve.cell.caveats})
     return "\n".join(
         [f"T = {_horizons(curves)}, {' and '.join(map(str, runs))} runs; mean and {BANDS[spec.band]}", *caveats]
@@ -179,7 +183,9 @@ def _horizons(curves: Sequence[Curve]) -> str:
 
 
 def power_of_ten(number: int) -> str:
-    """`number` as mathematical text, as in 5 x 10^7."""
+    """`number` as mathematical text, as in 5 x 10^7; 2^20 where it is a power of two."""
+    if number >= 1024 and number.bit_count() == 1:
+        return f"$2^{{{number.bit_length() - 1}}}$"
     exponent = math.floor(math.log10(number))
     factor = number / 10**exponent
     return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor:g}\\cdot10^{{{exponent}}}$"

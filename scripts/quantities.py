@@ -27,6 +27,12 @@ def regret_ratio(cell: BaseCell, result: Result) -> Values:
     return regret(cell, result) * cell.columns["epsilon"] / math.log(cell.arms)
 
 
+def worst_ratio(cell: BaseCell, result: Result) -> Values:
+    """The same on the worst profile that any of the searches found."""
+    worst = result.rows["worst_regret"].max(keepdims=True)
+    return worst * cell.columns["epsilon"] / math.log(cell.arms)
+
+
 def samples(cell: BaseCell, result: Result) -> Values:
     """Samples that a stopping rule took; all that it may where it did not halt."""
     return result.rows["samples"]
@@ -58,6 +64,7 @@ def wrong_arm(cell: BaseCell, result: Result) -> Values:
 QUANTITIES: dict[str, tuple[str, Callable[[BaseCell, Result], Values]]] = {
     "regret": ("mean regret at the horizon", regret),
     "regret_ratio": ("regret × ε / log K", regret_ratio),
+    "worst_ratio": ("regret × ε / log K, the worst found", worst_ratio),
     "samples": ("mean samples", samples),
     "off_by_more": ("share of estimates off by more than α|μ|", off_by_more),
     "expired": ("share of runs that did not halt", expired),
@@ -66,15 +73,25 @@ QUANTITIES: dict[str, tuple[str, Callable[[BaseCell, Result], Values]]] = {
 }
 
 
+def _deterministic(cell: BaseCell) -> bool:
+    return getattr(cell.instance, "losses", None) == "deterministic"
+
+
 def _deterministic_lower_bound(cell: BaseCell) -> float:
+    if not _deterministic(cell):
+        return math.nan
     return wu2025.deterministic_lower_bound(cell.arms, cell.columns["epsilon"], cell.horizon)
 
 
 def _deterministic_regret(cell: BaseCell) -> float:
+    if not _deterministic(cell) or cell.columns["resample"]:
+        return math.nan
     return wu2025.deterministic_regret(cell.arms, cell.columns["epsilon"])
 
 
 def _stochastic_order(cell: BaseCell) -> float:
+    if _deterministic(cell):
+        return math.nan
     gaps = cell.instance.gaps  # type: ignore[attr-defined]
     return wu2025.stochastic_lower_bound_order(cell.arms, float(gaps[gaps > 0].min()), cell.columns["epsilon"])
 
@@ -119,8 +136,10 @@ class Overlay:
 
 
 OVERLAYS = {
-    "deterministic_lower_bound": Overlay("lower bound, Theorem 3", _deterministic_lower_bound, ("rnm_ftnl",)),
-    "deterministic_regret": Overlay("upper bound, Theorem 4", _deterministic_regret, ("rnm_ftnl",)),
+    "deterministic_lower_bound": Overlay("some instance forces, Theorem 3", _deterministic_lower_bound, ("rnm_ftnl",)),
+    "deterministic_regret": Overlay(
+        "upper bound (Gumbel, exponential), Theorem 4", _deterministic_regret, ("rnm_ftnl",)
+    ),
     "stochastic_order": Overlay("order of the lower bound, constant 1", _stochastic_order, ("rnm_ftnl",)),
     "exponential_nas_bound": Overlay("upper bound, Theorem 3.3", _exponential_nas_bound, ("dp_exponential_nas",)),
     "concentrated": Overlay("its proof before simplification", _concentrated, ("dp_exponential_nas",)),

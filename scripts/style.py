@@ -30,6 +30,7 @@ POLICY_COLOURS = {
     "nas": "#000000",
     "exponential_nas": "#E69F00",
 }
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 OTHER_COLOURS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 COUNTERPART_COLOUR = "0.55"
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from scipy import stats
 
 from bandits.types import FloatArray
-from experiments.cells import BaseCell, StoppingCell
+from experiments.cells import BaseCell, ExactCell, StoppingCell
 from experiments.command_line import exit_on_user_error
 from experiments.compose import Composer
 from experiments.errors import UserError, nearest
@@ -55,15 +55,21 @@ class Spec:
             raise UserError(f"figure.scales: must be those of x and y, linear or log each, got {self.scales}")
 
     def label(self, cell: BaseCell) -> str:
-        """Of the curve that a cell belongs to."""
+        """Of the curve that a cell belongs to: what `curves` says, else the policy."""
         of = cell.columns
-        told = [f"{SYMBOLS.get(name, name)} = {_text(of.get(name))}" for name in self.curves if name in of]
-        exact = ["exact"] if of.get("record") == "exact" else []
-        return ", ".join([cell.policy.legend(), *told, *exact])
+        told = [f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of]
+        return ", ".join(told) or cell.policy.legend()
 
 
 def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+class Curve(NamedTuple):
+    """What tells curves apart. Exact and simulated numbers of the same thing share a label, line and markers."""
+
+    label: str
+    exact: bool
 
 
 @dataclass(frozen=True)
@@ -93,26 +99,29 @@ class Points:
         return line.slope, line.slope - half, line.slope + half
 
 
-def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) -> dict[str, Points]:
-    """The points of every curve in a panel, by label."""
-    found: dict[str, list[tuple[float, BaseCell, Result]]] = {}
+def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) -> dict[Curve, Points]:
+    """The points of every curve in a panel."""
+    found: dict[Curve, list[tuple[float, BaseCell, Result]]] = {}
     for cell, result in cells:
         if meets(spec.panels[panel], cell):
             if spec.x not in cell.columns:
                 raise UserError(f"figure.x: {spec.x} is no column; {nearest(spec.x, cell.columns)}")
-            found.setdefault(spec.label(cell), []).append((float(cell.columns[spec.x]), cell, result))
+            curve = Curve(spec.label(cell), isinstance(cell, ExactCell))
+            found.setdefault(curve, []).append((float(cell.columns[spec.x]), cell, result))
     if not found:
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {spec.panels[panel]}")
     points = {}
-    for label, triples in found.items():
+    for curve, triples in found.items():
         triples.sort(key=lambda triple: triple[0])
         x = np.array([value for value, _, _ in triples])
         if (np.diff(x) == 0).any():
-            raise UserError(f"figure.curves: {label} has several cells at {spec.x} = {x[:-1][np.diff(x) == 0][0]:g}")
+            raise UserError(
+                f"figure.curves: {curve.label} has several cells at {spec.x} = {x[:-1][np.diff(x) == 0][0]:g}"
+            )
         measured = np.array([estimate(QUANTITIES[spec.value][1](cell, result)) for _, cell, result in triples])
-        points[label] = Points([cell for _, cell, _ in triples], x, *measured.T)
-    ends = [end for curve in points.values() for end in curve.x if math.isfinite(end)]
-    return {label: curve.across(min(ends), max(ends)) for label, curve in points.items()}
+        points[curve] = Points([cell for _, cell, _ in triples], x, *measured.T)
+    ends = [end for of_curve in points.values() for end in of_curve.x if math.isfinite(end)]
+    return {curve: of_curve.across(min(ends), max(ends)) for curve, of_curve in points.items()}
 
 
 def estimate(values: NDArray[Any]) -> tuple[float, float, float]:
@@ -127,38 +136,54 @@ def estimate(values: NDArray[Any]) -> tuple[float, float, float]:
 def draw(config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Result]]) -> Figure:
     """A panel for each condition: a curve with 95 % intervals for each policy, fitted slopes. Raises `UserError`."""
     spec = read(Spec, config)
-    columns = len(spec.panels)
-    figure, grid = plt.subplots(1, columns, figsize=(1.2 + 3.2 * columns, 3.6), squeeze=False)
-    for number, (axes, panel) in enumerate(zip(grid[0], spec.panels, strict=True)):
+    rows = math.ceil(len(spec.panels) / 4)
+    columns = math.ceil(len(spec.panels) / rows)
+    figure, grid = plt.subplots(rows, columns, figsize=(1.2 + 3.2 * columns, 0.4 + 3.2 * rows), squeeze=False)
+    for number, (axes, panel) in enumerate(zip(grid.flat, spec.panels, strict=False)):
         points = points_of(spec, number, cells)
-        _draw_points(axes, points)
+        _draw_points(axes, points, by_policy=not spec.curves)
         for name in spec.overlays:
             _draw_overlay(axes, OVERLAYS[name], points.values())
         for slope in (slope for slope in spec.slopes if slope["panel"] == number):
             _draw_slope(axes, slope, points)
         x_scale, y_scale = spec.scales
         axes.set(title=panel["title"], xlabel=SYMBOLS.get(spec.x, spec.x), xscale=x_scale, yscale=y_scale)
-    _draw_legend(figure, grid[0], one=not spec.slopes)
-    grid[0][0].set_ylabel(QUANTITIES[spec.value][0])
+        if y_scale == "linear":
+            axes.set_ylim(bottom=0)
+    _draw_legend(figure, grid.flat[: len(spec.panels)], one=not spec.slopes)
+    for axes in grid.flat[len(spec.panels) :]:
+        axes.set_visible(False)
+    for row in grid:
+        row[0].set_ylabel(QUANTITIES[spec.value][0])
     figure.suptitle(f"{spec.title}\n{_caption(cells)}", fontsize=9)
     return figure
 
 
-def _draw_points(axes: Axes, points: Mapping[str, Points]) -> None:
-    """Curves of one colour differ in line and marker; what was computed exactly is a line without them."""
+def _draw_points(axes: Axes, points: Mapping[Curve, Points], by_policy: bool) -> None:
+    """A line for each label; markers with intervals, and no line, for simulated points beside exact ones."""
+    labels = list(dict.fromkeys(curve.label for curve in points))
     seen: Counter[str] = Counter()
-    for label, curve in points.items():
-        policy = curve.cells[0].policy
-        colour = style.colour_of(policy) if policy.guarantee.private else style.COUNTERPART_COLOUR
-        place = seen[colour]
+    for place, label in enumerate(labels):
+        exact, simulated = (points.get(Curve(label, whether)) for whether in (True, False))
+        shown = exact or simulated
+        assert shown is not None
+        colour = _colour(shown.cells[0]) if by_policy else style.PALETTE[place % len(style.PALETTE)]
+        number = seen[colour]
         seen[colour] += 1
-        look: dict[str, Any] = {"color": colour, "linestyle": style.LINE_STYLES[place % len(style.LINE_STYLES)]}
-        if curve.cells[0].columns.get("record") == "exact":
-            axes.plot(curve.x, curve.mean, label=label, marker=style.MARKERS[place % 6], markersize=2.5, **look)
-            continue
-        halves = np.maximum([curve.mean - curve.low, curve.high - curve.mean], 0)
-        look |= {"marker": style.MARKERS[place % len(style.MARKERS)], "markersize": 3, "capsize": 2}
-        axes.errorbar(curve.x, curve.mean, halves, label=label, **look)
+        line = {"color": colour, "linestyle": style.LINE_STYLES[number % len(style.LINE_STYLES)]}
+        marker = {"marker": style.MARKERS[number % len(style.MARKERS)], "markersize": 3}
+        if exact is not None:
+            axes.plot(exact.x, exact.mean, label=label, **line)
+        if simulated is not None:
+            halves = np.maximum([simulated.mean - simulated.low, simulated.high - simulated.mean], 0)
+            look: dict[str, Any] = {**line, **marker, "capsize": 2, "label": label}
+            if exact is not None:
+                look |= {"linestyle": "none", "label": None}
+            axes.errorbar(simulated.x, simulated.mean, halves, **look)
+
+
+def _colour(cell: BaseCell) -> str:
+    return style.colour_of(cell.policy) if cell.policy.guarantee.private else style.COUNTERPART_COLOUR
 
 
 def _draw_overlay(axes: Axes, overlay: Overlay, curves: Iterable[Points]) -> None:
@@ -171,7 +196,7 @@ def _draw_overlay(axes: Axes, overlay: Overlay, curves: Iterable[Points]) -> Non
         axes.plot(*zip(*known, strict=True), label=overlay.label, linestyle=style.LINE_STYLES[place % 4], **look)
 
 
-def _draw_slope(axes: Axes, slope: Mapping[str, Any], points: Mapping[str, Points]) -> None:
+def _draw_slope(axes: Axes, slope: Mapping[str, Any], points: Mapping[Curve, Points]) -> None:
     curve = _of_policy(points, slope["policy"])
     low, high = slope["between"]
     exponent, *interval = curve.slope(low, high)
@@ -183,7 +208,7 @@ def _draw_slope(axes: Axes, slope: Mapping[str, Any], points: Mapping[str, Point
     axes.plot(ends, 0.7 * level * (ends / middle) ** exponent, label=label, **line)
 
 
-def _of_policy(points: Mapping[str, Points], policy: str) -> Points:
+def _of_policy(points: Mapping[Curve, Points], policy: str) -> Points:
     return next(curve for curve in points.values() if curve.cells[0].policy.name == policy)
 
 
@@ -210,7 +235,10 @@ def _caption(cells: Sequence[tuple[BaseCell, Result]]) -> str:
     caveats = Counter(cell.policy.label for cell, _ in cells if cell.caveats)
     told = "".join(f"\nstart phase never left: {count} points of {label}" for label, count in caveats.items())
     simulated = f", {' and '.join(map(str, runs))} runs; mean and 95 % interval" if runs else "; exact"
-    return f"{end}{simulated}; scope: {scope}{told}"
+    both = (
+        "; lines are exact, markers simulated" if runs and any(isinstance(cell, ExactCell) for cell, _ in cells) else ""
+    )
+    return f"{end}{simulated}{both}; scope: {scope}{told}"
 
 
 def table() -> pd.DataFrame:
