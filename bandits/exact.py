@@ -197,7 +197,7 @@ class _Game:
 def _log_moment(mean: float | FloatArray, tilts: FloatArray) -> FloatArray:
     """Log of E exp(tilt X), X Bernoulli with this mean."""
     small = np.log1p(mean * np.expm1(np.clip(tilts, -0.5, 0.5)))
-    return np.where(np.abs(tilts) < 0.5, small, np.log1p(mean * np.expm1(np.maximum(tilts, -45))))
+    return np.where(np.abs(tilts) < 0.5, small, np.log((1 - mean) + mean * np.exp(tilts)))
 
 
 def _log_noise_moments(noise: str, units: FloatArray) -> FloatArray:

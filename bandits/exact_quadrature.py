@@ -88,8 +88,10 @@ def lattice_winners(values: LatticeValues, floor: float) -> FloatArray:
     scale = values.scale
     low, high = _window(values, floor)
     template = _graded(values, low, high, floor) if values.noise == "none" else _within_cell(scale)
-    order = 2 if scale >= _GENTLE and values.noise != "none" else 6
-    panels = _panels(values, low, high, template)
+    order, widest = (2, scale / _GENTLE) if scale >= _GENTLE else (6, scale)
+    if values.noise == "none":
+        order, widest = 6, math.inf  # no density between the sums
+    panels = _panels(values, low, high, template, widest)
     deviation = math.sqrt(min(sums.variance for sums in values.sums))
     stride = 2 ** max(0, math.floor(math.log2(max(deviation, 1) / _STRIDES_PER_DEVIATION)))
     if (high - low) / stride * len(template[0]) >= len(panels[0]) / 2:
@@ -212,9 +214,9 @@ def _smooth_stride(variance: float) -> int:
 
 
 def _panels(
-    values: LatticeValues, low: float, high: float, template: tuple[FloatArray, FloatArray]
+    values: LatticeValues, low: float, high: float, template: tuple[FloatArray, FloatArray], widest: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Start, left and width of panels: cells wherever there are sums, panels as wide as the noise elsewhere."""
+    """Start, left and width of panels: those of the template wherever there are sums, equal ones elsewhere."""
     cells: list[FloatArray] = []
     edge, empty = low, []
     for bottom, top in sorted((sums.bottom - 1, sums.top + 1) for sums in values.sums):
@@ -225,7 +227,7 @@ def _panels(
             edge = end
     empty.append((edge, max(0.0, high - edge)))
     gaps = np.array(empty)[np.array(empty)[:, 1] > 0].reshape(-1, 2)
-    start, width = _divided(gaps[:, 0], gaps[:, 1], values.scale)
+    start, width = _divided(gaps[:, 0], gaps[:, 1], widest)
     inner = _in_cells(np.concatenate([*cells, np.empty(0)]) + values.anchor, template)
     outer = (start, 0 * start, width)
     parts = [np.concatenate(pair) for pair in zip(inner, outer, strict=True)]

@@ -1,6 +1,6 @@
 import itertools
 import math
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -90,16 +90,23 @@ def of_fixed_values(lags, noise, scale):
     return (lags == lags.min()) / np.sum(lags == lags.min())
 
 
+@cache
+def difference_of_binomials(means, rounds):
+    """Law of the second of two sums of losses minus the first, from the least difference on, which comes first."""
+    laws = []
+    for mean in means:
+        reach = 12 * math.sqrt(rounds * mean * (1 - mean)) + 60
+        k = np.arange(max(0, math.floor(rounds * mean - reach)), min(rounds, math.ceil(rounds * mean + reach)) + 1)
+        mass = binom.pmf(k, rounds, mean)
+        laws.append((k[mass > 1e-27], mass[mass > 1e-27]))
+    (first, first_mass), (second, second_mass) = laws
+    return second[0] - first[-1], np.convolve(second_mass, first_mass[::-1])
+
+
 def of_two_binomials(means, rounds, noise, scale):
-    """Probability that the second of two arms is selected: a sum over the difference of their sums of losses."""
-    k = np.arange(rounds + 1)
-    laws = [binom.pmf(k, rounds, mean) for mean in means]
-    # Convolution over the bulk: what is cut off has a probability below 1e-25.
-    parts = [np.flatnonzero(law > 1e-27) for law in laws]
-    first, second = (law[part] for law, part in zip(laws, parts, strict=True))
-    difference = np.convolve(second, first[::-1])
-    lags = parts[1][0] - parts[0][-1] + np.arange(len(difference))
-    return float(difference @ behind_wins(lags, noise, scale))
+    """Probability that the second of two arms is selected."""
+    least, mass = difference_of_binomials(means, rounds)
+    return float(mass @ behind_wins(least + np.arange(len(mass)), noise, scale))
 
 
 @pytest.mark.parametrize("noise", PRIVATE)
@@ -154,7 +161,7 @@ def test_a_million_arms_with_laplace_noise():
 def test_a_million_different_arms_with_gumbel_noise():
     means = np.random.default_rng(0).random(2**20)
     chances = selection_probabilities(means, np.ones(len(means), int), "gumbel", 0.5, 4)
-    assert chances == pytest.approx(softmax(-0.5 / 2 * 4 * means), rel=1e-9, abs=0)
+    np.testing.assert_allclose(chances, softmax(-0.5 / 2 * 4 * means), rtol=1e-9)
     gaps = means - means.min()
     regret = sum(2**r * gaps @ softmax(-0.5 / 2 * 2 ** (r - 1) * means) for r in range(1, 5)) + gaps.mean()
     assert expected_regret(means, np.ones(len(means), int), "gumbel", 0.5, 31) == pytest.approx(regret, rel=1e-11)
@@ -184,6 +191,7 @@ def test_three_arms_with_bernoulli_losses(noise, epsilon, means):
         ((0.0, 0.01), 1024),
         ((0.5, 0.51), 4096),
         ((0.5, 0.505), 2**16),
+        ((0.5, 0.502), 2**20),
         ((0.001, 0.0012), 2**16),
         ((0.99, 1.0), 2**10),
     ],
@@ -215,6 +223,13 @@ def test_one_best_arm_and_many_others_without_noise(arms, means, rounds):
     )
     chances = selection_probabilities(means, [1, arms], "none", 1.0, rounds, "bernoulli")
     assert chances[0] == pytest.approx(float(best @ share), rel=1e-8)
+
+
+@pytest.mark.parametrize("noise", PRIVATE)
+def test_noise_that_is_too_small_to_matter(noise):
+    game = ([0.0, 0.05, 1e-4], [1, 1000, 3])
+    chances = [selection_probabilities(*game, q, 1e12, 2**12, "bernoulli") for q in (noise, "none")]
+    assert chances[0] == pytest.approx(chances[1], rel=1e-12)
 
 
 def test_certain_losses_are_not_ruled_out():
@@ -262,6 +277,16 @@ def test_halving_the_step_changes_nothing(noise, losses, monkeypatch):
             monkeypatch.setattr(exact_quadrature, "refined", partial(refined_from, step))
             regret.append(expected_regret_curve(*game[:2], noise, game[2], checkpoints, losses))
         assert regret[0] == pytest.approx(regret[1], rel=1e-10, abs=0)
+
+
+@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+@pytest.mark.parametrize("noise", NOISES)
+def test_two_halvings_of_the_first_step_are_enough(noise, losses, monkeypatch):
+    monkeypatch.setattr(exact_quadrature, "_LEVELS", 3)
+    rng = np.random.default_rng(8)
+    for _ in range(12):
+        means, counts, epsilon = random_game(rng)
+        assert expected_regret(means, counts, noise, epsilon, 2**24, losses) >= 0
 
 
 @pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
