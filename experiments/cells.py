@@ -15,12 +15,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bandits import Instance, ParameterError, checkpoint_grid, regret
+from bandits.exact import LONGEST
 from bandits.experts import ExpertInstance
 from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
 from bandits.policies.experts import RNMFTNL, ExpertPolicy
 from bandits.random import stream
-from bandits.stopping import StoppingRule
+from bandits.stopping import MOST_SAMPLES, StoppingRule
 from bandits.streams import Stream
 from bandits.types import IntArray
 from bandits.worst_profiles import WorstProfile
@@ -35,7 +36,8 @@ class BaseCell(ABC):
 
     `recorded` is about how many checkpoints are kept of a curve; it changes no other number.
 
-    Raises `ParameterError` if the policy cannot learn from the instance, or refuses it.
+    Raises `ParameterError` if the policy cannot learn from the instance, or refuses it, and for a horizon
+    below 1 or beyond the `longest` of its kind.
 
     Attributes
     ----------
@@ -53,8 +55,11 @@ class BaseCell(ABC):
     fields: ClassVar[dict[str, pa.DataType]]
     optional: ClassVar[frozenset[str]] = frozenset()
     repeatable: ClassVar[bool] = True
+    longest: ClassVar[int] = 2**62  # steps are counted in 64 bits
 
     def __post_init__(self) -> None:
+        if not 1 <= self.horizon <= self.longest:
+            raise ParameterError("horizon", f"must be a whole number in 1..{self.longest}, got {self.horizon}")
         if not isinstance(self.instance, self.policy.faces):
             raise ParameterError(
                 "instance",
@@ -161,6 +166,7 @@ class ExactCell(BaseCell):
     record: ClassVar[str] = "exact"
     fields: ClassVar[dict[str, pa.DataType]] = {name: Cell.fields[name] for name in ("t", "regret")}
     repeatable: ClassVar[bool] = False
+    longest: ClassVar[int] = LONGEST
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -193,6 +199,7 @@ class StoppingCell(BaseCell):
         "estimate": pa.float64(),
     }
     optional: ClassVar[frozenset[str]] = frozenset(["estimate"])
+    longest: ClassVar[int] = MOST_SAMPLES
 
     def replicate(self, replication: int) -> dict[str, Any]:
         rule, stream_ = cast(StoppingRule, self.policy), cast(Stream, self.instance)
@@ -220,6 +227,7 @@ class WorstProfileCell(BaseCell):
         "counts": pa.list_(pa.int64()),
         "tried": pa.int64(),
     }
+    longest: ClassVar[int] = LONGEST
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, RNMFTNL):

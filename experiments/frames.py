@@ -32,7 +32,8 @@ def load(
 
     Columns: instance, arms, policy, epsilon (infinite without privacy), delta, scope, horizon,
     replication, t (step), regret (pseudo-regret up to t), then every parameter of the instances and
-    policies at hand, missing where there is none of that name.
+    policies at hand, missing where there is none of that name, and record: "regret" was simulated,
+    "exact" computed.
 
     Parameters
     ----------
@@ -95,8 +96,10 @@ def _load(
         requests = plan(asked, composer)
         paths = _complete(requests, store, asked, composer)
         wanted = {path: request.replications for path, request in zip(paths, requests, strict=True)}
-    columns = {path: _trusted(read_footer, path)["columns"] for path in wanted}
-    recorded = {path: KINDS[of.get("record", Cell.record)].fields for path, of in columns.items()}
+    columns = {path: {**_trusted(read_footer, path)["columns"]} for path in wanted}
+    for of in columns.values():
+        of.setdefault("record", Cell.record)
+    recorded = {path: KINDS[of["record"]].fields for path, of in columns.items()}
     columns = {path: of for path, of in columns.items() if set(rows) - set(recorded[path]) <= {"replication", "arm"}}
     if wanted and not columns:
         raise UserError(f"none of the {len(wanted)} cells records {rows[-1]}")

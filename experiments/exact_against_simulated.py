@@ -1,0 +1,78 @@
+"""Exact expected regret beside the mean of many simulated runs.
+
+    python -m experiments.exact_against_simulated               # 100000 runs of every variant, minutes
+    python -m experiments.exact_against_simulated runs=1000
+
+Not from stored results: so many runs would be too large to keep. The runs are those of replications 0, 1, ... of
+the cell, so that the numbers are the same every time.
+"""
+
+import itertools
+import math
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+
+from bandits.experts import DTOLBernoulli, DTOLBeta, DTOLDeterministic
+from bandits.gap_profiles import Geometric
+from bandits.policies import RNMFTNL
+from bandits.types import FloatArray
+from experiments.build import whole_number
+from experiments.cells import Cell, ExactCell
+from experiments.command_line import exit_on_user_error
+from experiments.errors import UserError
+
+HORIZON = 255
+PROFILE = Geometric(arms=16, gap=0.3)
+CELLS = [
+    Cell(instance(PROFILE, best=0.1), RNMFTNL(0.5, noise, resample, "proved"), HORIZON, recorded=1)
+    for noise in ("laplace", "gumbel", "exponential")
+    for instance, resample in (
+        (DTOLBernoulli, False),
+        (DTOLBeta, True),
+        (DTOLDeterministic, False),
+        (DTOLDeterministic, True),
+    )
+]
+
+
+def runs_of(cell: Cell, first: int, last: int) -> FloatArray:
+    """Final regret of replications `first` to `last` - 1."""
+    runs = [cell.replicate(run)["regret"] for run in range(first, last)]
+    return np.concatenate(runs)
+
+
+def row(cell: Cell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
+    """Mean, standard error and how many of these the exact value is away."""
+    edges = np.linspace(0, runs, 21).astype(int)
+    blocks = workers(joblib.delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
+    values = np.concatenate(blocks)
+    exact = float(ExactCell(cell.instance, cell.policy, cell.horizon, cell.recorded).replicate(0)["regret"][-1])
+    error = values.std(ddof=1) / math.sqrt(runs)
+    return {
+        "losses": cell.instance.name,
+        "policy": cell.policy.legend(),
+        "exact": f"{exact:.5g}",
+        "simulated": f"{values.mean():.5g}",
+        "standard error": f"{error:.2g}",
+        "errors away": f"{(values.mean() - exact) / error:+.2f}",
+    }
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.exact_against_simulated`."""
+    given = dict(word.partition("=")[::2] for word in sys.argv[1:])
+    if set(given) - {"runs"}:
+        raise UserError(f"{' '.join(sys.argv[1:])}: give nothing, or runs=NUMBER")
+    try:
+        runs = whole_number(float(given.get("runs", 100_000)))
+    except ValueError as error:
+        raise UserError(f"runs: {error}") from None
+    with joblib.Parallel(n_jobs=-1) as workers:
+        print(pd.DataFrame([row(cell, runs, workers) for cell in CELLS]).to_string(index=False))
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

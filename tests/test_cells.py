@@ -1,0 +1,153 @@
+"""What each kind of cell records, stores and refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bandits import ParameterError
+from bandits.experts import DTOLBernoulli, DTOLBeta, DTOLDeterministic
+from bandits.gap_profiles import OneGap
+from bandits.instances import C1
+from bandits.policies import DPSE, RNMFTNL, UCB1, FollowTheLeader
+from bandits.stopping import DPNAS, DPExponentialNAS
+from bandits.streams import SignedBernoulli
+from bandits.worst_profiles import WorstProfile
+from experiments import load, load_outcomes, load_pulls
+from experiments.cells import KINDS, Cell, ExactCell, StoppingCell, WorstProfileCell
+from experiments.errors import UserError
+from experiments.plan import Request
+from experiments.simulate import look_up, run
+from experiments.store import DamagedFileError, Store
+
+EXPERTS = DTOLBernoulli(OneGap(8, 0.3), best=0.1)
+CELLS = {
+    "regret": Cell(EXPERTS, RNMFTNL(1.0), 500, recorded=20),
+    "exact": ExactCell(EXPERTS, RNMFTNL(1.0), 500, recorded=20),
+    "stopping": StoppingCell(SignedBernoulli(0.62), DPExponentialNAS(1.0, 0.5, 0.05), 1024),
+    "worst_profile": WorstProfileCell(WorstProfile(8, 0.2, scales=2, generations=1), RNMFTNL(1.0), 100),
+}
+
+
+def test_every_kind_is_tried_here():
+    assert set(CELLS) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_stored_and_read_again(kind, tmp_path):
+    cell, store = CELLS[kind], Store(tmp_path)
+    wanted = 12 if cell.repeatable else 1
+    run(look_up([Request(cell, min(5, wanted), {})], store), store, 1)
+    run(look_up([Request(cell, wanted, {})], store), store, 1)  # goes on where it was
+    result = store.read(cell)
+    assert result.replications == wanted
+    assert set(result.rows) == set(cell.fields)
+    for replication in (0, wanted - 1):
+        for name, value in cell.replicate(replication).items():
+            np.testing.assert_array_equal(result.rows[name][replication], value)
+    assert result.footer.get("record", "regret") == kind
+    assert result.footer["columns"].get("record", "regret") == kind
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_kinds_differ_in_identity(kind):
+    assert ('"record"' in CELLS[kind].identity) == (kind != "regret")
+    assert len({cell.key for cell in CELLS.values()}) == len(CELLS)
+
+
+def test_some_runs_expire_and_have_no_estimate(tmp_path):
+    cell, store = CELLS["stopping"], Store(tmp_path)
+    run(look_up([Request(cell, 60, {})], store), store, 1)
+    rows = store.read(cell).rows
+    assert 0 < rows["expired"].sum() < 60
+    assert (np.isnan(rows["estimate"]) == rows["expired"]).all()
+    assert (rows["samples"][rows["expired"]] == 1024).all()
+    table = load_outcomes(results_dir=tmp_path)
+    assert table.estimate.isna().sum() == rows["expired"].sum()
+    assert load_outcomes(results_dir=tmp_path, expired=True).shape[0] == rows["expired"].sum()
+    with pytest.raises(UserError, match="none of the 1 cells records regret"):
+        load(results_dir=tmp_path)
+    with pytest.raises(UserError, match="none of the 1 cells records pulls"):
+        load_pulls(results_dir=tmp_path)
+
+
+def test_load_tells_exact_from_simulated(tmp_path):
+    store = Store(tmp_path)
+    run(look_up([Request(CELLS["regret"], 3, {}), Request(CELLS["exact"], 1, {})], store), store, 1)
+    table = load(results_dir=tmp_path, t=500)
+    assert table.groupby("record").size().to_dict() == {"exact": 1, "regret": 3}
+    assert load(results_dir=tmp_path, t=500, record="exact").replication.tolist() == [0]
+    assert set(table.profile) == {"one_gap"}
+    assert set(load_pulls(results_dir=tmp_path).record) == {"regret"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "wrong"),
+    [
+        ("regret", "pulls", lambda pulls: pulls + 1),
+        ("exact", "regret", lambda regret: regret[:, :-1]),
+        ("stopping", "estimate", lambda estimate: np.full_like(estimate, 0.5)),
+        ("worst_profile", "counts", lambda counts: counts + 1),
+    ],
+)
+def test_rows_that_cannot_be_are_damage(kind, column, wrong, tmp_path):
+    cell, store = CELLS[kind], Store(tmp_path)
+    run(look_up([Request(cell, 60 if kind == "stopping" else 1, {})], store), store, 1)
+    result = store.read(cell)
+    store.write(cell, replace(result, rows={**result.rows, column: wrong(result.rows[column])}))
+    with pytest.raises(DamagedFileError):
+        store.read(cell)
+
+
+def test_exact_regret_sees_resampled_losses():
+    beta = DTOLBeta(OneGap(8, 0.3), best=0.1)
+    resampled = ExactCell(beta, RNMFTNL(1.0, resample=True), 500).replicate(0)["regret"]
+    bernoulli = ExactCell(EXPERTS, RNMFTNL(1.0), 500).replicate(0)["regret"]
+    np.testing.assert_array_equal(resampled, bernoulli)
+    fixed = ExactCell(DTOLDeterministic(OneGap(8, 0.3)), RNMFTNL(1.0), 500).replicate(0)["regret"]
+    assert fixed[-1] < bernoulli[-1]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Cell(C1(3), RNMFTNL(1.0), 100), "rnm_ftnl learns from the losses of all arms, and c1 gives the"),
+        (lambda: Cell(EXPERTS, DPSE(1.0), 100), "dp_se learns from the reward of the arm pulled, and dtol_bernoulli"),
+        (lambda: Cell(SignedBernoulli(0.1), UCB1(), 100), "ucb1 learns from the reward .* the values of a stream"),
+        (lambda: StoppingCell(C1(3), DPNAS(1.0, 0.5, 0.1), 100), "dp_nas learns from the values of a stream"),
+        (lambda: ExactCell(EXPERTS, FollowTheLeader(), 100), "^exact: the expected regret of follow_the_leader has no"),
+        (lambda: ExactCell(DTOLBeta(OneGap(3, 0.1)), RNMFTNL(1.0), 100), "^exact: needs Bernoulli or deterministic"),
+        (lambda: WorstProfileCell(WorstProfile(8, 0.1), FollowTheLeader(), 100), "^policy: follow_the_leader has no"),
+    ],
+)
+def test_what_does_not_go_together(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["instance=c1", "policy=rnm_ftnl"], "instance: rnm_ftnl learns from the losses of all arms"),
+        (["instance=c1", "exact=true"], "exact: the expected regret of dp_se has no known form"),
+        (["instance=c1", "exact=perhaps"], "exact: must be true or false, got perhaps"),
+        (["instance=dtol_bernoulli", "policy=rnm_ftnl", "profile.gap=2"], "profile.gap: must be a number in (0, 1]"),
+        (["instance=dtol_bernoulli", "policy=rnm_ftnl", "profile.arms=1"], "profile.arms: must be a whole number >= 2"),
+        (
+            ["instance=dtol_bernoulli", "policy=rnm_ftnl", "profile=one"],
+            "profile=one: unknown profile; did you mean one_gap?",
+        ),
+        (["instance=dtol_bernoulli", "policy=rnm_ftnl", "profile.gaps=2"], "profile.gaps: unknown key"),
+        (["instance=dtol_bernoulli", "policy=rnm_ftnl", "instance.best=0.95"], "instance.best: must be a number in"),
+        (["instance=signed_bernoulli", "policy=dp_nas", "policy.accuracy=0"], "policy.accuracy: must be a number in"),
+        (["instance=signed_bernoulli", "policy=dp_nas", "instance.mean=2"], "instance.mean: must be a number in"),
+        (["instance=signed_bernoulli", "policy=dp_nas", "horizon=0"], "horizon: must be a whole number in 1.."),
+        (["instance=worst_profile", "policy=rnm_ftnl", "instance.arms=2"], "instance.arms: must be a whole number >"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_line_that_names_the_key(arguments, message, tmp_path, call):
+    outcome = call(*arguments, "replications=1", "runner.workers=1", f"results_dir={tmp_path}")
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert message in outcome.err

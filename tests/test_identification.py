@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from bandits import ParameterError
+from bandits.heavy_tails import S1
+from bandits.identification import identification, identify
+from bandits.instances import C1, C2
+from bandits.policies import DPSE, SuccessiveElimination
+from bandits.random import stream
+
+
+@pytest.mark.parametrize(
+    ("pulls", "arm", "samples"),
+    [
+        ([10, 40, 25], 1, 60),  # level with the last one removed at 25
+        ([25, 25, 10], None, 60),
+        ([26, 25, 10], None, 61),  # the horizon cut a round
+        ([27, 25, 25], 0, 75),
+    ],
+)
+def test_what_final_pulls_say(pulls, arm, samples):
+    found = identification(np.array(pulls))
+    assert found.arm == arm
+    assert found.samples == samples
+    assert found.expired == (arm is None)
+
+
+@pytest.mark.parametrize("policy", [DPSE(0.5, beta=0.1), SuccessiveElimination(beta=0.1)], ids=repr)
+def test_the_best_arm_is_found_as_often_as_promised(policy, failure):
+    runs = [identify(C2(4), policy, 10**8, stream("identify", run)) for run in range(200)]
+    wrong = sum(run.arm != 0 for run in runs)
+    assert binomtest(wrong, 200, 0.1, alternative="greater").pvalue > failure
+
+
+def test_samples_do_not_depend_on_the_samples_that_are_allowed():
+    enough = identify(C1(3), DPSE(1.0, beta=0.1), 10**8, stream("enough", 0))
+    more = identify(C1(3), DPSE(1.0, beta=0.1), 10**9, stream("enough", 0))
+    assert (enough.samples, enough.arm) == (more.samples, more.arm)
+    assert identify(C1(3), DPSE(1.0, beta=0.1), enough.samples, stream("enough", 0)).expired
+    assert not identify(C1(3), DPSE(1.0, beta=0.1), enough.samples + 2, stream("enough", 0)).expired
+
+
+def test_a_smaller_beta_takes_longer():
+    samples = [identify(C1(3), DPSE(1.0, beta), 10**9, stream("beta", 0)).samples for beta in (0.2, 1e-6)]
+    assert samples[0] < samples[1]
+
+
+def test_left_out_beta_is_one_over_the_horizon():
+    checkpoints = np.array([50_000])
+    for policy in (DPSE(1.0), SuccessiveElimination()):
+        given = type(policy)(**{**vars(policy), "beta": 1 / 50_000})
+        one, other = (x.simulate(C2(3), 50_000, checkpoints, stream("beta", 1)) for x in (policy, given))
+        assert (one == other).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: identify(C1(3), DPSE(1.0), 1000, stream("x", 0)), "^beta: must be given"),
+        (lambda: identify(S1(0.5), DPSE(1.0, 0.1), 1000, stream("x", 0)), "^instance: "),
+        (lambda: DPSE(1.0, beta=0.0), "^beta: "),
+        (lambda: DPSE(1.0, beta=1.0), "^beta: "),
+        (lambda: SuccessiveElimination(beta=-1.0), "^beta: "),
+    ],
+)
+def test_bad_parameters(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()

@@ -1,0 +1,50 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from bandits import ParameterError
+from bandits.policies import RNMFTNL
+from bandits.random import stream
+from bandits.worst_profiles import WorstProfile
+
+
+def test_every_place_is_a_profile_with_all_arms():
+    space = WorstProfile(arms=1000, least_gap=0.01, scales=3)
+    for place in stream("places", 0).random((200, 6)):
+        profile = space.profile(place)
+        assert profile.counts.sum() == 1000
+        assert (profile.counts >= 1).all()
+        assert (profile.gaps[1:] >= 0.01).all()
+        assert (profile.gaps <= 1).all()
+    corners = [space.profile(np.array([*gaps, 0, 0, 0])).gaps[1:] for gaps in itertools.product([0.0, 1.0], repeat=3)]
+    np.testing.assert_allclose(sorted({*np.concatenate(corners).round(12)}), [0.01, 1])
+
+
+def test_the_search_does_not_lose_to_a_grid():
+    space, policy = WorstProfile(arms=16, least_gap=0.05, scales=1, generations=15), RNMFTNL(0.5)
+    profile, worst, tried = space.search(policy, 2**30, stream("search", 0))
+    grid = [space.regret(space.profile(np.array([place, 0.5])), policy, 2**30) for place in np.linspace(0, 1, 60)]
+    assert worst >= max(grid) * (1 - 1e-3)
+    assert worst == space.regret(profile, policy, 2**30)
+    assert tried > 20
+
+
+def test_the_search_is_the_same_from_the_same_stream():
+    space = WorstProfile(arms=16, least_gap=0.05, scales=2, generations=2)
+    first, second = (space.search(RNMFTNL(0.5), 2**20, stream("same", 0)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: WorstProfile(4, 0.1), "arms"),
+        (lambda: WorstProfile(8, 0.0), "least_gap"),
+        (lambda: WorstProfile(8, 0.1, scales=0), "scales"),
+        (lambda: WorstProfile(8, 0.1, generations=0), "generations"),
+    ],
+)
+def test_bad_parameters(make, field):
+    with pytest.raises(ParameterError, match=f"^{field}: "):
+        make()
