@@ -10,8 +10,13 @@ An experiment's `figure` says what to draw:
         band: sd, quarter_sd or ci95, the shading around the mean
         panels: a list of {title: ..., column: value or values}, the cells each panel shows
         scales: rows of panels, linear or log; both by default
-    kind: sweep: final regret against a parameter, see scripts/sweeps.py
-        title, panels as above; x: a column; slopes: a list of {panel, policy, between: [low, high]}
+    kind: sweep: a number of each run against a parameter
+        title, panels as above; x: a column
+        value: regret (the default, at the horizon) or another of scripts/quantities.py
+        scales: [log, log], those of x and y, linear or log
+        curves: columns that tell curves of one policy apart
+        overlays: bounds of scripts/quantities.py
+        slopes: a list of {panel, policy, between: [low, high]}
     kind: cdfs: laws of perturbed values, see scripts/cdfs.py
         title, law, epsilon, delta; panels: a list of {title, count, total, mirrored}
     kind: rates: pulls of the suboptimal arm against its gap, see scripts/rates.py

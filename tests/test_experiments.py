@@ -12,6 +12,7 @@ from scripts import curves, figures
 
 EXPERIMENTS = Composer().choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
+TINIER = {"wu2025/worst_profiles": ["instance.generations=1", "instance.arms=64"]}  # a search is slow at any horizon
 
 
 def test_the_papers_figures_are_there():
@@ -22,7 +23,8 @@ def test_the_papers_figures_are_there():
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_experiment_runs_and_draws(call, tmp_path, name):
-    asked = [f"+experiment={name}", *TINY, f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
+    folders = [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
+    asked = [f"+experiment={name}", *TINY, *TINIER.get(name, []), *folders]
     assert call(*asked).code == 0
     outcome = call(*asked, main=figures.main)
     assert (outcome.code, outcome.err) == (0, "")
