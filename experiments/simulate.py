@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 from tqdm import tqdm
 
+from bandits.exact import QuadratureError
 from bandits.random import entropy
 from experiments.cells import BaseCell, Cell, Rows
 from experiments.plan import Request
@@ -168,6 +169,8 @@ def _blocks(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, int, Block
 def _labelled_block(index: int, cell: BaseCell, start: int, stop: int) -> tuple[int, int, Block | Failure]:
     try:
         return index, start, simulate_block(cell, start, stop)
+    except QuadratureError as error:  # refused rather than broken: no traceback
+        return index, start, Failure(cell.identity, f"error: {error}")
     except Exception:
         where = f"{cell.identity}, replications {start} to {stop - 1}"
         return index, start, Failure(where, traceback.format_exc())

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 from scipy import stats
@@ -54,11 +55,23 @@ class Spec:
         if len(self.scales) != 2 or not set(self.scales) <= {"linear", "log"}:
             raise UserError(f"figure.scales: must be those of x and y, linear or log each, got {self.scales}")
 
-    def label(self, cell: BaseCell) -> str:
-        """Of the curve that a cell belongs to: what `curves` says, else the policy."""
+    def told(self, cell: BaseCell) -> str:
+        """What `curves` says of a cell."""
         of = cell.columns
-        told = [f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of]
-        return ", ".join(told) or cell.policy.legend()
+        return ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
+
+    def labels(self, cells: Iterable[BaseCell]) -> dict[BaseCell, str]:
+        """The label of the curve of every cell: what `curves` says, else the legend where it stays the same along x."""
+        kin: dict[tuple[Any, ...], list[BaseCell]] = {}
+        for cell in cells:
+            parameters = ((name, getattr(cell.policy, name)) for name in vars(cell.policy) if name != self.x)
+            kin.setdefault((cell.policy.name, *parameters), []).append(cell)
+        named = {}
+        for of_kin in kin.values():
+            legends = {cell.policy.legend() for cell in of_kin}
+            for cell in of_kin:
+                named[cell] = self.told(cell) or (legends.copy().pop() if len(legends) == 1 else cell.policy.label)
+        return named
 
 
 def _text(value: Any) -> str:
@@ -74,20 +87,21 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Points:
-    """The mean of a quantity over the values of x, with 95 % intervals: shapes (values,)."""
+    """The mean of a quantity over the values of x, with 95 % intervals: shapes (values,); `share` of yes and no."""
 
     cells: list[BaseCell]
     x: FloatArray
     mean: FloatArray
     low: FloatArray
     high: FloatArray
+    share: bool
 
     def across(self, first: float, last: float) -> "Points":
         """A counterpart without a budget, whose x is infinite, as a level line; anything else as it is."""
         if np.isfinite(self.x).all():
             return self
         level = [np.repeat(values, 2) for values in (self.mean, self.low, self.high)]
-        return Points(self.cells * 2, np.array([first, last]), *level)
+        return Points(self.cells * 2, np.array([first, last]), *level, share=self.share)
 
     def slope(self, low: float, high: float) -> tuple[float, float, float]:
         """Least-squares slope of log(mean) in log(x) over [low, high] and its 95 % interval (Student's)."""
@@ -102,11 +116,12 @@ class Points:
 def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) -> dict[Curve, Points]:
     """The points of every curve in a panel."""
     found: dict[Curve, list[tuple[float, BaseCell, Result]]] = {}
+    labels = spec.labels(cell for cell, _ in cells)
     for cell, result in cells:
         if meets(spec.panels[panel], cell):
             if spec.x not in cell.columns:
                 raise UserError(f"figure.x: {spec.x} is no column; {nearest(spec.x, cell.columns)}")
-            curve = Curve(spec.label(cell), isinstance(cell, ExactCell))
+            curve = Curve(labels[cell], isinstance(cell, ExactCell))
             found.setdefault(curve, []).append((float(cell.columns[spec.x]), cell, result))
     if not found:
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {spec.panels[panel]}")
@@ -118,8 +133,9 @@ def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) 
             raise UserError(
                 f"figure.curves: {curve.label} has several cells at {spec.x} = {x[:-1][np.diff(x) == 0][0]:g}"
             )
-        measured = np.array([estimate(QUANTITIES[spec.value][1](cell, result)) for _, cell, result in triples])
-        points[curve] = Points([cell for _, cell, _ in triples], x, *measured.T)
+        values = [QUANTITIES[spec.value][1](cell, result) for _, cell, result in triples]
+        measured, share = np.array([estimate(of_cell) for of_cell in values]), values[0].dtype == bool
+        points[curve] = Points([cell for _, cell, _ in triples], x, *measured.T, share=share)
     ends = [end for of_curve in points.values() for end in of_curve.x if math.isfinite(end)]
     return {curve: of_curve.across(min(ends), max(ends)) for curve, of_curve in points.items()}
 
@@ -148,6 +164,8 @@ def draw(config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Result]]) ->
             _draw_slope(axes, slope, points)
         x_scale, y_scale = spec.scales
         axes.set(title=panel["title"], xlabel=SYMBOLS.get(spec.x, spec.x), xscale=x_scale, yscale=y_scale)
+        if x_scale == "log":
+            axes.xaxis.set_minor_formatter(NullFormatter())
         if y_scale == "linear":
             axes.set_ylim(bottom=0)
     _draw_legend(figure, grid.flat[: len(spec.panels)], one=not spec.slopes)
@@ -179,7 +197,8 @@ def _draw_points(axes: Axes, points: Mapping[Curve, Points], by_policy: bool) ->
             look: dict[str, Any] = {**line, **marker, "capsize": 2, "label": label}
             if exact is not None:
                 look |= {"linestyle": "none", "label": None}
-            axes.errorbar(simulated.x, simulated.mean, halves, **look)
+            aside = 1.05 ** (place - len(labels) // 2) if simulated.share else 1.0  # shares often coincide, at 0
+            axes.errorbar(simulated.x * aside, simulated.mean, halves, **look)
 
 
 def _colour(cell: BaseCell) -> str:

@@ -151,3 +151,13 @@ def test_bad_input_is_one_line_that_names_the_key(arguments, message, tmp_path, 
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
     assert message in outcome.err
+
+
+def test_an_integral_out_of_reach_is_said_and_not_guessed(tmp_path, call):
+    asked = ["instance=dtol_bernoulli", "policy=rnm_ftnl", "profile.gap=1e-7", "instance.best=0.5", "horizon=1e18"]
+    outcome = call(*asked, "exact=true", "runner.workers=1", f"results_dir={tmp_path}")
+    assert outcome.code == 1
+    assert "Traceback" not in outcome.err
+    assert outcome.err.startswith("error: ")
+    assert '"gap": 1e-07' in outcome.err
+    assert not list(tmp_path.rglob("*.parquet"))

@@ -5,10 +5,12 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from bandits.heavy_tails import S1, S2, S3
 from bandits.policies import DPRSE
+from experiments import load
 from experiments.compose import REPOSITORY, Composer
 from experiments.frames import RESULTS, stored_cells
 from experiments.store import Store
@@ -132,3 +134,15 @@ def test_what_comes_out_is_what_the_ratios_say(folder):
     assert "surely at least 5 (whole interval) in 64," in lines[0]
     assert lines[1].startswith("tight")
     assert "at least 5 in 64" not in lines[1]
+
+
+@pytest.mark.parametrize("block", [text for language, text in BLOCKS if language == "python" and "# mine/" not in text])
+def test_python_examples_run(block):
+    outcome = subprocess.run([sys.executable, "-c", block], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+
+
+def test_what_is_said_of_wu2025_holds_in_the_data():
+    regret = load("wu2025/open_questions").eval("regret * epsilon") / np.log(load("wu2025/open_questions").arms)
+    assert regret.min() > 4
+    assert regret.max() < 7  # log(K)^2 / epsilon would grow tenfold from K = 4 to K = 2^20

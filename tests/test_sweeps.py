@@ -11,7 +11,7 @@ from bandits.bounds import wu2025
 from experiments import load_outcomes
 from experiments.compose import Composer
 from experiments.errors import UserError
-from experiments.frames import stored_cells
+from experiments.frames import RESULTS, stored_cells
 from experiments.store import Store
 from scripts import sweeps
 from scripts.curves import power_of_ten
@@ -130,3 +130,14 @@ def test_numbers_as_powers():
     assert power_of_ten(50_000_000) == r"$5\cdot10^{7}$"
     assert power_of_ten(10**10) == "$10^{10}$"
     assert power_of_ten(2**20) == "$2^{20}$"
+
+
+def test_a_legend_that_tells_what_follows_from_the_budget_does_not_split_a_curve():
+    asked = ["+experiment=wang2024/fig06"]
+    found = stored_cells(asked, Store(RESULTS), Composer())
+    spec = sweeps.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
+    points = sweeps.points_of(spec, 0, found)
+    assert {curve.label: len(of_curve.x) for curve, of_curve in points.items()} == {
+        "DP-FTPL-Gauss": 18,
+        "DP-FTPL-New": 18,
+    }
