@@ -19,7 +19,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures test reproduce bench lock clean
+.PHONY: help setup figures test check accept reproduce bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,13 @@ test: $(READY) ## lint, type-check and run all tests
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(RUN) -m pytest
+
+check: $(READY) ## simulate a sample of every cell again, compare figures with baselines; FIG and ARGS as above
+	$(RUN) -m experiments.check $(SWEEP) $(ARGS)
+	$(RUN) -m scripts.check_figures $(SWEEP) $(ARGS)
+
+accept: $(READY) ## take figures as they are now as their baselines; FIG="sajed2019/fig03 sajed2019/fig04" for some
+	$(RUN) -m scripts.check_figures $(SWEEP) $(ARGS) accept=true
 
 reproduce: $(READY) ## simulate everything again from nothing and compare it with what is stored
 	$(RUN) -m experiments.reproduce $(SWEEP) $(ARGS)

@@ -77,6 +77,11 @@ class BaseCell(ABC):
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         """Raise `ValueError` if stored `rows` cannot be those of the cell that their `footer` describes."""
 
+    @staticmethod
+    @abstractmethod
+    def headline(rows: Rows) -> NDArray[Any]:
+        """What is compared of each replication where bits may differ, as between two platforms."""
+
     @property
     def arms(self) -> int:
         return self.instance.number_of_arms
@@ -158,6 +163,10 @@ class Cell(BaseCell):
         if (rows["pulls"].sum(axis=1) != footer["columns"]["horizon"]).any():
             raise ValueError("its pulls do not add up to the horizon")
 
+    @staticmethod
+    def headline(rows: Rows) -> NDArray[Any]:
+        return rows["regret"][:, -1]
+
 
 @dataclass(frozen=True)
 class ExactCell(BaseCell):
@@ -183,6 +192,10 @@ class ExactCell(BaseCell):
     @staticmethod
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:  # noqa: ARG004
         _check_curves(rows)
+
+    @staticmethod
+    def headline(rows: Rows) -> NDArray[Any]:
+        return rows["regret"]
 
 
 @dataclass(frozen=True)
@@ -211,6 +224,10 @@ class StoppingCell(BaseCell):
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:  # noqa: ARG004
         if (np.isnan(rows["estimate"]) != rows["expired"]).any():
             raise ValueError("its estimates are not missing exactly where the rule expired")
+
+    @staticmethod
+    def headline(rows: Rows) -> NDArray[Any]:
+        return rows["samples"]
 
 
 @dataclass(frozen=True)
@@ -243,6 +260,10 @@ class WorstProfileCell(BaseCell):
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         if (rows["counts"].sum(axis=1) != footer["columns"]["arms"] - 1).any():
             raise ValueError("its profiles do not have the arms of the cell")
+
+    @staticmethod
+    def headline(rows: Rows) -> NDArray[Any]:
+        return rows["worst_regret"]
 
 
 KINDS: dict[str, type[BaseCell]] = {kind.record: kind for kind in (Cell, ExactCell, StoppingCell, WorstProfileCell)}

@@ -9,6 +9,7 @@ logarithm differently; the footer of a results file names the platform that made
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,14 @@ from experiments.simulate import Job, run
 from experiments.store import Result, Store
 
 
-def difference(stored: Result, fresh: Result) -> str | None:
-    """Where two results of a cell first differ, in words, or None."""
+def difference(stored: Result, fresh: Result, numbers: Sequence[int] | None = None) -> str | None:
+    """Where two results of a cell first differ, in words, or None; `numbers` of their replications unless 0, 1, ..."""
     for name, values in stored.rows.items():
         same = (values == fresh.rows[name]) | ((values != values) & (fresh.rows[name] != fresh.rows[name]))  # NaN
         if same.all():
             continue
         replication, *at = np.argwhere(~same)[0]
-        place = f"replication {replication} differs"
+        place = f"replication {replication if numbers is None else numbers[replication]} differs"
         told = f"{name} {values[replication, *at]} stored, {fresh.rows[name][replication, *at]} now"
         return f"{place} from t = {stored.t[at[0]]} on: {told}" if name == "regret" else f"{place}: {told}"
     return None

@@ -31,7 +31,7 @@ from typing import Any, cast
 import joblib
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.compose import Composer
@@ -48,26 +48,32 @@ KINDS: dict[str, Callable[..., Figure]] = {
 }
 
 
-def draw_experiment(overrides: Sequence[str], config_dirs: Sequence[Path]) -> str:
-    """Draw the figure of one experiment; what to tell of it. Raises `UserError`."""
-    composer = Composer(config_dirs)
+def figure_of(overrides: Sequence[str], composer: Composer) -> tuple[str, DictConfig, Figure | None]:
+    """Name, config and figure of one experiment, None where it has no figure. Raises `UserError`."""
     composed = composer.compose(overrides)
     name = composed.choices.get("experiment")
     if name is None:
         raise UserError("which figure? give +experiment=NAME, as in +experiment=sajed2019/fig01")
     if composed.config.figure is None:
-        return f"{name}: has no figure"
+        return name, composed.config, None
     cells = stored_cells(overrides, Store(Path(composed.config.results_dir)), composer)
     config = cast(dict[str, Any], OmegaConf.to_container(composed.config.figure, resolve=True))
     kind = config.pop("kind", "curves")
     if kind not in KINDS:
         raise UserError(f"figure.kind: {kind} is unknown; {nearest(str(kind), KINDS)}")
-    figure = KINDS[kind](config, cells)
+    return name, composed.config, KINDS[kind](config, cells)
+
+
+def draw_experiment(overrides: Sequence[str], config_dirs: Sequence[Path]) -> str:
+    """Draw the figure of one experiment; what to tell of it. Raises `UserError`."""
+    name, config, figure = figure_of(overrides, Composer(config_dirs))
+    if figure is None:
+        return f"{name}: has no figure"
     command = shlex.join(["python", "-m", "scripts.figures", *overrides])
     try:
-        return " ".join(style.save(figure, Path(composed.config.figures_dir) / name, command))
+        return " ".join(style.save(figure, Path(config.figures_dir) / name, command))
     except OSError as error:
-        raise UserError(f"figures_dir={composed.config.figures_dir}: cannot be written: {error.strerror}") from error
+        raise UserError(f"figures_dir={config.figures_dir}: cannot be written: {error.strerror}") from error
     finally:
         plt.close(figure)
 

@@ -155,9 +155,10 @@ def draw(config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Result]]) ->
     rows = math.ceil(len(spec.panels) / 4)
     columns = math.ceil(len(spec.panels) / rows)
     figure, grid = plt.subplots(rows, columns, figsize=(1.2 + 3.2 * columns, 0.4 + 3.2 * rows), squeeze=False)
-    for number, (axes, panel) in enumerate(zip(grid.flat, spec.panels, strict=False)):
-        points = points_of(spec, number, cells)
-        _draw_points(axes, points, by_policy=not spec.curves)
+    panels = [points_of(spec, number, cells) for number in range(len(spec.panels))]
+    looks = looks_of(panels, by_policy=not spec.curves)
+    for number, (axes, panel, points) in enumerate(zip(grid.flat, spec.panels, panels, strict=False)):
+        _draw_points(axes, points, looks)
         for name in spec.overlays:
             _draw_overlay(axes, OVERLAYS[name], points.values())
         for slope in (slope for slope in spec.slopes if slope["panel"] == number):
@@ -177,28 +178,47 @@ def draw(config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Result]]) ->
     return figure
 
 
-def _draw_points(axes: Axes, points: Mapping[Curve, Points], by_policy: bool) -> None:
-    """A line for each label; markers with intervals, and no line, for simulated points beside exact ones."""
-    labels = list(dict.fromkeys(curve.label for curve in points))
+@dataclass(frozen=True)
+class Look:
+    """How a label is drawn in all panels of a figure; `place` is its number among the labels."""
+
+    place: int
+    colour: str
+    number: int  # among the labels of its colour
+
+    @property
+    def line(self) -> dict[str, Any]:
+        return {"color": self.colour, "linestyle": style.LINE_STYLES[self.number % len(style.LINE_STYLES)]}
+
+    @property
+    def marker(self) -> dict[str, Any]:
+        return {"marker": style.MARKERS[self.number % len(style.MARKERS)], "markersize": 3, "capsize": 2}
+
+
+def looks_of(panels: Sequence[Mapping[Curve, Points]], by_policy: bool) -> dict[str, Look]:
+    """A look for every label, of a colour for each policy, or for each label where all are of one policy."""
+    cells = {curve.label: points.cells[0] for panel in panels for curve, points in panel.items()}
     seen: Counter[str] = Counter()
-    for place, label in enumerate(labels):
-        exact, simulated = (points.get(Curve(label, whether)) for whether in (True, False))
-        shown = exact or simulated
-        assert shown is not None
-        colour = _colour(shown.cells[0]) if by_policy else style.PALETTE[place % len(style.PALETTE)]
-        number = seen[colour]
+    looks = {}
+    for place, (label, cell) in enumerate(cells.items()):
+        colour = _colour(cell) if by_policy else style.PALETTE[place % len(style.PALETTE)]
+        looks[label] = Look(place, colour, seen[colour])
         seen[colour] += 1
-        line = {"color": colour, "linestyle": style.LINE_STYLES[number % len(style.LINE_STYLES)]}
-        marker = {"marker": style.MARKERS[number % len(style.MARKERS)], "markersize": 3}
+    return looks
+
+
+def _draw_points(axes: Axes, points: Mapping[Curve, Points], looks: Mapping[str, Look]) -> None:
+    """A line for each label; markers with intervals, and no line, for simulated points beside exact ones."""
+    for label in dict.fromkeys(curve.label for curve in points):
+        look = looks[label]
+        exact, simulated = (points.get(Curve(label, whether)) for whether in (True, False))
         if exact is not None:
-            axes.plot(exact.x, exact.mean, label=label, **line)
+            axes.plot(exact.x, exact.mean, label=label, **look.line)
         if simulated is not None:
             halves = np.maximum([simulated.mean - simulated.low, simulated.high - simulated.mean], 0)
-            look: dict[str, Any] = {**line, **marker, "capsize": 2, "label": label}
-            if exact is not None:
-                look |= {"linestyle": "none", "label": None}
-            aside = 1.05 ** (place - len(labels) // 2) if simulated.share else 1.0  # shares often coincide, at 0
-            axes.errorbar(simulated.x * aside, simulated.mean, halves, **look)
+            beside: dict[str, Any] = {"label": label} if exact is None else {"linestyle": "none"}
+            aside = 1.05 ** (look.place - len(looks) // 2) if simulated.share else 1.0  # shares often coincide, at 0
+            axes.errorbar(simulated.x * aside, simulated.mean, halves, **{**look.line, **look.marker, **beside})
 
 
 def _colour(cell: BaseCell) -> str:

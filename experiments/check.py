@@ -1,0 +1,213 @@
+"""Simulate a sample of the stored replications of every cell again: the same platform must give the same bits.
+
+    python -m experiments.check +experiment=sajed2019/fig03
+    python -m experiments.check -m +experiment=sajed2019/fig01,sajed2019/fig02
+
+Which replications are chosen follows from the key of the cell. If one of every cell would take longer than
+`check_seconds` on one core, some expensive cells are left out, again by their keys, and counted. What was stored on
+another platform may round differently; cells that do are compared as samples of one law, see experiments/judge.py.
+So are, with a tolerance, cells that are computed rather than simulated: their sums are rounded as the processor likes.
+"""
+
+import math
+import shlex
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+
+from bandits.random import entropy
+from experiments.cells import BaseCell
+from experiments.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.compose import Composer
+from experiments.errors import UserError
+from experiments.frames import stored_cells
+from experiments.judge import Verdict, judge, replications_for
+from experiments.provenance import machine
+from experiments.reproduce import difference
+from experiments.simulate import simulate_block
+from experiments.store import Result, Store
+
+QUICK = 0.01  # seconds: of a cell whose replications are quicker, several are simulated,
+MOST = 5  # but not more than so many
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some stored replications of a cell.
+
+    Attributes
+    ----------
+    asked: the overrides of an experiment that has the cell.
+    replications, platforms: their numbers and where each was simulated; `rows` has a row for each.
+    headline: the number that `experiments.judge` compares, of all stored replications.
+    seconds: what one replication took.
+    """
+
+    cell: BaseCell
+    path: Path
+    asked: tuple[str, ...]
+    replications: tuple[int, ...]
+    platforms: tuple[str, ...]
+    rows: Result
+    headline: Any
+    seconds: float
+
+    @property
+    def cost(self) -> float:
+        return self.seconds * len(self.replications)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A replication that is not what is stored, in words; `excused` if bits may differ, see above."""
+
+    sample: Sample
+    told: str
+    excused: bool
+
+    def __str__(self) -> str:
+        return f"{self.sample.cell.identity}, {self.sample.path}: {self.told}"
+
+
+def sample_of(cell: BaseCell, stored: Result, path: Path, asked: Sequence[str]) -> Sample:
+    """What is to be simulated again of a cell; depends on its content alone."""
+    runs = stored.footer["runs"]
+    seconds = runs[-1]["typical_seconds"]
+    count = min(stored.replications, max(1, min(MOST, math.floor(QUICK / max(seconds, 1e-6)))))
+    drawn = sorted(range(stored.replications), key=lambda number: entropy(f"check {cell.key} {number}"))[:count]
+    numbers = sorted(drawn)
+    platforms = [
+        run["platform"] for number in numbers for run in runs if number in range(*run["replications"])
+    ]  # the runs of a footer follow one another
+    rows = Result({name: values[numbers] for name, values in stored.rows.items()}, {})
+    return Sample(cell, path, tuple(asked), tuple(numbers), tuple(platforms), rows, cell.headline(stored.rows), seconds)
+
+
+def samples_of(asked: Sequence[str], root: Path, config_dirs: Sequence[Path]) -> list[Sample]:
+    """A sample of every cell that `asked` plans. Raises `UserError` when some are not stored."""
+    store = Store(root)
+    return [
+        sample_of(cell, stored, store.path(cell), asked)
+        for cell, stored in stored_cells(asked, store, Composer(config_dirs))
+    ]
+
+
+def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:
+    """As many as `seconds` allow: the cheapest for half of it, then others in an order that their keys give."""
+    by_cost = sorted(samples, key=lambda sample: (sample.cost, sample.cell.key))
+    cumulative = np.cumsum([sample.cost for sample in by_cost])
+    if not by_cost or cumulative[-1] <= seconds:
+        return by_cost
+    cheap = int(np.searchsorted(cumulative, seconds / 2, side="right"))
+    chosen, spent = by_cost[:cheap], float(cumulative[cheap - 1]) if cheap else 0.0
+    for sample in sorted(by_cost[cheap:], key=lambda sample: entropy(f"check {sample.cell.key}")):
+        if spent + sample.cost <= seconds:
+            chosen.append(sample)
+            spent += sample.cost
+    return chosen
+
+
+def differences(sample: Sample) -> list[Difference]:
+    """The replications of `sample` that are not simulated as they are stored; a failing policy is one."""
+    found = []
+    for place, (number, platform) in enumerate(zip(sample.replications, sample.platforms, strict=True)):
+        stored = Result({name: values[[place]] for name, values in sample.rows.rows.items()}, {})
+        try:
+            fresh = Result(simulate_block(sample.cell, number, number + 1).rows, {})
+            told = difference(stored, fresh, [number])
+            excused = platform != machine() or not sample.cell.repeatable
+        except Exception:
+            failed = traceback.format_exc().strip().splitlines()[-1]
+            told, excused = f"replication {number} ends in {failed}", False
+        if told:
+            where = f" (stored on {platform}, this is {machine()})" if platform != machine() else ""
+            found.append(Difference(sample, told + where, excused))
+    return found
+
+
+def _planned(command: CommandLine) -> list[Sample]:
+    """A sample of every cell of all jobs, each cell once, with most of its replications to choose from."""
+    lists = joblib.Parallel(n_jobs=command.workers)(
+        joblib.delayed(samples_of)(job, command.store.root, command.config_dirs) for job in command.jobs
+    )
+    every = sorted((sample for samples in lists for sample in samples), key=lambda sample: len(sample.headline))
+    return list({sample.cell.key: sample for sample in every}.values())
+
+
+def _simulated_again(samples: Sequence[Sample], workers: int) -> list[Difference]:
+    """All differences, expensive cells first, so that no processor waits long at the end."""
+    ordered = sorted(samples, key=lambda sample: -sample.cost)
+    lists = joblib.Parallel(n_jobs=workers)(joblib.delayed(differences)(sample) for sample in ordered)
+    return [found for of_sample in lists for found in of_sample]
+
+
+def _seconds(command: CommandLine) -> float:
+    seconds = command.config.check_seconds
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        raise UserError(f"check_seconds: must be a number above 0, got {seconds}")
+    return float(seconds)
+
+
+def _judged(excused: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Verdict]]:
+    """The first difference of every cell that another platform stored, with what its law looks like here."""
+    of_cell = {found.sample.cell.key: found for found in reversed(list(excused))}
+    diverging = sorted(of_cell.values(), key=lambda found: (found.sample.seconds, found.sample.cell.key))
+    left, taken = _seconds(command), []
+    for found in diverging:
+        left -= found.sample.seconds * replications_for(found.sample.cell)
+        taken.append(left >= 0)
+    verdicts = joblib.Parallel(n_jobs=command.workers)(
+        joblib.delayed(judge)(found.sample.cell, found.sample.headline, time_left)
+        for found, time_left in zip(diverging, taken, strict=True)
+    )
+    return list(zip(diverging, verdicts, strict=True))
+
+
+def _how_to_accept(wrong: Iterable[Difference]) -> str:
+    commands = dict.fromkeys(
+        f"  {shlex.join(['python', '-m', 'experiments.run', *found.sample.asked])}" for found in wrong
+    )
+    return "\n".join(
+        [
+            "If the change is wanted: raise the `revision` of the policy or instance, commit, run",
+            *commands,
+            "remove the files of the old revision, commit the new results, and say why.",
+        ]
+    )
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.check`; exit code 1 if a stored number is not simulated again."""
+    command = read_command_line()
+    if not command.jobs:
+        return
+    samples = _planned(command)
+    chosen = within(samples, _seconds(command))
+    found = _simulated_again(chosen, command.workers)
+    wrong = [item for item in found if not item.excused]
+    for item in wrong:
+        print(item)
+    judged = _judged((item for item in found if item.excused), command)
+    for item, verdict in judged:
+        if verdict.different or item.sample.cell.repeatable:  # that a computed number is rounded otherwise is no news
+            print(f"{item}: {verdict.told}")
+    wrong += [item for item, verdict in judged if verdict.different]
+    count, cells = sum(len(sample.replications) for sample in chosen), len({item.sample.cell.key for item in wrong})
+    print(
+        f"{count} stored replications of {len(chosen)} of {len(samples)} cells simulated again "
+        f"({len(samples) - len(chosen)} cells left out for time): {cells} cells different, "
+        f"{len(judged)} that may be rounded otherwise judged"
+    )
+    if wrong:
+        print(_how_to_accept(wrong))
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

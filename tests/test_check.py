@@ -1,0 +1,235 @@
+"""`make check` is green on what is committed, and a changed line turns it red: tried on a copy of the sources."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import check
+from experiments.cells import Cell
+from experiments.compose import REPOSITORY, Composer
+from experiments.judge import LEVEL, judge, same_law
+from experiments.plan import plan
+from experiments.store import Store
+from scripts import check_figures, text_free
+
+SMALL = [
+    "+experiment=sajed2019/fig01",
+    "policies=[dp_se]",
+    "counterparts=[successive_elimination]",
+    "budget.epsilon=0.5",
+    "figure.panels=[{title: small}]",
+    "horizon=1e6",
+    "replications=4",
+    "runner.workers=1",
+]
+POLICY, SEEDS = "bandits/policies/elimination.py", "bandits/random.py"
+CURVES, STYLE = "scripts/curves.py", "scripts/style.py"
+
+
+@dataclass
+class Copy:
+    """A copy of the sources with a small experiment, its results and baselines."""
+
+    folder: Path
+
+    def call(self, module, *more):
+        """Output and exit code of a command of the copy."""
+        run = subprocess.run(
+            [sys.executable, "-m", module, *SMALL, *more],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return run.stdout + run.stderr, run.returncode
+
+    @contextmanager
+    def changed(self, file, old, new):
+        """One line of a file is another one, for a while."""
+        path = self.folder / file
+        text = path.read_text()
+        assert text.count(old) == 1, f"{file} has {text.count(old)} lines with {old}"
+        path.write_text(text.replace(old, new))
+        try:
+            yield
+        finally:
+            path.write_text(text)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    copy = Copy(tmp_path_factory.mktemp("copy"))
+    for name in ("bandits", "experiments", "scripts", "conf"):
+        shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for module, *more in (["experiments.run"], ["scripts.check_figures", "accept=true"]):
+        out, code = copy.call(module, *more)
+        assert code == 0, out
+    return copy
+
+
+@pytest.mark.parametrize("module", ["experiments.check", "scripts.check_figures"])
+def test_nothing_changed_is_green(copy, module):
+    out, code = copy.call(module)
+    assert code == 0, out
+    assert ": 0 cells different" in out or ": 0 different" in out
+    assert not (copy.folder / "scratch").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (POLICY, "32 * log_mean / gap**2", "31 * log_mean / gap**2"),
+        (SEEDS, "spawn_key=(replication,)", "spawn_key=(replication + 1,)"),
+        (SEEDS, '.digest(), "big")', '.digest(), "little")'),
+    ],
+)
+def test_a_change_of_simulation_is_found(copy, file, old, new):
+    with copy.changed(file, old, new):
+        out, code = copy.call("experiments.check")
+    assert code == 1, out
+    (line, *_) = [line for line in out.splitlines() if line.startswith('{"horizon": 1000000, "instance": ')]
+    assert str(copy.folder / "results" / "c1") in line
+    assert "differs from t = " in line
+    assert " stored, " in line
+    assert "raise the `revision`" in out
+    assert "python -m experiments.run +experiment=sajed2019/fig01 " in out
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        (CURVES, "        labels,\n        loc=", "        labels[::-1],\n        loc=", "artists: legend 'DP-SE"),
+        (CURVES, "1.96 * sd / math.sqrt(runs)", "1.96 * sd / runs", "points: band"),
+        (CURVES, "regret.mean(axis=0), len(regret)", "np.median(regret, axis=0), len(regret)", "points: line"),
+        (STYLE, '"dp_se": "#0072B2"', '"dp_se": "#009E73"', "image: root mean square"),
+        (CURVES, "np.maximum(mean - half, 0), mean + half, color", "mean, mean + half, color", "points: band"),
+    ],
+)
+def test_a_change_of_a_figure_is_found(copy, file, old, new, told):
+    with copy.changed(file, old, new):
+        out, code = copy.call("scripts.check_figures")
+    assert code == 1, out
+    assert f"sajed2019/fig01: {told}" in out
+    assert 'make accept FIG="sajed2019/fig01"' in out
+    image = copy.folder / "scratch" / "check" / "sajed2019" / "fig01.png"
+    assert str(image) in out
+    height, width, _ = text_free.read(copy.folder / "tests" / "baselines" / "sajed2019" / "fig01.png").shape
+    assert text_free.read(image).shape == (height, 3 * (width + 1), 3)
+    shutil.rmtree(copy.folder / "scratch")
+
+
+def test_every_baseline_belongs_to_a_figure():
+    known = set(Composer().choices("experiment"))
+    folder = REPOSITORY / "tests" / "baselines"
+    stems = {path.relative_to(folder).as_posix().partition(".")[0] for path in folder.rglob("*.*")}
+    assert stems
+    assert stems <= known
+
+
+def test_baselines_stay_small():
+    sizes = {path: path.stat().st_size for path in (REPOSITORY / "tests" / "baselines").rglob("*.*")}
+    assert sum(size for path, size in sizes.items() if path.suffix == ".csv") < 2e6
+    assert sum(size for path, size in sizes.items() if path.suffix == ".png") < 3e6
+
+
+@pytest.fixture
+def stored(call, tmp_path):
+    """A cell that is stored in `tmp_path`, its result, and the command line that asks for it."""
+    asked = ["policy=dp_se", "horizon=1e5", "replications=20", f"results_dir={tmp_path}", "runner.workers=1"]
+    call(*asked)
+    (request,) = plan(asked, Composer())
+    return request.cell, Store(tmp_path).read(request.cell), asked
+
+
+def from_elsewhere(cell, result, root, change):
+    """Store `result` as if another platform had made it, with changed regret."""
+    runs = [run | {"platform": "VAX"} for run in result.footer["runs"]]
+    rows = {**result.rows, "regret": change(result.regret)}
+    Store(root).write(cell, replace(result, rows=rows, footer=result.footer | {"runs": runs}))
+
+
+def test_rounding_on_another_platform_is_told_and_forgiven(call, tmp_path, stored):
+    cell, result, asked = stored
+    from_elsewhere(cell, result, tmp_path, lambda regret: np.nextafter(regret, np.inf))
+    outcome = call(*asked, main=check.main)
+    assert outcome.code == 0
+    assert "stored on VAX" in outcome.out
+    assert "the same law; 20 fresh replications beside 20 stored" in outcome.out
+
+
+def test_another_law_on_another_platform_is_found(call, tmp_path, stored):
+    cell, result, asked = stored
+    from_elsewhere(cell, result, tmp_path, lambda regret: 2 * regret)
+    outcome = call(*asked, main=check.main)
+    assert outcome.code == 1
+    assert f"another law; 20 fresh replications beside 20 stored: p = 1.5e-11, level {LEVEL:g}" in outcome.out
+
+
+def test_the_two_sample_test_takes_rounded_values_as_equal():
+    values = np.linspace(1, 2, 20)
+    assert same_law(values, values * (1 + 1e-12)) == 1
+    assert same_law(np.ones(20), np.full(20, 1 + 1e-12)) == 1
+    assert same_law(values, values + 5) < LEVEL
+
+
+@pytest.mark.parametrize(("factor", "code"), [(1 + 1e-12, 0), (1 + 1e-6, 1)])
+def test_computed_cells_have_a_tolerance(call, tmp_path, factor, code):
+    """Their sums are rounded as the processor likes, and `provenance.machine` does not name it."""
+    asked = ["instance=dtol_deterministic", "policy=rnm_ftnl", "budget.epsilon=0.5", "exact=true", "horizon=1000"]
+    asked += [f"results_dir={tmp_path}", "runner.workers=1"]
+    assert call(*asked).code == 0
+    (request,) = plan(asked, Composer())
+    store = Store(tmp_path)
+    result = store.read(request.cell)
+    store.write(request.cell, replace(result, rows={**result.rows, "regret": factor * result.regret}))
+    outcome = call(*asked, main=check.main)
+    assert outcome.code == code, outcome.out
+    assert ("computed values differ by a relative 1.0e-06, 1e-09 is allowed" in outcome.out) == bool(code)
+
+
+def test_too_few_replications_are_not_judged(stored):
+    cell, result, _ = stored
+    assert "too few" in judge(cell, cell.headline(result.first(5).rows), True).told
+    assert "no time left" in judge(cell, cell.headline(result.rows), False).told
+
+
+def test_a_small_budget_leaves_cells_out_by_their_keys(stored):
+    cell, result, asked = stored
+    samples = []
+    for horizon, seconds in ((100, 0.001), (200, 0.002), (300, 50.0), (400, 50.0), (500, 50.0)):
+        footer = json.loads(json.dumps(result.footer))
+        footer["runs"][-1]["typical_seconds"] = seconds
+        other = Cell(cell.instance, cell.policy, horizon)
+        samples.append(check.sample_of(other, replace(result, footer=footer), Path("x"), asked))
+    chosen = check.within(samples, 110)
+    assert {sample.cell.horizon for sample in chosen} >= {100, 200}
+    assert len(chosen) == 4
+    assert check.within(samples[::-1], 110) == chosen
+    assert len(check.within(samples, 1000)) == 5
+    assert [len(sample.replications) for sample in samples] == [5, 5, 1, 1, 1]
+    assert samples[0].replications != samples[1].replications
+
+
+def test_a_wrong_budget_is_one_line(call, stored):
+    outcome = call(*stored[2], "check_seconds=soon", main=check.main)
+    assert outcome.code == 2
+    assert outcome.err == "error: check_seconds: must be a number above 0, got soon\n"
+
+
+def test_a_missing_baseline_is_told_with_the_command_that_makes_it(call, tmp_path):
+    asked = ["+experiment=wang2024/fig01", f"baselines_dir={tmp_path}/new", f"check_dir={tmp_path}/check"]
+    outcome = call(*asked, main=check_figures.main)
+    assert outcome.code == 1
+    assert "wang2024/fig01: no baseline to read" in outcome.out
+    assert 'make accept FIG="wang2024/fig01"' in outcome.out
+    assert call(*asked, "accept=true", main=check_figures.main).code == 0
+    assert call(*asked, main=check_figures.main).code == 0
