@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from scipy import stats
 
 from bandits.types import FloatArray
-from experiments.cells import BaseCell, ExactCell, StoppingCell
+from experiments.cells import BaseCell, ExactCell, StoppingCell, WorstProfileCell
 from experiments.command_line import exit_on_user_error
 from experiments.compose import Composer
 from experiments.errors import UserError, nearest
@@ -273,7 +273,10 @@ def _caption(cells: Sequence[tuple[BaseCell, Result]]) -> str:
     )
     caveats = Counter(cell.policy.label for cell, _ in cells if cell.caveats)
     told = "".join(f"\nstart phase never left: {count} points of {label}" for label, count in caveats.items())
-    simulated = f", {' and '.join(map(str, runs))} runs; mean and 95 % interval" if runs else "; exact"
+    counts = " and ".join(map(str, runs))
+    simulated = f", {counts} runs; mean and 95 % interval" if runs else "; exact"
+    if all(isinstance(cell, WorstProfileCell) for cell, _ in cells):
+        simulated = f", the worst of {counts} searches, each exact"
     both = (
         "; lines are exact, markers simulated" if runs and any(isinstance(cell, ExactCell) for cell, _ in cells) else ""
     )
