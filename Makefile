@@ -19,7 +19,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures test check accept reproduce bench lock clean
+.PHONY: help setup figures report test check accept reproduce bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,9 @@ $(READY): requirements.lock
 figures: $(READY) ## simulate what is missing and draw every figure; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
 	$(RUN) -m experiments.run $(SWEEP) $(ARGS)
 	$(RUN) -m scripts.figures $(SWEEP) $(ARGS)
+
+report: $(READY) ## write report/index.html from what is stored; ARGS="--config-dir mine strict=true" adds own experiments, fails on gaps
+	$(RUN) -m scripts.report $(if $(filter file,$(origin FIG)),,$(SWEEP)) $(ARGS)
 
 test: $(READY) ## lint, type-check and run all tests
 	$(VENV)/bin/ruff check .
@@ -63,5 +66,5 @@ lock: ## renew requirements.lock from pyproject.toml (needs uv)
 	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
 clean: ## remove what can be made again; results stay
-	rm -rf $(VENV) figures scratch .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) figures report scratch .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

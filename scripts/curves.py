@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bandits.types import FloatArray
 from experiments.cells import BaseCell, ExactCell
 from experiments.errors import UserError, nearest
 from experiments.frames import matches
@@ -24,6 +25,8 @@ BANDS = {
     "sd": "one standard deviation",
     "quarter_sd": "a quarter of a standard deviation",
     "ci95": "95 % interval of the mean",
+    "quantiles": "5 % to 95 % of the runs",
+    "runs": "every run as a thin line",
 }
 SCALES = ("linear", "log")
 SpecType = TypeVar("SpecType", bound="DataclassInstance")
@@ -103,7 +106,7 @@ def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Resul
             if scale == "log":
                 _show_last_decades(axes, max(curve.cell.horizon for curve in shown))
             if axes in grid[0]:
-                axes.set_title(panel["title"] + ("" if one_horizon else f", T = {_horizons(shown)}"))
+                axes.set_title(panel["title"] + ("" if one_horizon else f", T = {horizons(shown)}"))
     for bottom in grid[-1]:
         bottom.set_xlabel("step t")
     handles = {label: line for axes in grid.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
@@ -134,10 +137,20 @@ def _draw_curve(axes: Axes, curve: Curve, band: str, line_styles: dict[str, Any]
         else {"color": style.COUNTERPART_COLOUR, "linewidth": 0.9, "zorder": 1}
     )
     axes.plot(t, mean, label=curve.label, linestyle=line_styles[curve.label], **look)
-    if runs > 1:
-        sd = regret.std(axis=0, ddof=1)
-        half = {"sd": sd, "quarter_sd": sd / 4, "ci95": 1.96 * sd / math.sqrt(runs)}[band]
-        axes.fill_between(t, np.maximum(mean - half, 0), mean + half, color=look["color"], alpha=0.2, linewidth=0)
+    if band == "runs":
+        axes.plot(t, regret.T, color=look["color"], alpha=0.25, linewidth=0.4, zorder=0.5)
+    elif runs > 1:
+        axes.fill_between(t, *band_of(regret, band), color=look["color"], alpha=0.2, linewidth=0)
+
+
+def band_of(regret: FloatArray, band: str) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper end of the shading, shapes (checkpoints,), from at least two runs (runs, checkpoints)."""
+    if band == "quantiles":
+        low, high = np.quantile(regret, [0.05, 0.95], axis=0)
+        return low, high
+    mean, sd = regret.mean(axis=0), regret.std(axis=0, ddof=1)
+    half = {"sd": sd, "quarter_sd": sd / 4, "ci95": 1.96 * sd / math.sqrt(len(regret))}[band]
+    return np.maximum(mean - half, 0), mean + half
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
@@ -174,11 +187,12 @@ def _caption(spec: Spec, curves: Sequence[Curve]) -> str:
     runs = sorted({curve.result.replications for curve in curves if curve.cell.repeatable})
     caveats = sorted({f"{curve.label}: {caveat}" for curve in curves for caveat in curve.cell.caveats})
     return "\n".join(
-        [f"T = {_horizons(curves)}, {' and '.join(map(str, runs))} runs; mean and {BANDS[spec.band]}", *caveats]
+        [f"T = {horizons(curves)}, {' and '.join(map(str, runs))} runs; mean and {BANDS[spec.band]}", *caveats]
     )
 
 
-def _horizons(curves: Sequence[Curve]) -> str:
+def horizons(curves: Sequence[Curve]) -> str:
+    """The horizons of `curves` as mathematical text."""
     return " and ".join(power_of_ten(horizon) for horizon in sorted({curve.cell.horizon for curve in curves}))
 
 

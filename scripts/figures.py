@@ -7,7 +7,7 @@ An experiment's `figure` says what to draw:
 
     kind: curves (the default): regret against time
         title: above the figure
-        band: sd, quarter_sd or ci95, the shading around the mean
+        band: sd, quarter_sd, ci95 or quantiles (5 % to 95 %), the shading around the mean; runs: every run
         panels: a list of {title: ..., column: value or values}, the cells each panel shows
         scales: rows of panels, linear or log; both by default
     kind: sweep: a number of each run against a parameter
@@ -17,6 +17,8 @@ An experiment's `figure` says what to draw:
         curves: columns that tell curves of one policy apart
         overlays: bounds of scripts/quantities.py
         slopes: a list of {panel, policy, between: [low, high]}
+    kind: distribution: how the final regret of runs is spread, see scripts/distribution.py
+        title, panels as above; value: as in a sweep; shows: box or ecdf; scale: linear or log
     kind: cdfs: laws of perturbed values, see scripts/cdfs.py
         title, law, epsilon, delta; panels: a list of {title, count, total, mirrored}
     kind: rates: pulls of the suboptimal arm against its gap, see scripts/rates.py
@@ -34,15 +36,16 @@ from matplotlib.figure import Figure
 from omegaconf import DictConfig, OmegaConf
 
 from experiments.command_line import exit_on_user_error, read_command_line
-from experiments.compose import Composer
+from experiments.compose import Composed, Composer
 from experiments.errors import UserError, nearest
 from experiments.frames import stored_cells
 from experiments.store import Store
-from scripts import cdfs, curves, rates, style, sweeps
+from scripts import cdfs, curves, distribution, rates, style, sweeps
 
 KINDS: dict[str, Callable[..., Figure]] = {
     "cdfs": cdfs.draw,
     "curves": curves.draw,
+    "distribution": distribution.draw,
     "rates": rates.draw,
     "sweep": sweeps.draw,
 }
@@ -57,10 +60,7 @@ def figure_of(overrides: Sequence[str], composer: Composer) -> tuple[str, DictCo
     if composed.config.figure is None:
         return name, composed.config, None
     cells = stored_cells(overrides, Store(Path(composed.config.results_dir)), composer)
-    config = cast(dict[str, Any], OmegaConf.to_container(composed.config.figure, resolve=True))
-    kind = config.pop("kind", "curves")
-    if kind not in KINDS:
-        raise UserError(f"figure.kind: {kind} is unknown; {nearest(str(kind), KINDS)}")
+    kind, config = read_figure(composed)
     return name, composed.config, KINDS[kind](config, cells)
 
 
@@ -76,6 +76,15 @@ def draw_experiment(overrides: Sequence[str], config_dirs: Sequence[Path]) -> st
         raise UserError(f"figures_dir={config.figures_dir}: cannot be written: {error.strerror}") from error
     finally:
         plt.close(figure)
+
+
+def read_figure(composed: Composed) -> tuple[str, dict[str, Any]]:
+    """The kind of an experiment's figure, and what else its config says of it. Raises `UserError`."""
+    config = cast(dict[str, Any], OmegaConf.to_container(composed.config.figure, resolve=True))
+    kind = config.pop("kind", "curves")
+    if kind not in KINDS:
+        raise UserError(f"figure.kind: {kind} is unknown; {nearest(str(kind), KINDS)}")
+    return kind, config
 
 
 def main() -> None:

@@ -1,0 +1,165 @@
+"""What the papers claim, as judged by `experiments.claims`, and what is misprinted in them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pandas as pd
+from markupsafe import Markup
+
+from experiments.compose import Composer
+from experiments.errors import UserError
+from experiments.store import Store
+from scripts import report_tables
+from scripts.report_exhibits import Gap
+from scripts.report_tables import Column, Entry, Table
+from scripts.report_text import slug, without_places
+
+# How an outcome begins, the class that colours it, and its sign, which does not rely on colour.
+KINDS = (
+    ("holds under", "partly", "◐"),
+    ("holds", "holds", "✓"),
+    ("fails", "fails", "✗"),
+    ("undecided", "undecided", "?"),
+    ("cannot be judged", "unknown", "–"),
+    ("not judged", "unknown", "–"),
+)
+JUDGE = "python -m experiments.claims"
+UNJUDGED = Gap("claims", "claims are not judged: this version has no judge of claims", JUDGE)
+
+
+class Verdict(Protocol):
+    """How a claim of a paper fares."""
+
+    paper: str
+    id: str
+    where: str
+    claim: str
+    outcome: str
+    evidence: str
+    table: pd.DataFrame
+    command: str
+
+
+class Erratum(Protocol):
+    """Something that is misprinted, or does not follow, in a paper."""
+
+    id: str
+    paper: str
+    where: str
+    printed: str
+    finding: str
+    shown_by: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All verdicts and errata, or the gap where there is no judge."""
+
+    verdicts: Sequence[Verdict] = ()
+    errata: Sequence[Erratum] = ()
+    gap: Gap | None = None
+
+    def of(self, papers: set[str]) -> "Judged":
+        """What concerns some of the papers."""
+        verdicts = [verdict for verdict in self.verdicts if verdict.paper in papers]
+        return Judged(verdicts, [erratum for erratum in self.errata if erratum.paper in papers], self.gap)
+
+
+def judge(store: Store, composer: Composer, overrides: Sequence[str]) -> Judged:
+    """Ask the judge. This is the only place that knows where it lives; a wrong claim file is a gap, too."""
+    try:
+        from experiments import claims
+    except ImportError:
+        return Judged(gap=UNJUDGED)
+    results = claims.Results(store, composer, overrides)
+    try:
+        verdicts = claims.judge_all(claims.claims(composer.config_dirs), results)
+        return Judged(verdicts, claims.errata(composer.config_dirs))
+    except UserError as error:
+        return Judged(gap=Gap("claims", without_places(str(error)), JUDGE))
+
+
+def kind_of(outcome: str) -> tuple[str, str, str]:
+    """The words that an outcome begins with, its class and its sign."""
+    return next((kind for kind in KINDS if str(outcome).startswith(kind[0])), (str(outcome), "unknown", "–"))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A verdict as the page shows it."""
+
+    verdict: Verdict
+    settings: Table | None
+
+    @property
+    def identifier(self) -> str:
+        return f"claim-{slug(self.verdict.paper)}-{slug(self.verdict.id)}"
+
+    @property
+    def outcome(self) -> str:
+        """In words, with what it holds under."""
+        return str(getattr(self.verdict, "shown", self.verdict.outcome))
+
+    @property
+    def command(self) -> str:
+        return without_places(self.verdict.command)
+
+    @property
+    def evidence(self) -> str:
+        return without_places(self.verdict.evidence)
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.outcome)[1]
+
+    @property
+    def group(self) -> str:
+        """What the outcome is filtered by."""
+        return kind_of(self.outcome)[0]
+
+    @property
+    def sign(self) -> str:
+        return kind_of(self.outcome)[2]
+
+
+def claims(verdicts: Sequence[Verdict]) -> list[Claim]:
+    """Verdicts with their tables of settings."""
+    return [Claim(verdict, _settings(verdict)) for verdict in verdicts]
+
+
+def _settings(verdict: Verdict) -> Table | None:
+    if verdict.table is None or verdict.table.empty:
+        return None
+    identifier = f"settings-{slug(verdict.paper)}-{slug(verdict.id)}"
+    return report_tables.of_frame(identifier, f"{len(verdict.table)} settings", verdict.table)
+
+
+def summary(verdicts: Sequence[Verdict]) -> Table:
+    """How many claims of each paper have each outcome."""
+    papers = list(dict.fromkeys(verdict.paper for verdict in verdicts))
+    counts = Counter((verdict.paper, kind_of(verdict.outcome)[0]) for verdict in verdicts)
+    order = ["holds", "holds under", *(kind[0] for kind in KINDS[2:])]
+    names = [name for name in order if any(counts[paper, name] for paper in papers)]
+    titles = {name: (f"{name} …" if name == "holds under" else name) for name in names}
+    columns = [Column("paper"), *(Column(titles[name], numeric=True) for name in names), Column("claims", numeric=True)]
+    rows = []
+    for paper in papers:
+        each = [counts[paper, name] for name in names]
+        rows.append([Entry(paper), *(Entry(str(count), count) for count in (*each, sum(each)))])
+    return Table("claims-summary", "Claims by outcome", columns, rows, headed=True)
+
+
+def errata_table(errata: Sequence[Erratum]) -> Table:
+    """What is misprinted, what is right instead, and what shows it."""
+    columns = [Column("paper", choices=True), Column("where"), Column("printed"), Column("finding"), Column("shown by")]
+    rows = [
+        [
+            Entry(Markup("{} <code>{}</code>").format(erratum.paper, erratum.id)),
+            *(Entry(text) for text in (erratum.where, erratum.printed, erratum.finding)),
+            Entry(erratum.shown_by, kind="code"),
+        ]
+        for erratum in errata
+    ]
+    return Table("errata", f"{len(rows)} errata", columns, rows, stacked=True)

@@ -1,0 +1,159 @@
+"""Headless Chromium, driven over the pipe of its DevTools protocol; needs no package."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
+
+# Chromium reads commands from descriptor 3 and answers on 4. Copies first, as ours may have these numbers.
+LAUNCHER = """
+import fcntl, os, sys
+pipes = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3]]
+for pipe, place in zip(pipes, (3, 4)):
+    os.dup2(pipe, place)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+class Browser:
+    """A context in which one page after another is opened; what they ask for and complain about is kept.
+
+    Attributes
+    ----------
+    requests: addresses asked for since the last `open`.
+    complaints: console errors, warnings and uncaught exceptions since then.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self._number = 0
+        self._session: str | None = None
+        self._loaded = False
+
+    def __enter__(self) -> "Browser":
+        assert CHROMIUM is not None
+        self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
+        theirs, write = os.pipe()
+        read, answers = os.pipe()
+        command = [CHROMIUM, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", LAUNCHER, str(theirs), str(answers), *command],
+            pass_fds=(theirs, answers),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs)
+        os.close(answers)
+        self._write, self._read = os.fdopen(write, "wb", buffering=0), os.fdopen(read, "rb")
+        self._buffer = b""
+        page = next(target for target in self._call("Target.getTargets")["targetInfos"] if target["type"] == "page")
+        attached = self._call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self._call(f"{domain}.enable")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._write.close()  # Chromium ends with its pipe
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._read.close()
+        self._profile.cleanup()
+
+    def open(self, file: Path, width: int, dark: bool = False, script: bool = True) -> None:
+        """Load a file in a window of this width and wait until it is complete."""
+        theme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self._call("Emulation.setEmulatedMedia", features=theme)
+        self._call("Emulation.setScriptExecutionDisabled", value=not script)
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.requests.clear()
+        self.complaints.clear()
+        self._loaded = False
+        self._call("Page.navigate", url=file.resolve().as_uri())
+        while not self._loaded:
+            self._listen()
+
+    def run(self, expression: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def press(self, key: str) -> None:
+        """A key that types nothing, as Tab, or Enter."""
+        codes = {"Tab": 9, "Enter": 13}
+        text = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **text)
+
+    def screenshot(self, file: Path, selector: str = "body", most: int = 4000) -> None:
+        """A picture of an element, as far as it fits into `most` pixels."""
+        box = self.run(
+            f"(() => {{ const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
+            "return [box.x + scrollX, box.y + scrollY, box.width, box.height] })()"
+        )
+        clip = {"x": box[0], "y": box[1], "width": box[2], "height": min(box[3], most), "scale": 1}
+        taken = self._call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(taken["data"]))
+
+    def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if self._session is not None:
+            message["sessionId"] = self._session
+        self._write.write(json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._listen()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, f"{method}: {answer['error']}"
+                return answer.get("result", {})
+
+    def _listen(self) -> dict[str, Any]:
+        """The next message; events are kept."""
+        while b"\0" not in self._buffer:
+            read = os.read(self._read.fileno(), 1 << 16)
+            assert read, "Chromium has ended"
+            self._buffer += read
+        line, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(line)
+        self._keep(message.get("method"), message.get("params", {}))
+        return message
+
+    def _keep(self, event: str | None, told: dict[str, Any]) -> None:
+        if event == "Network.requestWillBeSent":
+            self.requests.append(told["request"]["url"])
+        elif event == "Page.loadEventFired":
+            self._loaded = True
+        elif event == "Runtime.exceptionThrown":
+            self.complaints.append(str(told["exceptionDetails"]))
+        elif event == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
+            self.complaints.append(str(told["args"]))
+        elif event == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(told["entry"]["text"])
