@@ -61,15 +61,17 @@ class CommandLine:
         return self.configs[0]
 
 
-def read_command_line() -> CommandLine:
+def read_command_line(config_name: str = "config") -> CommandLine:
     """Let Hydra read `sys.argv` (overrides, -m, --config-dir, --help, ...). Raises `UserError`.
+
+    `config_name` is a file of conf/, the keys that may be given.
 
     Hydra runs its jobs one after another; here they are only collected, so that all cells are known,
     and known to be valid, before the first is simulated.
     """
     read = CommandLine()
 
-    @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
+    @hydra.main(config_path=str(CONF), config_name=config_name, version_base="1.3")
     def collect(config: DictConfig) -> None:
         hydra_config = HydraConfig.get()
         read.jobs.append(list(hydra_config.overrides.task))

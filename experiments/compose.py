@@ -100,6 +100,16 @@ class Composer:
         )
 
 
+def _all_choices(sources: Iterable[Any]) -> str:
+    """The choices of every group, a line each, as `--help` shows them; `sources` are Hydra's places of configs."""
+    folders = [Path(source.path) for source in sources if source.schema == "file"]
+    composer = Composer(folder for folder in folders if folder != CONF)
+    return "\n".join(f"{group}: {', '.join(composer.choices(group))}" for group in GROUPS)
+
+
+OmegaConf.register_new_resolver("choices", _all_choices, replace=True)
+
+
 @cache
 def _compose_choices(config_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> Composed:
     """Composing takes tens of milliseconds, and the cells of a sweep share their choices of groups."""

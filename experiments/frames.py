@@ -20,6 +20,10 @@ RESULTS = REPOSITORY / "results"
 Read = TypeVar("Read")
 
 
+class NotStoredError(UserError):
+    """An experiment is not completely stored; the message has the command that completes it."""
+
+
 def load(
     experiment: str | None = None,
     *,
@@ -177,7 +181,7 @@ def _complete(requests: Sequence[Request], store: Store, overrides: Sequence[str
         elsewhere = [] if store.root.resolve() == RESULTS else [f"results_dir={store.root}"]
         places = [word for folder in composer.config_dirs for word in ("--config-dir", str(folder))]
         words = dict.fromkeys(["python", "-m", "experiments.run", *places, *overrides, *elsewhere])
-        raise UserError(f"{missing} of {len(paths)} cells are not stored yet; run: {shlex.join(words)}")
+        raise NotStoredError(f"{missing} of {len(paths)} cells are not stored yet; run: {shlex.join(words)}")
     return paths
 
 

@@ -13,10 +13,10 @@ from matplotlib.ticker import NullFormatter
 from bandits.types import FloatArray
 from experiments.cells import BaseCell
 from experiments.errors import UserError, nearest
+from experiments.quantities import QUANTITIES
 from experiments.store import Result
 from scripts import style
 from scripts.curves import SCALES, Curve, horizons, legend_columns, meets, read
-from scripts.quantities import QUANTITIES
 
 SHOWS = ("box", "ecdf")
 

@@ -12,10 +12,10 @@ An experiment's `figure` says what to draw:
         scales: rows of panels, linear or log; both by default
     kind: sweep: a number of each run against a parameter
         title, panels as above; x: a column
-        value: regret (the default, at the horizon) or another of scripts/quantities.py
+        value: regret (the default, at the horizon) or another of experiments/quantities.py
         scales: [log, log], those of x and y, linear or log
         curves: columns that tell curves of one policy apart
-        overlays: bounds of scripts/quantities.py
+        overlays: bounds of scripts/overlays.py
         slopes: a list of {panel, policy, between: [low, high]}
     kind: distribution: how the final regret of runs is spread, see scripts/distribution.py
         title, panels as above; value: as in a sweep; shows: box or ecdf; scale: linear or log

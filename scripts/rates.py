@@ -8,7 +8,6 @@ the grid, and its 95 % interval is Student's over these pairs. (A least-squares 
 would be biased by where the grid begins and ends.)
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +17,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
-from scipy import stats
 
 from bandits.types import FloatArray
+from experiments import intervals
 from experiments.cells import Cell
 from experiments.command_line import exit_on_user_error
 from experiments.compose import Composer
@@ -78,17 +77,8 @@ def fit(cells: Sequence[tuple[Cell, Result]]) -> list[Rate]:
     rates = []
     for (policy, label, v), pairs in points.items():
         gaps, pulls = np.array(sorted(pairs)).T
-        growth = _growth_by_octave(gaps, pulls)
-        exponent = growth.mean()
-        half = float(stats.t.ppf(0.975, len(growth) - 1)) * growth.std(ddof=1) / math.sqrt(len(growth))
-        rates.append(Rate(policy, label, v, gaps, pulls, exponent, exponent - half, exponent + half))
+        rates.append(Rate(policy, label, v, gaps, pulls, *intervals.growth_by_octave(1 / gaps, pulls, 0.05)))
     return rates
-
-
-def _growth_by_octave(gaps: FloatArray, pulls: FloatArray) -> FloatArray:
-    """log2 of how much the pulls grow from each gap of the grid to half of it."""
-    pairs = np.argwhere(np.isclose(gaps[None, :], 2 * gaps[:, None], rtol=1e-3))
-    return np.asarray(np.log2(pulls[pairs[:, 0]] / pulls[pairs[:, 1]]))
 
 
 def draw(config: Mapping[str, Any], cells: Sequence[tuple[Cell, Result]]) -> Figure:

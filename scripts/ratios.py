@@ -2,27 +2,14 @@
 
     python -m scripts.ratios
 
-The interval is a 95 % bootstrap interval of the ratio of means over replications.
+The interval is Fieller's 95 % interval of the ratio of means over replications.
 """
 
-import numpy as np
 import pandas as pd
 
-from bandits.random import stream
-from experiments import load
+from experiments import intervals, load
 
 HORIZON = 50_000_000
-RESAMPLES = 2_000
-
-
-def ratio_interval(numerator: np.ndarray, denominator: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
-    """95 % percentile bootstrap interval of mean(numerator) / mean(denominator)."""
-    means = [
-        values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
-        for values in (numerator, denominator)
-    ]
-    low, high = np.quantile(means[0] / means[1], [0.025, 0.975])
-    return float(low), float(high)
 
 
 def table() -> pd.DataFrame:
@@ -30,14 +17,12 @@ def table() -> pd.DataFrame:
     figures = [f"sajed2019/fig{number:02d}" for number in range(1, 13)]
     final = pd.concat([load(name, policy=["dp_se", "dp_ucb"], t=HORIZON) for name in (*figures, "sajed2019/tight")])
     final = final.drop_duplicates(["instance", "arms", "epsilon", "policy", "confidence", "replication"])
-    rng = stream("ratios", 0)
     rows = []
     for (instance, arms, epsilon), setting in final.groupby(["instance", "arms", "epsilon"]):
         dp_se = setting[setting.policy == "dp_se"].regret.to_numpy()
         for confidence, baseline in setting[setting.policy == "dp_ucb"].groupby("confidence"):
             dp_ucb = baseline.regret.to_numpy()
-            low, high = ratio_interval(dp_ucb, dp_se, rng)
-            rows.append((confidence, instance, arms, epsilon, dp_ucb.mean() / dp_se.mean(), low, high))
+            rows.append((confidence, instance, arms, epsilon, *intervals.ratio(dp_ucb, dp_se, 0.05)))
     return pd.DataFrame(rows, columns=["confidence", "instance", "arms", "epsilon", "ratio", "low", "high"])
 
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from bandits.learner import Learner
 from experiments.cells import BaseCell, ExactCell, StoppingCell, is_part
+from experiments.quantities import QUANTITIES
 from experiments.store import Result
 from scripts import curves, distribution, sweeps
 from scripts.cdfs import Spec as LawSpec
 from scripts.curves import BANDS, Curve, meets, read
-from scripts.quantities import OVERLAYS, QUANTITIES
+from scripts.overlays import OVERLAYS
 from scripts.rates import fit
 from scripts.report_text import choices, parameter, quantity, whole
 

@@ -17,18 +17,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
-from scipy import stats
 
 from bandits.types import FloatArray
+from experiments import intervals
 from experiments.cells import BaseCell, ExactCell, StoppingCell, WorstProfileCell
 from experiments.command_line import exit_on_user_error
 from experiments.compose import Composer
 from experiments.errors import UserError, nearest
 from experiments.frames import RESULTS, stored_cells
+from experiments.quantities import QUANTITIES
 from experiments.store import Result, Store
 from scripts import style
 from scripts.curves import legend_columns, meets, power_of_ten, read
-from scripts.quantities import OVERLAYS, QUANTITIES, Overlay
+from scripts.overlays import OVERLAYS, Overlay
 
 EXPERIMENTS = ("wang2024/fig06", "wang2024/fig07")
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
@@ -108,9 +109,7 @@ class Points:
         chosen = (self.x >= low * (1 - 1e-9)) & (self.x <= high * (1 + 1e-9))
         if chosen.sum() < 3:
             raise UserError(f"figure.slopes: fewer than 3 values of x lie between {low} and {high}")
-        line = stats.linregress(np.log(self.x[chosen]), np.log(self.mean[chosen]))
-        half = float(stats.t.ppf(0.975, chosen.sum() - 2)) * line.stderr
-        return line.slope, line.slope - half, line.slope + half
+        return intervals.slope(self.x[chosen], self.mean[chosen], 0.05)
 
 
 def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) -> dict[Curve, Points]:
@@ -143,8 +142,7 @@ def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) 
 def estimate(values: NDArray[Any]) -> tuple[float, float, float]:
     """Mean and 95 % interval: normal for numbers, Clopper and Pearson's for yes and no."""
     if values.dtype == bool:
-        interval = stats.binomtest(int(values.sum()), len(values)).proportion_ci()
-        return float(values.mean()), interval.low, interval.high
+        return intervals.share(values, 0.05)
     half = 1.96 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
 

@@ -108,7 +108,7 @@ def test_a_change_of_simulation_is_found(copy, file, old, new):
     ("file", "old", "new", "told"),
     [
         (CURVES, "        labels,\n        loc=", "        labels[::-1],\n        loc=", "artists: legend 'DP-SE"),
-        (CURVES, "1.96 * sd / math.sqrt(runs)", "1.96 * sd / runs", "points: band"),
+        (CURVES, "1.96 * sd / math.sqrt(len(regret))", "1.96 * sd / len(regret)", "points: band"),
         (CURVES, "regret.mean(axis=0), len(regret)", "np.median(regret, axis=0), len(regret)", "points: line"),
         (STYLE, '"dp_se": "#0072B2"', '"dp_se": "#009E73"', "image: root mean square"),
         (CURVES, "np.maximum(mean - half, 0), mean + half, color", "mean, mean + half, color", "points: band"),

@@ -60,7 +60,7 @@ def test_a_counterpart_without_privacy_is_a_level_line(cells):
 
 def test_shares_have_exact_intervals(cells):
     (pair,) = cells([*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"])
-    from scripts.quantities import QUANTITIES
+    from experiments.quantities import QUANTITIES
 
     wrong = QUANTITIES["off_by_more"][1](*pair)
     assert wrong.dtype == bool
@@ -72,7 +72,7 @@ def test_off_by_more_counts_what_it_says(call, tmp_path):
     call(*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1", f"results_dir={tmp_path}")
     table = load_outcomes(results_dir=tmp_path)
     (pair,) = stored_cells([*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"], Store(tmp_path), Composer())
-    from scripts.quantities import off_by_more
+    from experiments.quantities import off_by_more
 
     expected = (table.estimate - 0.5).abs() > 0.25
     assert off_by_more(*pair).tolist() == expected.tolist()

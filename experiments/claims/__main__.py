@@ -1,0 +1,60 @@
+"""The command line: judge claims and print what came out. See `experiments.claims`."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+
+from experiments.claims.files import Claim, claims
+from experiments.claims.judge import judge
+from experiments.claims.results import Results
+from experiments.claims.verdicts import Outcome, Verdict
+from experiments.command_line import exit_on_user_error, read_command_line
+from experiments.errors import UserError, nearest
+
+OURS = ("paper", "id")  # keys that choose claims; every other override is one of the cells
+
+
+def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[Claim]:
+    """The claims of a paper, of a name, or all. Raises `UserError` if there are none."""
+    for key, word, words in (("paper", paper, [claim.paper for claim in known]), ("id", name, [c.id for c in known])):
+        if word is not None and word not in words:
+            raise UserError(f"{key}={word}: unknown {key}; {nearest(word, words)}")
+    picked = [claim for claim in known if paper in (None, claim.paper) and name in (None, claim.id)]
+    if not picked:
+        raise UserError(
+            f"id={name}: no claim of {paper}; {nearest(str(name), [c.id for c in known if c.paper == paper])}"
+        )
+    return picked
+
+
+def told(verdict: Verdict) -> str:
+    """A verdict in a few lines."""
+    evidence = textwrap.fill(verdict.evidence, 118, initial_indent="  ", subsequent_indent="  ")
+    return f"{verdict.paper} {verdict.id}: {verdict.shown}\n{evidence}"
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """How many claims came to what."""
+    counts = Counter(verdict.outcome for verdict in verdicts)
+    return f"{len(verdicts)} claims: " + ", ".join(f"{counts[of]} {_word(of)}" for of in Outcome if counts[of])
+
+
+def _word(outcome: Outcome) -> str:
+    return "hold under a condition" if outcome is Outcome.HOLDS_UNDER else str(outcome)
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.claims`."""
+    command = read_command_line("judge")
+    for job, config in zip(command.jobs, command.configs, strict=True):
+        overrides = [text for text in job if text.partition("=")[0] not in (*OURS, "results_dir")]
+        results = Results(command.store, command.composer, overrides)
+        verdicts = []
+        for claim in chosen(claims(command.config_dirs), config.paper, config.id):
+            verdicts.append(judge(claim, results))
+            print(told(verdicts[-1]), flush=True)
+        print(summary(verdicts))
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,161 @@
+"""Claims and errata from YAML files: conf/claims, and claims/ in a user's --config-dir."""
+
+import dataclasses
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from bandits import ParameterError
+from experiments.build import convert
+from experiments.claims.forms import Form, Growth, Monotone, NotJudged, OctaveSlope, Ratio, Slope
+from experiments.claims.promises import Bound, Exact, Exceedance, Frequency, Never, PullsBound
+from experiments.compose import CONF, REPOSITORY
+from experiments.errors import UserError, nearest
+
+FORMS: dict[str, type[Form]] = {
+    form.test: form
+    for form in (
+        *(Ratio, Monotone, Growth, Slope, OctaveSlope),
+        *(Bound, PullsBound, Frequency, Never, Exceedance, Exact, NotJudged),
+    )
+}
+ERRATA = "errata"  # a file of that name has errata, every other the claims of the paper that it is named after
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper claims and how it is judged.
+
+    Attributes
+    ----------
+    where: in the paper.
+    claim: in a sentence.
+    main: what to call the main form beside its variants; may be empty.
+    forms: the main form, under the name `main`, then the variants.
+    condition: what a verdict in favour is limited to, as the profiles that were searched; may be empty.
+    note: for whoever reads the file.
+    """
+
+    file: str
+    paper: str
+    id: str
+    where: str
+    claim: str
+    forms: Mapping[str, Form]
+    main: str = ""
+    condition: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """A misprint or slip: what is `printed`, in our words, the `finding`, and the test or command that shows it."""
+
+    id: str
+    paper: str
+    where: str
+    printed: str
+    finding: str
+    shown_by: str
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One item of a file, whose keys are taken one by one."""
+
+    file: str
+    name: str
+    keys: dict[str, Any] = field(default_factory=dict)
+
+    def error(self, key: str, problem: str) -> UserError:
+        return UserError(f"{self.file}: {self.name}: {key}: {problem}")
+
+    def build(self, of: type[Any], keys: Mapping[str, Any], beside: Iterable[str] = ()) -> Any:
+        """The dataclass `of` from `keys`; `beside` are further ones that an entry may have. Raises `UserError`."""
+        fields = {item.name: item for item in dataclasses.fields(of)}
+        for key in keys:
+            if key not in fields:
+                raise self.error(key, f"unknown; {nearest(key, {*fields, *beside})}")
+        hints = typing.get_type_hints(of)
+        for name, item in fields.items():
+            if name not in keys and item.default is item.default_factory is dataclasses.MISSING:
+                raise self.error(name, "missing")
+        try:
+            return of(**{name: self._value(name, value, hints[name]) for name, value in keys.items()})
+        except ParameterError as error:
+            raise self.error(error.parameter, error.problem) from None
+
+    def _value(self, key: str, value: Any, to: Any) -> Any:
+        options = [option for option in typing.get_args(to) or [to] if option is not type(None)]
+        if any((typing.get_origin(option) or option) is dict for option in [to, *options]):
+            if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+                raise self.error(key, f"must be a mapping of columns to values, got {value}")
+            return value
+        if set(options) == {float, str}:
+            to = str if isinstance(value, str) else float
+        try:
+            return convert(value, to)
+        except ValueError as error:
+            raise self.error(key, f"must be {error}") from None
+
+
+def claims(config_dirs: Iterable[Path] = ()) -> list[Claim]:
+    """The claims of this repository and of the folders `config_dirs`. Raises `UserError`: file, id and key."""
+    return [_claim(entry, file.stem) for file in _files(config_dirs) if file.stem != ERRATA for entry in _entries(file)]
+
+
+def errata(config_dirs: Iterable[Path] = ()) -> list[Erratum]:
+    """The errata of this repository and of the folders `config_dirs`. Raises `UserError`."""
+    files = (file for file in _files(config_dirs) if file.stem == ERRATA)
+    return [entry.build(Erratum, entry.keys) for file in files for entry in _entries(file)]
+
+
+def _files(config_dirs: Iterable[Path]) -> Iterator[Path]:
+    for folder in (CONF, *config_dirs):
+        yield from sorted((folder / "claims").glob("*.yaml"))
+
+
+def _entries(file: Path) -> Iterator[_Entry]:
+    """The items of a file, each with an id of its own."""
+    name = str(file.relative_to(REPOSITORY)) if file.is_relative_to(REPOSITORY) else str(file)
+    try:
+        items = OmegaConf.to_container(OmegaConf.load(file), resolve=False)  # reads numbers as Hydra does, 1e-10 is one
+    except (yaml.YAMLError, OmegaConfBaseException) as error:
+        raise UserError(f"{name}: {' '.join(str(error).split())}") from None
+    if not isinstance(items, list):
+        raise UserError(f"{name}: must be a list of claims, each with an id")
+    seen = set()
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+            raise UserError(f"{name}: item {number}: id: missing, a text")
+        if item["id"] in seen:
+            raise UserError(f"{name}: {item['id']}: id: given twice")
+        seen.add(item["id"])
+        yield _Entry(name, item["id"], item)
+
+
+def _claim(entry: _Entry, paper: str) -> Claim:
+    about = {item.name for item in dataclasses.fields(Claim)} - {"file", "paper", "forms"}
+    told = {key: value for key, value in entry.keys.items() if key in about}
+    keys = {key: value for key, value in entry.keys.items() if key not in about}
+    test, variants = keys.pop("test", None), keys.pop("variants", {})
+    if test not in FORMS:
+        raise entry.error("test", "missing" if test is None else f"{test} is unknown; {nearest(str(test), FORMS)}")
+    if not isinstance(variants, dict) or not all(isinstance(variant, dict) for variant in variants.values()):
+        raise entry.error("variants", "must be a mapping of names to the keys that differ")
+    beside = {*about, "test", "variants"}
+    main = told.get("main", "")
+    if main in variants:
+        raise entry.error("main", f"{main} is the name of a variant as well")
+    forms = {
+        str(name): entry.build(FORMS[test], keys | differing, beside)
+        for name, differing in {main: {}, **variants}.items()
+    }
+    claim: Claim = entry.build(Claim, {**told, "file": entry.file, "paper": paper, "forms": forms}, beside)
+    return claim

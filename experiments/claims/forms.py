@@ -1,0 +1,292 @@
+"""What a claim says of measured numbers: ratios, orders, growth and slopes.
+
+Each form is a frozen dataclass of what a claim's file says, and turns stored results into settings. Its
+intervals miss anywhere, all settings of the claim together, with probability `FAMILY` at most (Bonferroni).
+"""
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from bandits import ParameterError
+from bandits.parameters import require
+from bandits.types import FloatArray
+from experiments import intervals
+from experiments.claims.results import Conditions, Labels, Measured, Results, apart, groups, labels, pick
+from experiments.claims.verdicts import FAMILY, Setting
+from experiments.errors import nearest
+from experiments.intervals import Interval
+from experiments.quantities import QUANTITIES
+
+
+class Form(ABC):
+    """A way to judge a claim. Subclasses are frozen dataclasses; their fields are keys of a claim's file.
+
+    Attributes
+    ----------
+    test: the word for it in a claim's file.
+    measures: what is estimated, for evidence.
+    """
+
+    test: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def measures(self) -> str: ...
+
+    @abstractmethod
+    def settings(self, results: Results) -> list[Setting]:
+        """One setting for each comparison. Raises `ParameterError` that names a key, or `CannotJudgeError`."""
+
+
+@dataclass(frozen=True)
+class NotJudged(Form):
+    """A claim that is not judged, and the `reason`."""
+
+    test: ClassVar[str] = "not_judged"
+    reason: str
+
+    @property
+    def measures(self) -> str:
+        return "nothing"
+
+    def settings(self, results: Results) -> list[Setting]:
+        return []
+
+
+def require_quantity(quantity: str) -> None:
+    """A word of `QUANTITIES`."""
+    if quantity not in QUANTITIES:
+        raise ParameterError("quantity", f"{quantity} is unknown; {nearest(quantity, QUANTITIES)}")
+
+
+def limits(at_least: float | None, at_most: float | None) -> tuple[float, float]:
+    """Both limits of what is claimed; raises `ParameterError` if there is none."""
+    require(at_least is not None or at_most is not None, "at_least", None, "given, or at_most")
+    return (-math.inf if at_least is None else at_least, math.inf if at_most is None else at_most)
+
+
+@dataclass(frozen=True)
+class Ratio(Form):
+    """The mean `quantity` of `numerator` cells over that of `denominator` cells, for cells that agree in `by`."""
+
+    test: ClassVar[str] = "ratio"
+    experiments: tuple[str, ...]
+    numerator: Conditions
+    denominator: Conditions
+    by: tuple[str, ...]
+    at_least: float | None = None
+    at_most: float | None = None
+    quantity: str = "regret"
+
+    def __post_init__(self) -> None:
+        require_quantity(self.quantity)
+        limits(self.at_least, self.at_most)
+
+    @property
+    def measures(self) -> str:
+        return f"ratio of {QUANTITIES[self.quantity][0]}"
+
+    def settings(self, results: Results) -> list[Setting]:
+        cells = results.cells(self.experiments)
+        above = groups(pick(cells, self.numerator, "numerator"), self.by)
+        below = groups(pick(cells, self.denominator, "denominator"), self.by)
+        pairs = [(key, top, bottom) for key in above if key in below for top in above[key] for bottom in below[key]]
+        require(bool(pairs), "by", list(self.by), "columns in which some numerator and denominator agree")
+        self._check(pairs)
+        return [
+            Setting(
+                self._labels(key, top, bottom),
+                ratio(top, bottom, self.quantity, FAMILY / len(pairs)),
+                *limits(self.at_least, self.at_most),
+            )
+            for key, top, bottom in pairs
+        ]
+
+    def _labels(self, key: tuple[Any, ...], top: Measured, bottom: Measured) -> Labels:
+        """What the pair agrees in, and the words of each that its conditions leave open."""
+        told = dict(zip(self.by, key, strict=True))
+        for name in (name for name in dict.fromkeys((*self.numerator, *self.denominator)) if name not in self.by):
+            several = [isinstance(of.get(name), list) for of in (self.numerator, self.denominator)]
+            if all(several):
+                told |= {f"{name} above": top.columns[name], f"{name} below": bottom.columns[name]}
+            elif any(several):
+                told[name] = (top if several[0] else bottom).columns[name]
+        return told
+
+    def _check(self, pairs: Sequence[tuple[tuple[Any, ...], Measured, Measured]]) -> None:
+        """Raise `ParameterError` if pairs cannot be told apart."""
+        seen = [str(self._labels(key, top, bottom)) for key, top, bottom in pairs]
+        apart([top for _, top, _ in pairs], [(told, pair[2].cell.key) for told, pair in zip(seen, pairs, strict=True)])
+        apart(
+            [bottom for _, _, bottom in pairs],
+            [(told, pair[1].cell.key) for told, pair in zip(seen, pairs, strict=True)],
+        )
+
+
+def ratio(top: Measured, bottom: Measured, quantity: str, error: float) -> Interval:
+    """Of means; exact where both are."""
+    above, below = top.values(quantity).astype(float), bottom.values(quantity).astype(float)
+    if top.exact and bottom.exact:
+        return intervals.exactly(float(above[0] / below[0]))
+    return intervals.ratio(above, below, error)
+
+
+@dataclass(frozen=True)
+class Monotone(Form):
+    """Along a column, the mean `quantity` of neighbours among the cells that agree in `by` rises or falls.
+
+    Equal means pass, and so does a step in the wrong direction by less than the share `ties`.
+    """
+
+    test: ClassVar[str] = "monotone"
+    experiments: tuple[str, ...]
+    along: str
+    direction: Literal["increasing", "decreasing"]
+    by: tuple[str, ...]
+    filter: Conditions
+    ties: float = 0.0
+    quantity: str = "regret"
+
+    def __post_init__(self) -> None:
+        require_quantity(self.quantity)
+        require(0 <= self.ties < 1, "ties", self.ties, "a number in [0, 1)")
+
+    @property
+    def measures(self) -> str:
+        return f"ratio of {QUANTITIES[self.quantity][0]}"
+
+    def settings(self, results: Results) -> list[Setting]:
+        steps: list[tuple[Labels, Measured, Measured]] = []
+        for key, group in groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by).items():
+            axis = [float(cell.word(self.along)) for cell in group]
+            apart(group, axis)
+            ordered = [cell for _, cell in sorted(zip(axis, group, strict=True), key=lambda pair: pair[0])]
+            for first, second in itertools.pairwise(ordered):
+                ends = f"{first.word(self.along):g} to {second.word(self.along):g}"
+                steps.append(({**dict(zip(self.by, key, strict=True)), self.along: ends}, first, second))
+        require(bool(steps), "along", self.along, "a column with several values in some group")
+        asked = (1 - self.ties, math.inf) if self.direction == "increasing" else (-math.inf, 1 + self.ties)
+        error = FAMILY / len(steps)
+        return [Setting(told, ratio(second, first, self.quantity, error), *asked) for told, first, second in steps]
+
+
+@dataclass(frozen=True)
+class Growth(Form):
+    """How much mean regret grows over a `stretch` of time, as a share of what it is at its beginning.
+
+    `stretch` is in shares of the horizon; the last checkpoints up to both ends are taken. 0 is flat; over a doubling
+    of time, 1 is linear.
+    """
+
+    test: ClassVar[str] = "growth"
+    experiments: tuple[str, ...]
+    filter: Conditions
+    stretch: tuple[float, ...]
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        limits(self.at_least, self.at_most)
+        ordered = len(self.stretch) == 2 and 0 < self.stretch[0] < self.stretch[1] <= 1
+        require(ordered, "stretch", list(self.stretch), "two increasing shares of the horizon")
+
+    @property
+    def measures(self) -> str:
+        return "growth of mean regret"
+
+    def settings(self, results: Results) -> list[Setting]:
+        cells = pick(results.cells(self.experiments), self.filter, "filter")
+        asked = limits(self.at_least, self.at_most)
+        return [
+            Setting(told, self._growth(cell, FAMILY / len(cells)), *asked)
+            for told, cell in zip(labels(cells), cells, strict=True)
+        ]
+
+    def _growth(self, cell: Measured, error: float) -> Interval:
+        t = cell.result.t
+        cell.values("regret")  # there are enough runs
+        places = np.searchsorted(t, np.array(self.stretch) * cell.cell.horizon, side="right") - 1
+        require(0 <= places[0] < places[1], "stretch", list(self.stretch), "wide enough for two checkpoints")
+        begin, end = cell.result.regret[:, places[0]], cell.result.regret[:, places[1]]
+        interval = intervals.exactly(end[0] / begin[0]) if cell.exact else intervals.paired_ratio(end, begin, error)
+        return Interval(*(value - 1 for value in interval))
+
+
+@dataclass(frozen=True)
+class Slope(Form):
+    """The power of `x` with which the mean `quantity` grows: least squares in logarithms over x in `between`.
+
+    `x` is a word, see `Measured.word`; one fit for the cells that agree in `by`. `expected` is a number, or one for
+    each value of the only column in `by`. The interval is Student's over the points, so that a curve which is no
+    power has a wide one.
+    """
+
+    test: ClassVar[str] = "slope"
+    experiments: tuple[str, ...]
+    filter: Conditions
+    x: str
+    expected: Any
+    tolerance: float
+    between: tuple[float, ...] = (0.0, math.inf)
+    by: tuple[str, ...] = ()
+    quantity: str = "regret"
+    fewest: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        require_quantity(self.quantity)
+        ordered = len(self.between) == 2 and self.between[0] < self.between[1]
+        require(ordered, "between", list(self.between), "two increasing numbers")
+        number = isinstance(self.expected, int | float) and not isinstance(self.expected, bool)
+        table = isinstance(self.expected, dict) and len(self.by) == 1
+        require(number or table, "expected", self.expected, "a number, or one for each value of the only word in by")
+
+    @property
+    def measures(self) -> str:
+        return f"power of {self.x} in {QUANTITIES[self.quantity][0]}"
+
+    def settings(self, results: Results) -> list[Setting]:
+        found = groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by)
+        settings = []
+        for key, group in found.items():
+            expected = self._expected(key)
+            told = dict(zip(self.by, key, strict=True)) or {"x": self.x}
+            interval = self._interval(group, FAMILY / len(found))
+            settings.append(Setting(told, interval, expected - self.tolerance, expected + self.tolerance))
+        return settings
+
+    def _expected(self, key: tuple[Any, ...]) -> float:
+        if not isinstance(self.expected, dict):
+            return float(self.expected)
+        require(key[0] in self.expected, "expected", self.expected, f"given for {self.by[0]} {key[0]}")
+        return float(self.expected[key[0]])
+
+    def _interval(self, group: Sequence[Measured], error: float) -> Interval:
+        low, high = self.between
+        points = [(float(cell.word(self.x)), cell) for cell in group]
+        points = sorted((pair for pair in points if low <= pair[0] <= high), key=lambda pair: pair[0])
+        apart([cell for _, cell in points], [x for x, _ in points])
+        require(
+            len(points) >= self.fewest, "between", list(self.between), f"so wide that {self.fewest} cells lie in it"
+        )
+        means = [float(cell.values(self.quantity).mean()) for _, cell in points]
+        return self.fit(np.array([x for x, _ in points]), np.array(means), error)
+
+    def fit(self, x: FloatArray, y: FloatArray, error: float) -> Interval:
+        """The power, from points."""
+        return intervals.slope(x, y, error)
+
+
+@dataclass(frozen=True)
+class OctaveSlope(Slope):
+    """The same for what moves in steps: the mean growth per doubling of `x`, Student's interval over doublings."""
+
+    test: ClassVar[str] = "octave_slope"
+
+    def fit(self, x: FloatArray, y: FloatArray, error: float) -> Interval:
+        return intervals.growth_by_octave(x, y, error)

@@ -1,0 +1,63 @@
+"""From claims and stored results to verdicts."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+
+from bandits import ParameterError
+from experiments.claims.files import Claim
+from experiments.claims.forms import Form, NotJudged
+from experiments.claims.results import CannotJudgeError, Results
+from experiments.claims.verdicts import Finding, Outcome, Verdict
+from experiments.errors import UserError
+
+
+def judge_all(claims: Iterable[Claim], results: Results) -> list[Verdict]:
+    """A verdict on each claim. Raises `UserError` that names file, id and key if a claim cannot be meant so."""
+    return [judge(claim, results) for claim in claims]
+
+
+def judge(claim: Claim, results: Results) -> Verdict:
+    """The verdict on a claim from its main form and its variants."""
+    findings = {name: _find(claim, name, form, results) for name, form in claim.forms.items()}
+    outcome, under = _decide(claim, findings)
+    asked = [f"paper={claim.paper}", f"id={claim.id}", *results.overrides]
+    places = [word for folder in results.composer.config_dirs for word in ("--config-dir", str(folder))]
+    return Verdict(
+        claim.paper,
+        claim.id,
+        claim.where,
+        claim.claim,
+        outcome,
+        under,
+        "; ".join(f"{name}: {finding.told}" if name else finding.told for name, finding in findings.items()),
+        findings,
+        shlex.join(["python", "-m", "experiments.claims", *places, *asked]),
+    )
+
+
+def _find(claim: Claim, name: str, form: Form, results: Results) -> Finding:
+    """What one form comes to. Raises `UserError`."""
+    if isinstance(form, NotJudged):
+        return Finding(Outcome.NOT_JUDGED, form.reason)
+    try:
+        return Finding.of(form.settings(results), form.measures)
+    except CannotJudgeError as lacking:
+        return Finding(Outcome.CANNOT_BE_JUDGED, str(lacking))
+    except ParameterError as error:
+        place = f"{claim.id}: {name}" if name in list(claim.forms)[1:] else claim.id
+        raise UserError(f"{claim.file}: {place}: {error}") from None
+
+
+def _decide(claim: Claim, findings: Mapping[str, Finding]) -> tuple[Outcome, str]:
+    """The outcome and what it holds under: the main form's, unless a variant differs from it."""
+    main, *variants = findings
+    outcome = findings[main].outcome
+    if outcome is Outcome.HOLDS:
+        differs = any(findings[name].outcome is Outcome.FAILS for name in variants)
+        under = [main or "the main form"] if differs else []
+        under += [claim.condition] if claim.condition else []
+        return (Outcome.HOLDS_UNDER, ", ".join(under)) if under else (outcome, "")
+    holding = [name for name in variants if findings[name].outcome is Outcome.HOLDS]
+    if outcome is Outcome.FAILS and holding:
+        return Outcome.HOLDS_UNDER, " and ".join(holding)
+    return outcome, ""

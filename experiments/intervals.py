@@ -1,0 +1,100 @@
+"""Estimates with intervals, at any level: `error` is the probability with which an interval may miss, 0.05 for 95 %."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from bandits.types import FloatArray
+
+
+class Interval(NamedTuple):
+    """An estimate and the ends of its interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def exactly(value: float) -> Interval:
+    """What is computed, not estimated."""
+    return Interval(float(value), float(value), float(value))
+
+
+def mean(values: FloatArray, error: float) -> Interval:
+    """Student's interval of the mean of `values`, shape (runs,); of a single run it is infinite."""
+    centre = float(values.mean())
+    if len(values) == 1:
+        return Interval(centre, -math.inf, math.inf)
+    half = _student(error, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Interval(centre, centre - half, centre + half)
+
+
+def share(successes: NDArray[np.bool_], error: float) -> Interval:
+    """Clopper and Pearson's interval of the probability of True, from runs, shape (runs,)."""
+    count, runs = int(successes.sum()), len(successes)
+    interval = stats.binomtest(count, runs).proportion_ci(1 - error)
+    return Interval(count / runs, float(interval.low), float(interval.high))
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Interval:
+    """Fieller's interval of mean(numerator) / mean(denominator), independent runs of positive means.
+
+    It holds the values c for which Student's test does not tell the mean of numerator - c denominator from 0, with the
+    degrees of freedom of the smaller sample, which is on the safe side. It ends at infinity where the denominator
+    cannot be told from 0.
+    """
+    quantile = _student(error, min(len(numerator), len(denominator)) - 1)
+    squares = [quantile**2 * float(values.var(ddof=1)) / len(values) for values in (numerator, denominator)]
+    return _fieller(float(numerator.mean()), float(denominator.mean()), squares[0], squares[1], 0.0)
+
+
+def paired_ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Interval:
+    """The same where both are numbers of the same runs."""
+    runs = len(numerator)
+    covariance = _student(error, runs - 1) ** 2 * np.cov(numerator, denominator) / runs
+    means = float(numerator.mean()), float(denominator.mean())
+    return _fieller(*means, float(covariance[0, 0]), float(covariance[1, 1]), float(covariance[0, 1]))
+
+
+def _fieller(above: float, below: float, above2: float, below2: float, product: float) -> Interval:
+    """The c with (above - c below)^2 <= above2 - 2 c product + c^2 below2, for positive means."""
+    a, b, c = below**2 - below2, above * below - product, above**2 - above2
+    estimate = above / below if below > 0 else math.inf
+    root = math.sqrt(max(b * b - a * c, 0.0))
+    if a > 0:
+        return Interval(estimate, min((b - root) / a, estimate), max((b + root) / a, estimate))
+    low = c / (b + root) if b + root > 0 else -math.inf
+    return Interval(estimate, min(low, estimate), math.inf)
+
+
+def slope(x: FloatArray, y: FloatArray, error: float) -> Interval:
+    """Least-squares slope of log(y) in log(x) and Student's interval, at least 3 points."""
+    line = stats.linregress(np.log(x), np.log(y))
+    half = _student(error, len(x) - 2) * float(line.stderr)
+    return Interval(float(line.slope), float(line.slope) - half, float(line.slope) + half)
+
+
+def growth_by_octave(x: FloatArray, y: FloatArray, error: float) -> Interval:
+    """The mean of log2(y(2 x) / y(x)) over all such pairs of the grid `x`, and Student's interval over the pairs.
+
+    The exponent of a y that moves in steps, one over an octave of x: a least-squares slope over few steps
+    would be biased by where the grid begins and ends.
+    """
+    pairs = np.argwhere(np.isclose(x[None, :], 2 * x[:, None], rtol=1e-3))
+    return mean(np.log2(y[pairs[:, 1]] / y[pairs[:, 0]]), error)
+
+
+def _student(error: float, freedom: int) -> float:
+    if freedom < 1:
+        raise ValueError("an interval needs at least 2 runs")
+    return float(stats.t.isf(error / 2, freedom))
+
+
+def estimate(values: NDArray[Any], error: float) -> Interval:
+    """Of a mean: `share` for yes and no, the value itself where there is only one, `mean` otherwise."""
+    if values.dtype == bool:
+        return share(values, error)
+    return exactly(float(values[0])) if len(values) == 1 else mean(values, error)

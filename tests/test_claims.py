@@ -1,0 +1,413 @@
+"""Verdicts on made-up results whose outcome is known, malformed claims, and the claims of the papers."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from bandits.experts import DTOLDeterministic
+from bandits.gap_profiles import OneGap
+from bandits.instances import C1, C2
+from bandits.policies import DPSE, UCB1
+from bandits.policies.experts import RNMFTNL
+from bandits.stopping import DPNAS
+from bandits.streams import SignedBernoulli
+from experiments import intervals
+from experiments.cells import Cell, ExactCell, StoppingCell
+from experiments.claims import Outcome, Results, __main__, claims, errata, judge, judge_all
+from experiments.claims.results import Measured
+from experiments.compose import GROUPS, REPOSITORY, Composer
+from experiments.errors import UserError
+from experiments.store import Result, Store
+from scripts import errata as errata_page
+from scripts import readme_table
+
+RUNS = 40
+HORIZON = 10_000
+
+
+def measured(policy, mean, spread=0.0, instance=None, growth=1.0, pulls=None):
+    """A cell whose final regret averages `mean`, a linear curve (or flat for growth 0), runs `spread` apart."""
+    cell = Cell(instance or C1(3), policy, HORIZON)
+    t = cell.checkpoints
+    final = mean + spread * np.linspace(-1, 1, RUNS)
+    shape = np.where(t <= HORIZON / 4, t / (HORIZON / 4), 1) if growth == 0 else t / HORIZON
+    shares = np.array(pulls or [HORIZON - 20, 10, 10])
+    rows = {"t": np.tile(t, (RUNS, 1)), "regret": final[:, None] * shape, "pulls": np.tile(shares, (RUNS, 1))}
+    return Measured(cell, Result(rows, {}))
+
+
+def stopped(wrong):
+    """A stopping rule that is off in `wrong` of 1000 runs, always after 50 samples."""
+    cell = StoppingCell(SignedBernoulli(0.5), DPNAS(1.0, accuracy=0.5, beta=0.05), 10**6)
+    estimate = np.where(np.arange(1000) < wrong, 2.0, 0.5)
+    return Measured(cell, Result({"samples": np.full(1000, 50), "expired": estimate < 0, "estimate": estimate}, {}))
+
+
+def verdict(tmp_path, cells, **keys):
+    """The verdict on a claim with these `keys`, about an experiment `made_up` that consists of `cells`."""
+    about = {"id": "mine", "where": "here", "claim": "It is so."}
+    data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
+    (tmp_path / "claims").mkdir(exist_ok=True)
+    (tmp_path / "claims" / "paper.yaml").write_text(yaml.safe_dump([about | data | keys]))
+    (claim,) = (claim for claim in claims([tmp_path]) if claim.paper == "paper")
+    return judge(claim, Results(Store(tmp_path), Composer(), read={"made_up": list(cells)}))
+
+
+def outcome(*arguments, **keys):
+    return verdict(*arguments, **keys).outcome
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "expected"),
+    [(60, 5, "holds"), (40, 5, "fails"), (50, 5, "undecided"), (51, 100, "undecided")],
+)
+def test_ratio(tmp_path, mean, spread, expected):
+    cells = [measured(UCB1(), mean, spread), measured(DPSE(1.0), 10, 0.1)]
+    keys = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["instance"]}
+    found = verdict(tmp_path, cells, **keys, at_least=5)
+    assert found.outcome == expected
+    (row,) = found.table.to_dict("records")
+    assert row["estimate"] == pytest.approx(mean / 10)
+    assert row["low"] < row["estimate"] < row["high"]
+    assert f"{mean / 10:.4g}" in found.evidence
+    assert "paper=paper id=mine" in found.command
+
+
+def test_limits_are_corrected_for_many_settings(tmp_path):
+    keys = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["arms"]}
+    one = [measured(UCB1(), 11, 3), measured(DPSE(1.0), 10, 0.1)]
+    assert outcome(tmp_path, one, **keys, at_least=1) == "holds"
+    many = [
+        measured(policy, mean, spread, C1(arms), pulls=[HORIZON - arms, *[1] * arms][:arms])
+        for arms in range(3, 403)
+        for policy, mean, spread in ((UCB1(), 11, 3), (DPSE(1.0), 10, 0.1))
+    ]
+    assert outcome(tmp_path, many, **keys, at_least=1) == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("regrets", "expected"),
+    [((30, 20, 20), "holds"), ((30, 20, 21), "fails"), ((30, 20, 20.1), "holds"), ((20, 20.3, 10), "undecided")],
+)
+def test_monotone_lets_ties_pass(tmp_path, regrets, expected):
+    cells = [measured(DPSE(epsilon), mean, 0.5) for epsilon, mean in zip((0.1, 0.5, 1.0), regrets, strict=True)]
+    keys = {"along": "epsilon", "direction": "decreasing", "by": ["policy"], "filter": {"policy": "dp_se"}}
+    assert outcome(tmp_path, cells, test="monotone", ties=0.02, **keys) == expected
+
+
+@pytest.mark.parametrize(("growth", "expected"), [(0, "holds"), (1, "fails")])
+def test_growth(tmp_path, growth, expected):
+    cells = [measured(DPSE(1.0), 50, 10, growth=growth)]
+    keys = {"filter": {"policy": "dp_se"}, "stretch": [0.5, 1], "at_most": 0.01}
+    found = verdict(tmp_path, cells, test="growth", **keys)
+    assert found.outcome == expected
+    assert found.table.estimate[0] == pytest.approx(growth, abs=0.03)
+
+
+@pytest.mark.parametrize(("power", "expected"), [(-1, "holds"), (-1.5, "fails")])
+def test_slope(tmp_path, power, expected):
+    cells = [measured(DPSE(epsilon), 10 * epsilon**power, 0.1) for epsilon in (0.1, 0.2, 0.4, 0.8)]
+    keys = {"filter": {"policy": "dp_se"}, "x": "epsilon", "expected": -1, "tolerance": 0.2}
+    for test in ("slope", "octave_slope"):
+        found = verdict(tmp_path, cells, test=test, **keys)
+        assert found.outcome == expected
+        assert found.table.estimate[0] == pytest.approx(power)
+
+
+def test_a_curve_that_is_no_power_has_a_wide_interval(tmp_path):
+    cells = [measured(DPSE(e), mean, 0.1) for e, mean in zip((0.1, 0.2, 0.4), (40, 15, 12), strict=True)]
+    keys = {"filter": {"policy": "dp_se"}, "x": "epsilon", "expected": -1, "tolerance": 0.2}
+    assert outcome(tmp_path, cells, test="slope", **keys) == "undecided"
+
+
+def test_expected_may_differ_by_group(tmp_path):
+    cells = [
+        measured(DPSE(e), 10 * e**power, 0.1, instance)
+        for e in (0.1, 0.2, 0.4)
+        for instance, power in ((C1(3), -1), (C2(3), -2))
+    ]
+    keys = {"test": "slope", "filter": {"policy": "dp_se"}, "x": "epsilon", "by": ["instance"], "tolerance": 0.1}
+    assert outcome(tmp_path, cells, **keys, expected={"c1": -1, "c2": -2}) == "holds"
+    assert outcome(tmp_path, cells, **keys, expected={"c1": -1, "c2": -1}) == "fails"
+
+
+@pytest.mark.parametrize(("mean", "spread", "expected"), [(1e4, 10, "holds"), (1e9, 10, "fails")])
+def test_bound(tmp_path, mean, spread, expected):
+    arguments = {"gaps": "gaps", "epsilon": "epsilon", "horizon": "horizon"}
+    keys = {"filter": {"policy": "dp_se"}, "bound": "bandits.bounds.dp_se_regret", "arguments": arguments}
+    assert outcome(tmp_path, [measured(DPSE(1.0), mean, spread)], test="bound", **keys) == expected
+    below = {"holds": "fails", "fails": "holds"}[expected]
+    late = keys | {"filter": {"policy": "dp_se"}, "side": "lower", "bound": "bandits.bounds.dp_se_regret"}
+    if mean > 1e5:  # the regret of the first steps is below any bound
+        below = "fails"
+    assert outcome(tmp_path, [measured(DPSE(1.0), mean, spread)], test="bound", **late) == below
+
+
+def test_a_bound_may_change_with_time(tmp_path):
+    keys = {"test": "bound", "filter": {"policy": "dp_se"}, "bound": "builtins.float", "arguments": {}}
+    cells = [measured(DPSE(1.0), 100, 1)]
+    keys |= {"bound": "bandits.bounds.common.suboptimal_gaps"}
+    with pytest.raises(UserError, match=r"paper.yaml: mine: arguments: .*gaps"):
+        outcome(tmp_path, cells, **keys)
+    order = {"arms": "arms", "epsilon": "epsilon", "horizon": "t"}
+    keys |= {"bound": "bandits.bounds.dp_se_worst_case_regret", "arguments": order}
+    assert outcome(tmp_path, cells, **keys) == "holds"
+    assert outcome(tmp_path, [measured(DPSE(1.0), 10 * HORIZON, 1)], **keys) == "fails"  # more than t
+
+
+def test_where_a_theorem_does_not_apply_is_left_out(tmp_path):
+    arguments = {"gaps": [1], "epsilon": "epsilon", "horizon": 10, "v": 0.5, "u": 1}
+    gaps = {"bound": "bandits.bounds.dprucb_pulls", "arguments": {**arguments, "gap": 0.5}}
+    del gaps["arguments"]["gaps"]
+    cells = [measured(DPSE(epsilon), 50, 1) for epsilon in (1.0, 2.0)]  # the theorem is for epsilon up to 1
+    found = verdict(tmp_path, cells, test="bound", filter={"policy": "dp_se"}, **gaps)
+    assert (found.outcome, "1 more are not covered" in found.evidence) == ("holds", True)
+    found = verdict(tmp_path, cells[1:], test="bound", filter={"policy": "dp_se"}, **gaps)
+    assert (found.outcome, "covers none" in found.evidence) == ("cannot be judged", True)
+
+
+def test_pulls_bound(tmp_path):
+    arguments = {"gap": "gap", "arms": "arms", "epsilon": "epsilon", "horizon": "horizon"}
+    keys = {"filter": {"policy": "dp_se"}, "bound": "bandits.bounds.dp_se_pulls", "arguments": arguments}
+    assert outcome(tmp_path, [measured(DPSE(1.0), 50)], test="pulls_bound", **keys) == "holds"
+    many = measured(DPSE(1.0), 50)
+    many.result.pulls[7, 2] = 10**9  # in one run
+    found = verdict(tmp_path, [many], test="pulls_bound", **keys)
+    assert (found.outcome, found.table.arm[0]) == ("fails", 2)
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(10, "holds"), (50, "undecided"), (100, "fails")])
+def test_frequency(tmp_path, wrong, expected):
+    keys = {"filter": {"policy": "dp_nas"}, "event": "off_by_more", "at_most": "beta"}
+    assert outcome(tmp_path, [stopped(wrong)], test="frequency", **keys) == expected
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(0, "holds"), (1, "fails")])
+def test_never(tmp_path, wrong, expected):
+    keys = {"filter": {"policy": "dp_nas"}, "event": "off_by_more"}
+    assert outcome(tmp_path, [stopped(wrong)], test="never", **keys) == expected
+
+
+@pytest.mark.parametrize(("divisor", "expected"), [(1.0, "fails"), (1e-6, "holds")])
+def test_exceedance(tmp_path, divisor, expected):
+    problem = {"mean": "mean", "bound": "bound", "epsilon": divisor, "accuracy": "accuracy", "beta": "beta"}
+    keys = {"filter": {"policy": "dp_nas"}, "event": "samples", "bound": "bandits.stopping_bounds.private_lower_bound"}
+    lower = {"test": "exceedance", "at_most": 0.25, "arguments": problem, **keys}  # of 50 samples always
+    assert outcome(tmp_path, [stopped(0)], **lower) == expected
+
+
+def test_exact_results_need_no_interval(tmp_path):
+    cell = ExactCell(DTOLDeterministic(OneGap(8, 0.5)), RNMFTNL(0.5, "gumbel"), 1000)
+    exact = Measured(cell, Result({"t": cell.checkpoints[None], "regret": cell.replicate(0)["regret"][None]}, {}))
+    keys = {"filter": {"record": "exact"}, "bound": "bandits.bounds.deterministic_regret"}
+    keys["arguments"] = {"arms": "arms", "epsilon": "epsilon"}
+    found = verdict(tmp_path, [exact], test="bound", **keys)
+    assert found.outcome == "holds"
+    assert found.table.low[0] == found.table.high[0] == found.table.estimate[0]
+    assert outcome(tmp_path, [exact], test="growth", filter={}, stretch=[0.5, 1], at_most=0.01) == "holds"
+
+
+def test_a_single_run_is_not_enough(tmp_path):
+    one = measured(DPSE(1.0), 50)
+    one = Measured(one.cell, one.result.first(1))
+    keys = {"filter": {"policy": "dp_se"}, "stretch": [0.5, 1], "at_most": 2}
+    assert outcome(tmp_path, [one], test="growth", **keys) == "cannot be judged"
+
+
+def test_checks_and_reasons(tmp_path):
+    printed, proved = (f"experiments.claims.checks.exponential_noise_{word}" for word in ("printed", "proved"))
+    assert outcome(tmp_path, [], test="exact", check=proved) == "holds"
+    assert outcome(tmp_path, [], test="exact", check=printed) == "fails"
+    found = verdict(tmp_path, [], test="exact", check=printed, variants={"twice the scale": {"check": proved}})
+    assert found.shown == "holds under twice the scale"
+    found = verdict(tmp_path, [], test="exact", check=proved, variants={"half": {"check": printed}}, main="twice")
+    assert found.shown == "holds under twice"
+    assert verdict(tmp_path, [], test="exact", check=proved, condition="two arms").shown == "holds under two arms"
+    found = verdict(tmp_path, [], test="not_judged", reason="too hard")
+    assert (found.outcome, found.evidence) == ("not judged", "too hard")
+
+
+RATIO = {
+    "test": "ratio",
+    "numerator": {"policy": "ucb1"},
+    "denominator": {"policy": "dp_se"},
+    "by": ["instance"],
+    "at_least": 1,
+}
+MALFORMED = [
+    ({"test": "ratios"}, ["test", "ratios", "ratio"]),
+    ({"at_leest": 1}, ["at_leest", "at_least"]),
+    ({"at_least": "much"}, ["at_least", "a number"]),
+    ({"at_least": None}, ["at_least", "at_most"]),
+    ({"numerator": "ucb1"}, ["numerator", "mapping"]),
+    ({"numerator": {"polcy": "ucb1"}}, ["numerator.polcy", "policy"]),
+    ({"numerator": {"policy": "ucb2"}}, ["numerator.policy", "ucb1"]),
+    ({"by": ["instanc"]}, ["by", "instance"]),
+    ({"by": "instance"}, ["by", "a list"]),
+    ({"by": []}, ["by", "tell apart", "epsilon"]),
+    ({"quantity": "regrets"}, ["quantity", "regret"]),
+    ({"experiments": ["sajed2019/fig99"]}, ["experiments", "sajed2019/fig99"]),
+    ({"variants": ["a"]}, ["variants", "mapping"]),
+    ({"variants": {"other": {"bye": 1}}}, ["bye", "by"]),
+    ({"where": None}, ["where", "a text"]),
+    ({"id": None}, ["id", "item 1"]),
+    ({"test": "exact"}, ["at_least", "unknown"]),
+]
+
+
+@pytest.mark.parametrize(("keys", "named"), MALFORMED, ids=lambda value: str(value)[:40])
+def test_a_malformed_claim_is_one_line(tmp_path, keys, named):
+    cells = [measured(UCB1(), 20, 1), measured(DPSE(1.0), 10, 1), measured(DPSE(0.5), 10, 1)]
+    with pytest.raises(UserError) as error:
+        verdict(tmp_path, cells, **(RATIO | keys))
+    message = str(error.value)
+    assert "claims/paper.yaml: " in message
+    assert "\n" not in message
+    for word in [*named, *(["mine"] if "id" not in keys else [])]:
+        assert word in message
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"bound": "bandits.bounds.dp_se_regre"}, ["bound", "dp_se_regret"]),
+        ({"bound": "bandit.bounds.dp_se_regret"}, ["bound", "cannot import"]),
+        ({"arguments": {"gaps": "gap", "epsilon": "epsilon", "horizon": "horizon"}}, ["gap", "gaps"]),
+        ({"arguments": {"gaps": "gaps"}}, ["arguments", "epsilon"]),
+        ({"side": "left"}, ["side", "upper or lower"]),
+    ],
+)
+def test_a_malformed_bound_is_one_line(tmp_path, keys, named):
+    arguments = {"gaps": "gaps", "epsilon": "epsilon", "horizon": "horizon"}
+    good = {"test": "bound", "filter": {}, "bound": "bandits.bounds.dp_se_regret", "arguments": arguments}
+    with pytest.raises(UserError) as error:
+        verdict(tmp_path, [measured(DPSE(1.0), 10, 1)], **(good | keys))
+    for word in ("paper.yaml: mine: ", *named):
+        assert word in str(error.value)
+
+
+def test_a_claim_of_a_user_is_judged(call, tmp_path):
+    mine = {"id": "mine", "where": "here", "claim": "It is so.", "experiments": ["sajed2019/fig03"], **RATIO}
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / "my_paper.yaml").write_text(yaml.safe_dump([mine | {"by": ["epsilon"], "at_most": 0.9}]))
+    found = call("--config-dir", tmp_path, "paper=my_paper", main=__main__.main)
+    assert found.code == 2
+    assert "my_paper.yaml: mine: by: must be columns in which" in found.err
+    again = mine | {"by": ["instance"], "denominator": {"policy": "dp_se", "epsilon": 0.5}, "at_least": 0.001}
+    (tmp_path / "claims" / "my_paper.yaml").write_text(yaml.safe_dump([again]))
+    found = call("--config-dir", tmp_path, "id=mine", main=__main__.main)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith("my_paper mine: holds\n")
+    assert "1 claims: 1 holds" in found.out
+
+
+def test_missing_results_name_the_command(call, tmp_path):
+    found = call("id=beta-long-start", f"results_dir={tmp_path}", main=__main__.main)
+    assert found.code == 0
+    told = " ".join(found.out.split())
+    assert "wang2024 beta-long-start: cannot be judged" in told
+    assert "run: python -m experiments.run +experiment=wang2024/fig04" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [(["paper=sajed2018"], "sajed2019"), (["id=by-6x"], "by-5x"), (["paper=tao2022", "id=by-5x"], "tao2022")],
+)
+def test_an_unknown_claim_is_one_line(call, arguments, named):
+    found = call(*arguments, main=__main__.main)
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert named in found.err
+
+
+def test_help_lists_no_claims_as_choices(call, tmp_path):
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "my_policy.yaml").touch()
+    choices = call("--config-dir", tmp_path, "--help").out.partition("== Choices ==")[2]
+    assert re.findall(r"^([a-z]+):", choices, flags=re.MULTILINE) == list(GROUPS)
+    assert "my_policy" in choices
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    return judge_all(claims(), Results(Store(REPOSITORY / "results"), Composer()))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("by-5x", "holds under mishra2015"),
+        ("dpse-beats-dpucb", "holds under mishra2015"),
+        ("dpse-regret-bound", "holds"),
+        ("dpse-pulls-bound", "holds"),
+        ("dpse-minimax", "holds"),
+        ("dprse-beats-dprucb", "holds under scaled constants"),
+        ("eps-monotone", "holds"),
+        ("dprse-pulls-bound", "holds"),
+        ("dprse-regret-bound", "holds"),
+        ("ldp-rate", "holds under twice the printed power"),
+        ("dpse-worst-in-fig5", "fails"),
+        ("int-outperformed", "fails"),
+        ("new-delta-slope", "fails"),
+        ("new-eps-slope", "fails"),
+        ("new-bound", "holds"),
+        ("exponential-private", "holds under noise of scale 2 / epsilon (two arms)"),
+    ],
+)
+def test_what_became_of_claims(verdicts, name, shown):
+    (verdict,) = (verdict for verdict in verdicts if verdict.id == name)
+    assert verdict.shown == shown
+
+
+def test_what_the_printed_constants_of_tao2022_break(verdicts):
+    (verdict,) = (verdict for verdict in verdicts if verdict.id == "dprse-beats-dprucb")
+    assert verdict.findings["printed constants"].outcome is Outcome.FAILS
+    failing = verdict.table[verdict.table.result == "fails"]
+    assert set(failing.v) == {0.5}
+    assert set(failing.form) == {"printed constants"}
+
+
+def test_every_claim_has_a_verdict_with_evidence(verdicts):
+    assert len({(verdict.paper, verdict.id) for verdict in verdicts}) == len(verdicts) > 80
+    for verdict in verdicts:
+        assert verdict.evidence
+        assert len(verdict.table) > 0 or verdict.outcome in (Outcome.NOT_JUDGED, Outcome.CANNOT_BE_JUDGED)
+
+
+def test_the_readme_is_current(verdicts):
+    text = readme_table.README.read_text()
+    assert readme_table.replaced(text, readme_table.table(verdicts, Composer())) == text, (
+        "python -m scripts.readme_table"
+    )
+
+
+def test_the_errata_page_is_current():
+    assert errata_page.PAGE.read_text() == errata_page.page(errata()), "python -m scripts.errata"
+
+
+def test_tests_that_show_errata_exist():
+    for erratum in errata():
+        for file, name in re.findall(r"(tests/\w+\.py)(?:::(\w+))?", erratum.shown_by):
+            text = Path(REPOSITORY / file).read_text()
+            assert not name or f"def {name}(" in text, f"{erratum.id}: {name}"
+
+
+def test_fieller_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    misses = 0
+    for _ in range(2000):
+        interval = intervals.ratio(rng.normal(10, 3, 20), rng.normal(5, 1, 30), 0.1)
+        misses += not interval.low <= 2 <= interval.high
+    assert 120 < misses < 240  # 200 expected, fewer as the degrees of freedom are on the safe side
+    before, after = rng.normal(10, 3, (2, 500))
+    wide, narrow = intervals.ratio(after, before, 0.05), intervals.paired_ratio(before + 0.1 * after, before, 0.05)
+    assert wide.high - wide.low > narrow.high - narrow.low
+
+
+def test_a_ratio_to_nothing_is_unbounded():
+    noise = np.linspace(-1, 1, 9)
+    interval = intervals.ratio(5 + noise, 0.1 + noise, 0.05)
+    assert interval.high == np.inf
+    assert interval.low < 50
