@@ -29,7 +29,7 @@ TARGETS = re.findall(r"^make (\w+)", README, flags=re.MULTILINE) + re.findall(r"
 
 
 def files_of_the_example():
-    return {match[1]: text for _, text in BLOCKS if (match := re.match(r"# (mine/\S+)\n", text))}
+    return {match[1]: text for _, text in BLOCKS if (match := re.match(r"(?:# @.*\n)?# (mine/\S+)\n", text))}
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,8 @@ def test_the_example_is_complete():
     assert set(files_of_the_example()) == {
         "mine/explore_then_commit.py",
         "mine/policy/explore_then_commit.yaml",
+        "mine/experiment/mine.yaml",
+        "mine/claims/mine.yaml",
         "mine/test_explore_then_commit.py",
     }
 
@@ -146,3 +148,17 @@ def test_what_is_said_of_wu2025_holds_in_the_data():
     regret = load("wu2025/open_questions").eval("regret * epsilon") / np.log(load("wu2025/open_questions").arms)
     assert regret.min() > 4
     assert regret.max() < 7  # log(K)^2 / epsilon would grow tenfold from K = 4 to K = 2^20
+
+
+def test_the_picture_is_the_figure(tmp_path, call):
+    """Made by: python -m scripts.figures +experiment=sajed2019/fig01 figures_dir=docs"""
+    from PIL import Image
+
+    from scripts import figures
+
+    call("+experiment=sajed2019/fig01", f"figures_dir={tmp_path}", main=figures.main)
+    kept, drawn = (Image.open(folder / "sajed2019" / "fig01.png") for folder in (REPOSITORY / "docs", tmp_path))
+    assert kept.size == drawn.size
+    assert "](docs/sajed2019/fig01.png)" in README
+    difference = np.asarray(kept.convert("RGB"), dtype=float) - np.asarray(drawn.convert("RGB"), dtype=float)
+    assert np.abs(difference).mean() < 0.5
