@@ -111,7 +111,7 @@ def test_a_change_of_simulation_is_found(copy, file, old, new):
         (CURVES, "1.96 * sd / math.sqrt(len(regret))", "1.96 * sd / len(regret)", "points: band"),
         (CURVES, "regret.mean(axis=0), len(regret)", "np.median(regret, axis=0), len(regret)", "points: line"),
         (STYLE, '"dp_se": "#0072B2"', '"dp_se": "#009E73"', "image: root mean square"),
-        (CURVES, "np.maximum(mean - half, 0), mean + half, color", "mean, mean + half, color", "points: band"),
+        (CURVES, "np.maximum(mean - half, 0), mean + half", "mean, mean + half", "points: band"),
     ],
 )
 def test_a_change_of_a_figure_is_found(copy, file, old, new, told):
