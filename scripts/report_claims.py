@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-import pandas as pd
 from markupsafe import Markup
 
+from experiments import claims as ledger
+from experiments.claims import Erratum, Verdict
 from experiments.compose import Composer
 from experiments.errors import UserError
 from experiments.store import Store
@@ -26,36 +26,11 @@ KINDS = (
     ("not judged", "unknown", "–"),
 )
 JUDGE = "python -m experiments.claims"
-UNJUDGED = Gap("claims", "claims are not judged: this version has no judge of claims", JUDGE)
-
-
-class Verdict(Protocol):
-    """How a claim of a paper fares."""
-
-    paper: str
-    id: str
-    where: str
-    claim: str
-    outcome: str
-    evidence: str
-    table: pd.DataFrame
-    command: str
-
-
-class Erratum(Protocol):
-    """Something that is misprinted, or does not follow, in a paper."""
-
-    id: str
-    paper: str
-    where: str
-    printed: str
-    finding: str
-    shown_by: str
 
 
 @dataclass(frozen=True)
 class Judged:
-    """All verdicts and errata, or the gap where there is no judge."""
+    """All verdicts and errata, or the gap that a wrong claim file leaves."""
 
     verdicts: Sequence[Verdict] = ()
     errata: Sequence[Erratum] = ()
@@ -68,15 +43,11 @@ class Judged:
 
 
 def judge(store: Store, composer: Composer, overrides: Sequence[str]) -> Judged:
-    """Ask the judge. This is the only place that knows where it lives; a wrong claim file is a gap, too."""
+    """The verdicts on all claims; a wrong claim file is a gap."""
+    results = ledger.Results(store, composer, overrides)
     try:
-        from experiments import claims
-    except ImportError:
-        return Judged(gap=UNJUDGED)
-    results = claims.Results(store, composer, overrides)
-    try:
-        verdicts = claims.judge_all(claims.claims(composer.config_dirs), results)
-        return Judged(verdicts, claims.errata(composer.config_dirs))
+        verdicts = ledger.judge_all(ledger.claims(composer.config_dirs), results)
+        return Judged(verdicts, ledger.errata(composer.config_dirs))
     except UserError as error:
         return Judged(gap=Gap("claims", without_places(str(error)), JUDGE))
 
@@ -100,7 +71,7 @@ class Claim:
     @property
     def outcome(self) -> str:
         """In words, with what it holds under."""
-        return str(getattr(self.verdict, "shown", self.verdict.outcome))
+        return self.verdict.shown
 
     @property
     def command(self) -> str:
@@ -130,7 +101,7 @@ def claims(verdicts: Sequence[Verdict]) -> list[Claim]:
 
 
 def _settings(verdict: Verdict) -> Table | None:
-    if verdict.table is None or verdict.table.empty:
+    if verdict.table.empty:
         return None
     identifier = f"settings-{slug(verdict.paper)}-{slug(verdict.id)}"
     return report_tables.of_frame(identifier, f"{len(verdict.table)} settings", verdict.table)

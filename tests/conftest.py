@@ -1,6 +1,6 @@
 """Shared by all tests. Statistical tests use fixed seeds and reject at the level FAILURE for each comparison.
 
-There are fewer than 400 comparisons, so that with other seeds a correct program would fail somewhere
+There are fewer than 1000 comparisons, so that with other seeds a correct program would fail somewhere
 with probability < 1e-6.
 """
 
@@ -14,7 +14,7 @@ import pytest
 from experiments import run
 from experiments.command_line import exit_on_user_error
 
-FAILURE = 2.5e-9
+FAILURE = 1e-9
 
 
 @dataclass

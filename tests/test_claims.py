@@ -1,7 +1,6 @@
 """Verdicts on made-up results whose outcome is known, malformed claims, and the claims of the papers."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,13 +15,11 @@ from bandits.stopping import DPNAS
 from bandits.streams import SignedBernoulli
 from experiments import intervals
 from experiments.cells import Cell, ExactCell, StoppingCell
-from experiments.claims import Outcome, Results, __main__, claims, errata, judge, judge_all
+from experiments.claims import Results, __main__, claims, judge
 from experiments.claims.results import Measured
-from experiments.compose import GROUPS, REPOSITORY, Composer
+from experiments.compose import GROUPS, Composer
 from experiments.errors import UserError
 from experiments.store import Result, Store
-from scripts import errata as errata_page
-from scripts import readme_table
 
 RUNS = 40
 HORIZON = 10_000
@@ -328,70 +325,6 @@ def test_help_lists_no_claims_as_choices(call, tmp_path):
     choices = call("--config-dir", tmp_path, "--help").out.partition("== Choices ==")[2]
     assert re.findall(r"^([a-z]+):", choices, flags=re.MULTILINE) == list(GROUPS)
     assert "my_policy" in choices
-
-
-@pytest.fixture(scope="module")
-def verdicts():
-    return judge_all(claims(), Results(Store(REPOSITORY / "results"), Composer()))
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("by-5x", "holds under mishra2015"),
-        ("dpse-beats-dpucb", "holds under mishra2015"),
-        ("dpse-regret-bound", "holds"),
-        ("dpse-pulls-bound", "holds"),
-        ("dpse-minimax", "holds"),
-        ("dprse-beats-dprucb", "holds under scaled constants"),
-        ("eps-monotone", "holds"),
-        ("dprse-pulls-bound", "holds"),
-        ("dprse-regret-bound", "holds"),
-        ("ldp-rate", "holds under twice the printed power"),
-        ("dpse-worst-in-fig5", "fails"),
-        ("int-outperformed", "fails"),
-        ("new-delta-slope", "fails"),
-        ("new-eps-slope", "fails"),
-        ("new-bound", "holds"),
-        ("exponential-private", "holds under noise of scale 2 / epsilon (two arms)"),
-    ],
-)
-def test_what_became_of_claims(verdicts, name, shown):
-    (verdict,) = (verdict for verdict in verdicts if verdict.id == name)
-    assert verdict.shown == shown
-
-
-def test_what_the_printed_constants_of_tao2022_break(verdicts):
-    (verdict,) = (verdict for verdict in verdicts if verdict.id == "dprse-beats-dprucb")
-    assert verdict.findings["printed constants"].outcome is Outcome.FAILS
-    failing = verdict.table[verdict.table.result == "fails"]
-    assert set(failing.v) == {0.5}
-    assert set(failing.form) == {"printed constants"}
-
-
-def test_every_claim_has_a_verdict_with_evidence(verdicts):
-    assert len({(verdict.paper, verdict.id) for verdict in verdicts}) == len(verdicts) > 80
-    for verdict in verdicts:
-        assert verdict.evidence
-        assert len(verdict.table) > 0 or verdict.outcome in (Outcome.NOT_JUDGED, Outcome.CANNOT_BE_JUDGED)
-
-
-def test_the_readme_is_current(verdicts):
-    text = readme_table.README.read_text()
-    assert readme_table.replaced(text, readme_table.table(verdicts, Composer())) == text, (
-        "python -m scripts.readme_table"
-    )
-
-
-def test_the_errata_page_is_current():
-    assert errata_page.PAGE.read_text() == errata_page.page(errata()), "python -m scripts.errata"
-
-
-def test_tests_that_show_errata_exist():
-    for erratum in errata():
-        for file, name in re.findall(r"(tests/\w+\.py)(?:::(\w+))?", erratum.shown_by):
-            text = Path(REPOSITORY / file).read_text()
-            assert not name or f"def {name}(" in text, f"{erratum.id}: {name}"
 
 
 def test_fieller_covers_as_often_as_it_says():

@@ -14,9 +14,9 @@ from experiments.compose import Composer
 from experiments.plan import merge, plan
 from experiments.simulate import Job, run
 from experiments.store import Store
-from scripts import curves, figures, report, report_claims
+from scripts import figures, report, report_claims
 from scripts.report_claims import Judged
-from scripts.report_text import choices, parameter, quantity, whole
+from scripts.report_exhibits import Gap
 
 POLICY = '''
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ def mine(tmp_path_factory):
 
 
 def unjudged(*_):
-    return Judged(gap=report_claims.UNJUDGED)
+    return Judged(gap=Gap("claims", "claims are not judged: mine.yaml", "python -m experiments.claims"))
 
 
 @pytest.fixture
@@ -134,7 +134,9 @@ def judged(*_):
     table = pd.DataFrame({"instance": ["c1", "c2"], "ratio": [5.5, np.inf], "passes": [True, False]})
     shared = {"where": "Section 5", "evidence": "All.", "command": "python -m experiments.claims"}
     verdicts = [
-        SimpleNamespace(paper="mine", id="a", claim="Robins <i>go</i> round", outcome="holds", table=table, **shared),
+        SimpleNamespace(
+            paper="mine", id="a", claim="Robins <i>go</i> round", outcome="holds", shown="holds", table=table, **shared
+        ),
         SimpleNamespace(
             paper="mine",
             id="b",
@@ -144,7 +146,7 @@ def judged(*_):
             table=table[:0],
             **shared,
         ),
-        SimpleNamespace(paper="wang2024", id="c", claim="Other", outcome="fails", table=table, **shared),
+        SimpleNamespace(paper="wang2024", id="c", claim="Other", outcome="fails", shown="fails", table=table, **shared),
     ]
     return Judged(
         verdicts, [SimpleNamespace(id="e", paper="mine", where="p. 1", printed="1", finding="2", shown_by="-")]
@@ -264,29 +266,6 @@ def test_bad_distributions_are_one_line(mine, call, keys, named):
     )
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
     assert named in outcome.err
-
-
-def test_bands():
-    regret = np.arange(101.0)[:, None] * np.array([1.0, 2.0])
-    low, high = curves.band_of(regret, "quantiles")
-    np.testing.assert_allclose([low, high], [[5, 10], [95, 190]])
-    low, high = curves.band_of(regret, "quarter_sd")
-    np.testing.assert_allclose(high - 50 * np.array([1.0, 2.0]), regret.std(axis=0, ddof=1) / 4)
-
-
-def test_numbers_in_words():
-    assert [quantity(value) for value in (1234.4, 0.056789, 1.5e12, 2e-5, 0.0, float("inf"))] == [
-        "1,234",
-        "0.05679",
-        "1.500·10¹²",
-        "2.000·10⁻⁵",
-        "0",
-        "∞",
-    ]
-    assert [whole(value) for value in (999, 50_000_000, 1 << 20, 12_345_678)] == ["999", "5·10⁷", "2²⁰", "12,345,678"]
-    assert parameter((0.9, 0.5)) == "(0.9, 0.5)"
-    assert choices([1.0, 0.5, 1.0]) == "0.5, 1"
-    assert choices(range(20)) == "20 values, 0 to 19"
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
