@@ -3,7 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import norm
 
+from bandits import ParameterError
+from bandits.policies import RNMFTNL
+from experiments.cells import Cell, ExactCell
 from experiments.compose import REPOSITORY, Composer
 from experiments.plan import merge, plan
 from experiments.store import Store
@@ -50,3 +54,20 @@ def test_reproduce_finds_a_changed_number(tmp_path, call):
     outcome = call(*asked, main=reproduce.main)
     assert outcome.code == 1
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
+
+
+def test_simulated_and_exact_regret_agree_wherever_both_are_stored(failure):
+    """At every horizon, as many standard errors apart at most as chance allows with probability `failure`."""
+    apart = {}
+    for request in REQUESTS:
+        if isinstance(request.cell, Cell) and isinstance(request.cell.policy, RNMFTNL):
+            cell = request.cell
+            try:
+                exact = STORE.read(ExactCell(cell.instance, cell.policy, cell.horizon, cell.recorded))
+            except ParameterError:
+                continue  # losses of no known form
+            if exact is not None:
+                final = STORE.read(cell).regret[:, -1]
+                apart[cell.identity] = (final.mean() - exact.regret[0, -1]) / (final.std(ddof=1) / len(final) ** 0.5)
+    assert len(apart) > 80
+    assert max(map(abs, apart.values())) < norm.isf(failure / 2)
