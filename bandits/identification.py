@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bandits.instances import Instance
-from bandits.parameters import ParameterError
+from bandits.parameters import ParameterError, require
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.types import IntArray
 
@@ -36,6 +36,8 @@ def identify(
     """
     if policy.beta is None:
         raise ParameterError("beta", "must be given: the probability with which a wrong arm may be returned")
+    whole = isinstance(max_samples, int | np.integer) and max_samples >= len(instance.mean_rewards)
+    require(whole, "max_samples", max_samples, "a whole number, at least that of the arms")
     policy.check(instance)
     pulls = policy.simulate(instance, max_samples, np.array([max_samples]), rng)
     return identification(pulls[0])

@@ -111,6 +111,14 @@ def convert(value: Any, to: Any) -> Any:
     return value
 
 
+def flag(config: DictConfig, key: str) -> bool:
+    """The key of a config that is true or false. Raises `UserError`."""
+    try:
+        return bool(convert(config[key], bool))
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+
+
 def whole_number(value: Any) -> int:
     """`value` as an int; 1e6 counts, 1.5, true and infinity do not."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):

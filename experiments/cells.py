@@ -58,8 +58,7 @@ class BaseCell(ABC):
     longest: ClassVar[int] = 2**62  # steps are counted in 64 bits
 
     def __post_init__(self) -> None:
-        if not 1 <= self.horizon <= self.longest:
-            raise ParameterError("horizon", f"must be a whole number in 1..{self.longest}, got {self.horizon}")
+        self._check_horizon()
         if not isinstance(self.instance, self.policy.faces):
             raise ParameterError(
                 "instance",
@@ -67,6 +66,10 @@ class BaseCell(ABC):
                 f"and {self.instance.name} gives {self.instance.feedback}",
             )
         self.policy.check(self.instance)
+
+    def _check_horizon(self) -> None:
+        if not 1 <= self.horizon <= self.longest:
+            raise ParameterError("horizon", f"must be a whole number in 1..{self.longest}, got {self.horizon}")
 
     @abstractmethod
     def replicate(self, replication: int) -> dict[str, Any]:
@@ -249,6 +252,7 @@ class WorstProfileCell(BaseCell):
     def __post_init__(self) -> None:
         if not isinstance(self.policy, RNMFTNL):
             raise ParameterError("policy", f"{self.policy.name} has no known expected regret to search with")
+        self._check_horizon()
 
     def replicate(self, replication: int) -> dict[str, Any]:
         instance, policy = cast(WorstProfile, self.instance), cast(RNMFTNL, self.policy)

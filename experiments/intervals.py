@@ -61,6 +61,8 @@ def paired_ratio(numerator: FloatArray, denominator: FloatArray, error: float) -
 
 def _fieller(above: float, below: float, above2: float, below2: float, product: float) -> Interval:
     """The c with (above - c below)^2 <= above2 - 2 c product + c^2 below2, for positive means."""
+    if above == below == 0:
+        return Interval(math.nan, math.nan, math.nan)  # nothing to compare
     a, b, c = below**2 - below2, above * below - product, above**2 - above2
     estimate = above / below if below > 0 else math.inf
     root = math.sqrt(max(b * b - a * c, 0.0))

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -11,10 +12,11 @@ from omegaconf import DictConfig, OmegaConf
 from bandits import ParameterError
 from bandits.learner import Environment, Learner
 from bandits.stopping import StoppingRule
+from bandits.streams import Stream
 from bandits.worst_profiles import WorstProfile
-from experiments.build import build, convert, whole_number
+from experiments.build import build, flag, whole_number
 from experiments.cells import BaseCell, Cell, ExactCell, StoppingCell, WorstProfileCell
-from experiments.compose import Composed, Composer
+from experiments.compose import Composer
 from experiments.errors import UserError
 
 
@@ -35,7 +37,7 @@ def plan(overrides: Sequence[str], composer: Composer) -> list[Request]:
     """
     composed = composer.compose(overrides)
     if composed.config.cells is None:
-        return [_request(composed, composer)]
+        return [_request(overrides, composer)]
     sweeps = _sweeps(composed.config)
     given = dict(text.split("=", 1) for text in overrides)
     for key, value in given.items():
@@ -45,7 +47,7 @@ def plan(overrides: Sequence[str], composer: Composer) -> list[Request]:
     for sweep in sweeps:
         axes = [[f"{key}={value}" for value in values] for key, values in sweep.items() if key not in given]
         for combination in itertools.product(*axes):
-            requests.append(_request(composer.compose([*combination, *overrides]), composer))
+            requests.append(_request([*combination, *overrides], composer))
     return merge(requests)
 
 
@@ -78,13 +80,15 @@ def _text(value: Any) -> str:
     return json.dumps(value) if isinstance(value, list | bool) or value is None else str(value)
 
 
-def _request(composed: Composed, composer: Composer) -> Request:
-    """One cell from one composed config. Raises `UserError`."""
+def _request(overrides: Sequence[str], composer: Composer) -> Request:
+    """The one cell that `overrides` ask for. Raises `UserError`."""
+    composed = composer.compose(overrides)
     config = composed.config
     files = {group: composer.file_of(group, composed.choices[group]) for group in ("instance", "profile", "policy")}
     instance = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
     policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
     _check_delta(config, policy)
+    _check_profile(overrides, instance)
     horizon, replications, recorded = (_whole(config, key) for key in ("horizon", "replications", "recorded"))
     for key, value in (("replications", replications), ("recorded", recorded)):
         if value < 1:
@@ -102,10 +106,9 @@ def _request(composed: Composed, composer: Composer) -> Request:
 
 def _kind(config: DictConfig, instance: Environment, policy: Learner[Any]) -> type[BaseCell]:
     """What is to be recorded. Raises `UserError`."""
-    try:
-        exact = convert(config.exact, bool)
-    except ValueError as error:
-        raise UserError(f"exact: must be {error}") from None
+    exact = flag(config, "exact")
+    if exact and isinstance(instance, Stream | WorstProfile):
+        raise UserError(f"exact: has no meaning for {instance.name}; leave it false")
     if isinstance(policy, StoppingRule):
         return StoppingCell
     if isinstance(instance, WorstProfile):
@@ -120,6 +123,13 @@ def _check_delta(config: DictConfig, policy: Learner[Any]) -> None:
             f"budget.delta: {policy.name} is purely epsilon-private and takes none; leave it null, "
             f"got {config.budget.delta}"
         )
+
+
+def _check_profile(overrides: Sequence[str], instance: Environment) -> None:
+    """A profile says nothing to an instance without one, and ignoring it would mislabel the results."""
+    asked = [text for text in overrides if re.match(r"profile[.=]", text)]
+    if asked and not hasattr(instance, "profile"):
+        raise UserError(f"{asked[0]}: {instance.name} has no gap profile; it is for the instances dtol_*")
 
 
 def _whole(config: DictConfig, key: str) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bandits import ParameterError
 from bandits.identification import identification
 from experiments.cells import BaseCell
 from experiments.store import Result
@@ -40,9 +41,10 @@ def samples(cell: BaseCell, result: Result) -> Values:
 
 
 def off_by_more(cell: BaseCell, result: Result) -> Values:
-    """Whether the estimate of a stopping rule is off by more than accuracy x |mean|; an expired rule has none."""
+    """Whether the estimate of a stopping rule is off by more than accuracy x |mean|, or missing as the rule expired."""
     mean, accuracy = cell.columns["mean"], cell.columns["accuracy"]
-    return np.asarray(np.abs(result.rows["estimate"] - mean) > accuracy * abs(mean))
+    within = np.abs(result.rows["estimate"] - mean) <= accuracy * abs(mean)  # NaN is not
+    return np.asarray(~within)
 
 
 def expired(cell: BaseCell, result: Result) -> Values:
@@ -87,3 +89,13 @@ QUANTITIES: dict[str, tuple[str, Callable[[BaseCell, Result], Values]]] = {
     "best_arm_behind": ("share of runs with the best arm behind", best_arm_behind),
     "suboptimal_pulls": ("mean pulls of suboptimal arms", suboptimal_pulls),
 }
+
+
+def measure(quantity: str, cell: BaseCell, result: Result) -> Values:
+    """The `quantity` of each replication. Raises `ParameterError` where nothing of it is recorded."""
+    try:
+        return QUANTITIES[quantity][1](cell, result)
+    except (KeyError, AttributeError):
+        raise ParameterError(
+            "value", f"{quantity} is not recorded of {cell.policy.name} on {cell.instance.name}"
+        ) from None

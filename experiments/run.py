@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from experiments.build import flag
 from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.estimate import describe
 from experiments.frames import RESULTS
@@ -26,7 +27,7 @@ def main() -> None:
     store = command.store
     jobs = look_up(requests, store)
     _warn(jobs, store)
-    if command.config.plan:
+    if flag(command.config, "plan"):
         print(describe(jobs, [store, Store(RESULTS)]))
         return
     began = time.perf_counter()

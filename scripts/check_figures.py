@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.build import flag
 from experiments.command_line import exit_on_user_error, read_command_line
 from experiments.compose import Composer
 from experiments.errors import UserError
@@ -138,7 +139,7 @@ def check_figure(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Check
         if figure is None:
             return Checked(name, [], "has no figure")
         drawn, stem = Drawn.of(figure), Path(config.baselines_dir) / name
-        if config.accept:
+        if flag(config, "accept"):
             drawn.write(stem)
             return Checked(name, [], f"baseline written to {stem}.*")
         return Checked(name, differences(Drawn.read(stem), drawn, Path(config.check_dir) / name))
@@ -160,6 +161,7 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:
         return
+    accept = flag(command.config, "accept")
     every = joblib.Parallel(n_jobs=1 if len(command.jobs) == 1 else command.workers)(
         joblib.delayed(check_figure)(job, command.config_dirs) for job in command.jobs
     )
@@ -167,11 +169,9 @@ def main() -> None:
         for line in [*checked.problems, *([checked.told] if checked.told else [])]:
             print(f"{checked.name}: {line}")
     wrong = [checked for checked in every if checked.problems]
-    done = "became their baselines" if command.config.accept else "compared with their baselines"
-    print(
-        f"{len(every)} figures {done}: {len(wrong)} {'failed' if command.config.accept else 'different or not drawn'}"
-    )
-    acceptable = [checked.name for checked in wrong if checked.drawn and not command.config.accept]
+    done = "became their baselines" if accept else "compared with their baselines"
+    print(f"{len(every)} figures {done}: {len(wrong)} {'failed' if accept else 'different or not drawn'}")
+    acceptable = [checked.name for checked in wrong if checked.drawn and not accept]
     if acceptable:
         print(_how_to_accept(command.jobs, acceptable))
     if wrong:

@@ -17,6 +17,7 @@ from experiments.errors import UserError, nearest
 from experiments.frames import matches
 from experiments.store import Result
 from scripts import style
+from scripts.specs import require_columns, require_panels, require_words
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -42,13 +43,10 @@ class Spec:
     scales: list[str] = field(default_factory=lambda: list(SCALES))
 
     def __post_init__(self) -> None:
-        if not self.panels or not all(isinstance(panel, dict) and "title" in panel for panel in self.panels):
-            raise UserError(f"figure.panels: must be a list of {{title: ..., column: value}}, got {self.panels}")
+        require_panels(self.panels)
         if self.band not in BANDS:
             raise UserError(f"figure.band: {self.band} is unknown; {nearest(self.band, BANDS)}")
-        for scale in self.scales:
-            if scale not in SCALES:
-                raise UserError(f"figure.scales: {scale} is unknown; {nearest(scale, SCALES)}")
+        require_words("scales", self.scales, SCALES)
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,9 @@ def draw(figure_config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Resul
     curves = [Curve(*pair) for pair in cells]
     rows, columns = len(spec.scales), len(spec.panels)
     figure, grid = plt.subplots(rows, columns, figsize=(1.2 + 2.9 * columns, 1.5 + 2.3 * rows), squeeze=False)
-    known = {name for curve in curves for name in curve.cell.columns}
-    for name in (name for panel in spec.panels for name in panel if name != "title" and name not in known):
-        raise UserError(f"figure.panels: no column {name}; {nearest(name, known)}")
+    require_columns(spec.panels, [], [curve.cell for curve in curves])
+    if not all("regret" in curve.result.rows for curve in curves):
+        raise UserError("figure.kind: curves needs regret against time, which these cells do not record; try sweep")
     line_styles = _line_styles(curves)
     one_horizon = len({curve.cell.horizon for curve in curves}) == 1
     for row, scale in zip(grid, spec.scales, strict=True):

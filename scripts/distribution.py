@@ -12,11 +12,12 @@ from matplotlib.ticker import NullFormatter
 
 from bandits.types import FloatArray
 from experiments.cells import BaseCell
-from experiments.errors import UserError, nearest
+from experiments.errors import UserError
 from experiments.quantities import QUANTITIES
 from experiments.store import Result
 from scripts import style
 from scripts.curves import SCALES, Curve, horizons, legend_columns, meets, read
+from scripts.specs import require_columns, require_panels, require_words, values_of
 
 SHOWS = ("box", "ecdf")
 
@@ -32,11 +33,9 @@ class Spec:
     scale: str = "linear"
 
     def __post_init__(self) -> None:
+        require_panels(self.panels)
         for name, known in (("value", QUANTITIES), ("shows", SHOWS), ("scale", SCALES)):
-            if getattr(self, name) not in known:
-                raise UserError(
-                    f"figure.{name}: {getattr(self, name)} is unknown; {nearest(getattr(self, name), known)}"
-                )
+            require_words(name, [getattr(self, name)], known)
 
     @property
     def axis(self) -> str:
@@ -57,13 +56,13 @@ def samples_of(spec: Spec, panel: Mapping[str, Any], cells: Sequence[tuple[BaseC
     chosen = [(cell, result) for cell, result in cells if cell.repeatable and meets(panel, cell)]
     if not chosen:
         raise UserError(f"figure.panels: no repeated cell meets the conditions of the panel {panel}")
-    value = QUANTITIES[spec.value][1]
-    return [Sample(Curve(*pair), np.asarray(value(*pair), dtype=float)) for pair in chosen]
+    return [Sample(Curve(*pair), np.asarray(values_of(spec.value, *pair), dtype=float)) for pair in chosen]
 
 
 def draw(config: Mapping[str, Any], cells: Sequence[tuple[BaseCell, Result]]) -> Figure:
     """A panel for each condition, a box or a step curve for each cell. Raises `UserError`."""
     spec = read(Spec, config)
+    require_columns(spec.panels, [], [cell for cell, _ in cells])
     shown = [samples_of(spec, panel, cells) for panel in spec.panels]
     most = max(map(len, shown))
     height = 1.4 + 0.3 * most if spec.shows == "box" else 3.4

@@ -68,7 +68,7 @@ class Overlay:
             return math.nan
         try:
             return self.value(cell)
-        except ParameterError:
+        except (ParameterError, TypeError):  # a parameter left at null is of no theorem
             return math.nan
 
 

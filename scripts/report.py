@@ -23,7 +23,7 @@ import jinja2
 import joblib
 from tqdm import tqdm
 
-from experiments.build import convert
+from experiments.build import flag
 from experiments.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.errors import UserError
 from experiments.provenance import provenance
@@ -205,10 +205,7 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:
         return
-    try:
-        strict = convert(command.config.strict, bool)
-    except ValueError as error:
-        raise UserError(f"strict: must be {error}") from None
+    strict = flag(command.config, "strict")
     exhibits, found = collected(command)
     text = page(command, exhibits, found)
     path = write(Path(command.config.report_dir), text)

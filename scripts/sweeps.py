@@ -30,6 +30,7 @@ from experiments.store import Result, Store
 from scripts import style
 from scripts.curves import legend_columns, meets, power_of_ten, read
 from scripts.overlays import OVERLAYS, Overlay
+from scripts.specs import require_columns, require_panels, require_words, values_of
 
 EXPERIMENTS = ("wang2024/fig06", "wang2024/fig07")
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
@@ -49,10 +50,14 @@ class Spec:
     slopes: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for name, known in (("value", QUANTITIES), ("overlays", OVERLAYS)):
-            for word in [self.value] if name == "value" else self.overlays:
-                if word not in known:
-                    raise UserError(f"figure.{name}: {word} is unknown; {nearest(word, known)}")
+        require_panels(self.panels)
+        require_words("value", [self.value], QUANTITIES)
+        require_words("overlays", self.overlays, OVERLAYS)
+        for slope in self.slopes:
+            if not (isinstance(slope, dict) and {"panel", "policy", "between"} == set(slope)):
+                raise UserError(f"figure.slopes: must be a list of {{panel, policy, between}}, got {slope}")
+            if slope["panel"] not in range(len(self.panels)):
+                raise UserError(f"figure.slopes: panel must be in 0..{len(self.panels) - 1}, got {slope['panel']}")
         if len(self.scales) != 2 or not set(self.scales) <= {"linear", "log"}:
             raise UserError(f"figure.scales: must be those of x and y, linear or log each, got {self.scales}")
 
@@ -73,6 +78,13 @@ class Spec:
             for cell in of_kin:
                 named[cell] = self.told(cell) or (legends.copy().pop() if len(legends) == 1 else cell.policy.label)
         return named
+
+
+def _number(x: str, cell: BaseCell) -> float:
+    value = cell.columns[x]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UserError(f"figure.x: {x} is {value}, no number, in {cell.policy.name} on {cell.instance.name}")
+    return float(value)
 
 
 def _text(value: Any) -> str:
@@ -115,13 +127,14 @@ class Points:
 def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) -> dict[Curve, Points]:
     """The points of every curve in a panel."""
     found: dict[Curve, list[tuple[float, BaseCell, Result]]] = {}
+    require_columns(spec.panels, spec.curves, [cell for cell, _ in cells])
     labels = spec.labels(cell for cell, _ in cells)
     for cell, result in cells:
         if meets(spec.panels[panel], cell):
             if spec.x not in cell.columns:
                 raise UserError(f"figure.x: {spec.x} is no column; {nearest(spec.x, cell.columns)}")
             curve = Curve(labels[cell], isinstance(cell, ExactCell))
-            found.setdefault(curve, []).append((float(cell.columns[spec.x]), cell, result))
+            found.setdefault(curve, []).append((_number(spec.x, cell), cell, result))
     if not found:
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {spec.panels[panel]}")
     points = {}
@@ -132,7 +145,7 @@ def points_of(spec: Spec, panel: int, cells: Sequence[tuple[BaseCell, Result]]) 
             raise UserError(
                 f"figure.curves: {curve.label} has several cells at {spec.x} = {x[:-1][np.diff(x) == 0][0]:g}"
             )
-        values = [QUANTITIES[spec.value][1](cell, result) for _, cell, result in triples]
+        values = [values_of(spec.value, cell, result) for _, cell, result in triples]
         measured, share = np.array([estimate(of_cell) for of_cell in values]), values[0].dtype == bool
         points[curve] = Points([cell for _, cell, _ in triples], x, *measured.T, share=share)
     ends = [end for of_curve in points.values() for end in of_curve.x if math.isfinite(end)]
@@ -246,7 +259,10 @@ def _draw_slope(axes: Axes, slope: Mapping[str, Any], points: Mapping[Curve, Poi
 
 
 def _of_policy(points: Mapping[Curve, Points], policy: str) -> Points:
-    return next(curve for curve in points.values() if curve.cells[0].policy.name == policy)
+    found = {curve.cells[0].policy.name: curve for curve in points.values()}
+    if policy not in found:
+        raise UserError(f"figure.slopes: {policy} is not in the panel; {nearest(policy, found)}")
+    return found[policy]
 
 
 def _draw_legend(figure: Figure, row: Sequence[Axes], one: bool) -> None:

@@ -68,6 +68,8 @@ def require_quantity(quantity: str) -> None:
 def limits(at_least: float | None, at_most: float | None) -> tuple[float, float]:
     """Both limits of what is claimed; raises `ParameterError` if there is none."""
     require(at_least is not None or at_most is not None, "at_least", None, "given, or at_most")
+    if at_least is not None and at_most is not None:
+        require(at_least <= at_most, "at_least", at_least, f"at most at_most, {at_most}")
     return (-math.inf if at_least is None else at_least, math.inf if at_most is None else at_most)
 
 
@@ -134,6 +136,10 @@ def ratio(top: Measured, bottom: Measured, quantity: str, error: float) -> Inter
     above, below = top.values(quantity).astype(float), bottom.values(quantity).astype(float)
     if top.exact and bottom.exact:
         return intervals.exactly(float(above[0] / below[0]))
+    if bottom.exact:
+        return intervals.mean(above / float(below[0]), error)
+    if top.exact:
+        raise ParameterError("numerator", "is exact and the denominator simulated; turn the ratio round")
     return intervals.ratio(above, below, error)
 
 
@@ -164,7 +170,7 @@ class Monotone(Form):
     def settings(self, results: Results) -> list[Setting]:
         steps: list[tuple[Labels, Measured, Measured]] = []
         for key, group in groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by).items():
-            axis = [float(cell.word(self.along)) for cell in group]
+            axis = [cell.number(self.along) for cell in group]
             apart(group, axis)
             ordered = [cell for _, cell in sorted(zip(axis, group, strict=True), key=lambda pair: pair[0])]
             for first, second in itertools.pairwise(ordered):
@@ -244,6 +250,7 @@ class Slope(Form):
         require(ordered, "between", list(self.between), "two increasing numbers")
         number = isinstance(self.expected, int | float) and not isinstance(self.expected, bool)
         table = isinstance(self.expected, dict) and len(self.by) == 1
+        require(self.tolerance >= 0, "tolerance", self.tolerance, "a number >= 0")
         require(number or table, "expected", self.expected, "a number, or one for each value of the only word in by")
 
     @property
@@ -268,7 +275,7 @@ class Slope(Form):
 
     def _interval(self, group: Sequence[Measured], error: float) -> Interval:
         low, high = self.between
-        points = [(float(cell.word(self.x)), cell) for cell in group]
+        points = [(cell.number(self.x), cell) for cell in group]
         points = sorted((pair for pair in points if low <= pair[0] <= high), key=lambda pair: pair[0])
         apart([cell for _, cell in points], [x for x, _ in points])
         require(

@@ -53,7 +53,7 @@ def _decide(claim: Claim, findings: Mapping[str, Finding]) -> tuple[Outcome, str
     main, *variants = findings
     outcome = findings[main].outcome
     if outcome is Outcome.HOLDS:
-        differs = any(findings[name].outcome is Outcome.FAILS for name in variants)
+        differs = any(findings[name].outcome is not Outcome.HOLDS for name in variants)
         under = [main or "the main form"] if differs else []
         under += [claim.condition] if claim.condition else []
         return (Outcome.HOLDS_UNDER, ", ".join(under)) if under else (outcome, "")

@@ -1,6 +1,7 @@
 """What a claim promises of every run or on average: bounds, and how often something happens."""
 
 import importlib
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def value_of(bound: str, arguments: Words, cell: Measured, more: Mapping[str, fl
         return float(function(**given))
     except ParameterError:
         return math.nan
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ParameterError("arguments", str(error)) from None
 
 
@@ -217,7 +218,8 @@ class Exact(Form):
     check: str
 
     def __post_init__(self) -> None:
-        imported(self.check, "check")
+        if inspect.signature(imported(self.check, "check")).parameters:
+            raise ParameterError("check", f"{self.check} takes arguments, which nothing here gives it")
 
     @property
     def measures(self) -> str:

@@ -16,7 +16,7 @@ from experiments.compose import Composer
 from experiments.errors import nearest
 from experiments.frames import NotStoredError, matches, stored_cells
 from experiments.intervals import Interval
-from experiments.quantities import QUANTITIES
+from experiments.quantities import measure
 from experiments.store import Result, Store
 
 Conditions = dict[str, Any]
@@ -58,13 +58,17 @@ class Measured:
 
     def number(self, value: float | str) -> float:
         """A number as it is, or what a word stands for."""
-        return float(self.word(value) if isinstance(value, str) else value)
+        stands_for = self.word(value) if isinstance(value, str) else value
+        try:
+            return float(stands_for)
+        except (TypeError, ValueError):
+            raise ParameterError(str(value), f"is {stands_for}, no number") from None
 
     def values(self, quantity: str) -> NDArray[Any]:
         """The `quantity` of each replication. Raises `CannotJudgeError` for a single run, which has no interval."""
         if self.cell.repeatable and self.result.replications < 2:
             raise CannotJudgeError("a single run has no interval; store more replications")
-        return QUANTITIES[quantity][1](self.cell, self.result)
+        return measure(quantity, self.cell, self.result)
 
     def interval(self, quantity: str, error: float) -> Interval:
         return intervals.estimate(self.values(quantity), error)
