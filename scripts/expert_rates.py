@@ -4,9 +4,10 @@
 
 Exponents are least-squares slopes of the logarithm of exact expected regret, taken where the parameter decides:
 of log K from K = 64 on (losses that never vary, the profiles of wu2025/open_questions: least and largest), of
-1 / epsilon for epsilon up to 0.1 and of 1 / gap for gaps up to 0.01 (wu2025/sweep_epsilon, wu2025/sweep_gap). Stochastic
-losses are Bernoulli there, so that resampling changes nothing and the rows for B = 0 and 1 are the same cells. Growth in
-T is the regret after step 2^16 in units of all regret up to 2^17, with Beta losses (wu2025/regret_curves).
+1 / epsilon for epsilon up to 0.1 and of 1 / gap for gaps up to 0.01 (wu2025/sweep_epsilon, wu2025/sweep_gap).
+Stochastic losses are Bernoulli there, so that resampling changes nothing and the rows for B = 0 and 1 are the same
+cells. Growth in T is the regret after step 2^16 in units of all regret up to 2^17, with Beta losses
+(wu2025/regret_curves).
 """
 
 from collections.abc import Sequence
