@@ -231,5 +231,7 @@ def test_a_missing_baseline_is_told_with_the_command_that_makes_it(call, tmp_pat
     assert outcome.code == 1
     assert "wang2024/fig01: no baseline to read" in outcome.out
     assert 'make accept FIG="wang2024/fig01"' in outcome.out
+    assert "accept: must be true or false, got maybe" in call(*asked, "accept=maybe", main=check_figures.main).err
+    assert call(*asked, main=check_figures.main).code == 1  # nothing was accepted
     assert call(*asked, "accept=true", main=check_figures.main).code == 0
     assert call(*asked, main=check_figures.main).code == 0

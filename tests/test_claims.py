@@ -246,6 +246,8 @@ MALFORMED = [
     ({"by": "instance"}, ["by", "a list"]),
     ({"by": []}, ["by", "tell apart", "epsilon"]),
     ({"quantity": "regrets"}, ["quantity", "regret"]),
+    ({"quantity": "samples", "denominator": {"epsilon": 1.0}}, ["samples is not recorded of"]),
+    ({"at_least": 3, "at_most": 1}, ["at_least", "at most at_most"]),
     ({"experiments": ["sajed2019/fig99"]}, ["experiments", "sajed2019/fig99"]),
     ({"variants": ["a"]}, ["variants", "mapping"]),
     ({"variants": {"other": {"bye": 1}}}, ["bye", "by"]),
@@ -289,7 +291,7 @@ def test_a_malformed_bound_is_one_line(tmp_path, keys, named):
 def test_a_claim_of_a_user_is_judged(call, tmp_path):
     mine = {"id": "mine", "where": "here", "claim": "It is so.", "experiments": ["sajed2019/fig03"], **RATIO}
     (tmp_path / "claims").mkdir()
-    (tmp_path / "claims" / "my_paper.yaml").write_text(yaml.safe_dump([mine | {"by": ["epsilon"], "at_most": 0.9}]))
+    (tmp_path / "claims" / "my_paper.yaml").write_text(yaml.safe_dump([mine | {"by": ["epsilon"], "at_most": 9}]))
     found = call("--config-dir", tmp_path, "paper=my_paper", main=__main__.main)
     assert found.code == 2
     assert "my_paper.yaml: mine: by: must be columns in which" in found.err

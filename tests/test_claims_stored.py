@@ -35,7 +35,7 @@ def verdicts():
         ("new-delta-slope", "fails"),
         ("new-eps-slope", "fails"),
         ("new-bound", "holds"),
-        ("exponential-private", "holds under noise of scale 2 / epsilon (two arms)"),
+        ("exponential-private", "fails"),
     ],
 )
 def test_what_became_of_claims(verdicts, name, shown):

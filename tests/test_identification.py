@@ -59,6 +59,8 @@ def test_left_out_beta_is_one_over_the_horizon():
     [
         (lambda: identify(C1(3), DPSE(1.0), 1000, stream("x", 0)), "^beta: must be given"),
         (lambda: identify(S1(0.5), DPSE(1.0, 0.1), 1000, stream("x", 0)), "^instance: "),
+        (lambda: identify(C1(3), DPSE(1.0, 0.1), 0, stream("x", 0)), "^max_samples: "),
+        (lambda: identify(C1(3), DPSE(1.0, 0.1), 1e6, stream("x", 0)), "^max_samples: "),
         (lambda: DPSE(1.0, beta=0.0), "^beta: "),
         (lambda: DPSE(1.0, beta=1.0), "^beta: "),
         (lambda: SuccessiveElimination(beta=-1.0), "^beta: "),

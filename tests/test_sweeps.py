@@ -118,6 +118,16 @@ def test_two_cells_at_one_place_must_be_told_apart(cells):
         ({"scales": ["log"]}, "figure.scales: must be those of x and y"),
         ({"x": "arm"}, "figure.x: arm is no column; did you mean arms"),
         ({"panels": [{"title": "a", "gap": 0.3}]}, "figure.panels: no cell meets"),
+        ({"panels": [{"title": "a", "gpa": 0.3}]}, "figure.panels: no column gpa; did you mean gap"),
+        ({"panels": []}, "figure.panels: must be a list"),
+        ({"panels": [{"gap": 0.1}]}, "figure.panels: must be a list"),
+        ({"curves": ["arm"]}, "figure.curves: no column arm; did you mean arms"),
+        ({"value": ["regret"]}, "figure.value: .* is unknown"),
+        ({"value": "samples"}, "figure.value: samples is not recorded of rnm_ftnl on dtol_deterministic"),
+        ({"x": "instance"}, "figure.x: instance is dtol_deterministic, no number"),
+        ({"slopes": [{"panel": 0, "between": [1, 2]}]}, "figure.slopes: must be a list of {panel, policy, between}"),
+        ({"slopes": [{"panel": 5, "policy": "rnm_ftnl", "between": [1, 2]}]}, "figure.slopes: panel must be in 0..0"),
+        ({"slopes": [{"panel": 0, "policy": "nope", "between": [1, 2]}]}, "figure.slopes: nope is not in the panel"),
     ],
 )
 def test_a_wrong_spec_is_one_line(cells, change, message):
