@@ -130,8 +130,7 @@ def test_reference_values(policy, mean, deviation, failure):
         for j in range(runs)
     ]
     error = math.sqrt(deviation**2 / 20 + np.var(final, ddof=1) / runs)
-    assert 2 * stats.norm.sf(6) < failure
-    assert abs(np.mean(final) - mean) < 6 * error
+    assert abs(np.mean(final) - mean) < stats.norm.isf(failure / 2) * error
 
 
 def test_phases_of_gdp_elim_new_by_hand():
