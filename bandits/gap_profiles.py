@@ -44,16 +44,22 @@ def _require_gap(gap: float) -> None:
 
 
 @dataclass(frozen=True)
-class OneGap(GapProfile):
-    """One best arm, and arms - 1 that trail it by `gap`."""
+class _LeastGap(GapProfile):
+    """Any number of arms, the least of whose gaps is `gap`."""
 
-    name: ClassVar[str] = "one_gap"
     arms: int
     gap: float
 
     def __post_init__(self) -> None:
         require_arms(self.arms)
         _require_gap(self.gap)
+
+
+@dataclass(frozen=True)
+class OneGap(_LeastGap):
+    """One best arm, and arms - 1 that trail it by `gap`."""
+
+    name: ClassVar[str] = "one_gap"
 
     def groups(self) -> tuple[FloatArray, IntArray]:
         return np.array([0.0, self.gap]), np.array([1, self.arms - 1])
@@ -80,16 +86,10 @@ class TwoGroups(GapProfile):
 
 
 @dataclass(frozen=True)
-class Geometric(GapProfile):
+class Geometric(_LeastGap):
     """One best arm, and the others in equal shares at the gaps `gap`, 2 gap, 4 gap, ... up to 1, the far ones first."""
 
     name: ClassVar[str] = "geometric"
-    arms: int
-    gap: float
-
-    def __post_init__(self) -> None:
-        require_arms(self.arms)
-        _require_gap(self.gap)
 
     def groups(self) -> tuple[FloatArray, IntArray]:
         scales = min(1 + int(math.log2(1 / self.gap) + 1e-9), self.arms - 1)
@@ -97,17 +97,14 @@ class Geometric(GapProfile):
 
 
 @dataclass(frozen=True)
-class Uniform(GapProfile):
+class Uniform(_LeastGap):
     """One best arm, and the others in equal shares at `levels` equally spaced gaps from `gap` to 1."""
 
     name: ClassVar[str] = "uniform"
-    arms: int
-    gap: float
     levels: int = 64
 
     def __post_init__(self) -> None:
-        require_arms(self.arms)
-        _require_gap(self.gap)
+        super().__post_init__()
         require(self.levels >= 1, "levels", self.levels, "a whole number >= 1")
 
     def groups(self) -> tuple[FloatArray, IntArray]:
