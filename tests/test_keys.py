@@ -1,0 +1,37 @@
+"""What every experiment plans, held against `tests/plans.csv`: keys (and with them seeds) change on purpose only.
+
+A row for each experiment: cells, replications of all of them, and a hash of the sorted keys with their replications.
+A key holds identity and revisions, and a seed follows from the identity. `python -m tests.test_keys` writes the file.
+"""
+
+import csv
+import hashlib
+from pathlib import Path
+
+from experiments.compose import Composer
+from experiments.plan import plan
+
+PLANS = Path(__file__).parent / "plans.csv"
+
+
+def planned() -> dict[str, tuple[str, str, str]]:
+    composer = Composer()
+    found = {}
+    for name in composer.choices("experiment"):
+        requests = plan([f"+experiment={name}"], composer)
+        asked = sorted(f"{request.cell.key} {request.replications}" for request in requests)
+        replications = sum(request.replications for request in requests)
+        digest = hashlib.sha256("\n".join(asked).encode()).hexdigest()
+        found[name] = (str(len(asked)), str(replications), digest)
+    return found
+
+
+def test_every_experiment_plans_the_cells_it_did():
+    with PLANS.open() as file:
+        known = {name: (cells, replications, digest) for name, cells, replications, digest in csv.reader(file)}
+    assert planned() == known
+
+
+if __name__ == "__main__":
+    with PLANS.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows((name, *row) for name, row in planned().items())
