@@ -4,8 +4,8 @@ Pure mathematics. Nothing in this package touches a file, a clock or a global ra
 random number comes from the `numpy.random.Generator` that the caller hands over.
 """
 
+from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Neighbours, Scope
-from bandits.instances import Instance
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy, StepwisePolicy
 from bandits.recording import PullLog, checkpoint_grid, regret

@@ -20,30 +20,31 @@ from typing import Any
 
 import numpy as np
 
-from bandits.experts import DTOLBernoulli, DTOLBeta, DTOLDeterministic, ExpertInstance
-from bandits.gap_profiles import Geometric, OneGap
+from bandits.arrays import IntArray
+from bandits.environments.bandit import Instance
+from bandits.environments.bernoulli import C1, C2, Bernoulli
+from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses, FullInformation
+from bandits.environments.gap_profiles import Geometric, OneGap
+from bandits.environments.heavy_tails import S1, Pareto, TwoPoint
 from bandits.guarantees import Guarantee
-from bandits.heavy_tails import S1, Pareto, TwoPoint
-from bandits.instances import C1, C2, Bernoulli, Instance
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
-from bandits.policies.experts import ExpertPolicy
-from bandits.random import stream
+from bandits.policies.full_information import FullInformationPolicy
 from bandits.recording import checkpoint_grid
-from bandits.types import IntArray
+from bandits.seeds import stream
 
 HORIZON = 5_000
-AnyPolicy = Policy | ExpertPolicy
-INSTANCES: tuple[Instance | ExpertInstance, ...] = (
+AnyPolicy = Policy | FullInformationPolicy
+INSTANCES: tuple[Instance | FullInformation, ...] = (
     C2(arms=5),
     C1(arms=2),
     Bernoulli(means=(0.0, 1.0, 0.5)),
     S1(v=0.9),
     Pareto(means=(0.2, 0.5), v=0.4),
     TwoPoint(means=(0.1, 0.4, 0.2), v=0.5),
-    DTOLBernoulli(OneGap(arms=5, gap=0.3), best=0.2),
-    DTOLDeterministic(Geometric(arms=9, gap=0.1)),
-    DTOLBeta(OneGap(arms=2, gap=0.3)),
+    BernoulliLosses(OneGap(arms=5, gap=0.3), best=0.2),
+    DeterministicLosses(Geometric(arms=9, gap=0.1)),
+    BetaLosses(OneGap(arms=2, gap=0.3)),
 )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bandits.types import FloatArray, IntArray
+from bandits.arrays import FloatArray, IntArray
 
 
 def checkpoint_grid(horizon: int, count: int = 200) -> IntArray:

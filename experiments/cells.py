@@ -15,16 +15,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bandits import Instance, ParameterError, checkpoint_grid, regret
-from bandits.exact import LONGEST
-from bandits.experts import ExpertInstance
+from bandits.arrays import IntArray
+from bandits.environments.full_information import FullInformation
+from bandits.environments.streams import Stream
+from bandits.exact.regret import LONGEST
+from bandits.exact.worst_profiles import WorstProfile
 from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
-from bandits.policies.experts import RNMFTNL, ExpertPolicy
-from bandits.random import stream
-from bandits.stopping import MOST_SAMPLES, StoppingRule
-from bandits.streams import Stream
-from bandits.types import IntArray
-from bandits.worst_profiles import WorstProfile
+from bandits.policies.full_information import RNMFTNL, FullInformationPolicy
+from bandits.policies.stopping_rules import MOST_SAMPLES, StoppingRule
+from bandits.seeds import stream
 
 RECORDED = 200
 Rows = Mapping[str, NDArray[Any]]
@@ -153,8 +153,8 @@ class Cell(BaseCell):
             raise ParameterError("horizon", f"must be at least the number of arms, {self.arms}, got {self.horizon}")
 
     def replicate(self, replication: int) -> dict[str, Any]:
-        instance = cast(Instance | ExpertInstance, self.instance)
-        policy = cast(Policy | ExpertPolicy, self.policy)
+        instance = cast(Instance | FullInformation, self.instance)
+        policy = cast(Policy | FullInformationPolicy, self.policy)
         checkpoints = self.checkpoints
         pulls = policy.simulate(instance, self.horizon, checkpoints, stream(self.identity, replication))  # type: ignore[arg-type]  # `faces` was checked
         check_pulls(pulls, checkpoints, len(instance.gaps))
@@ -186,10 +186,10 @@ class ExactCell(BaseCell):
             raise ParameterError(
                 "exact", f"the expected regret of {self.policy.name} has no known form; leave it false"
             )
-        self.policy.losses_seen(cast(ExpertInstance, self.instance))
+        self.policy.losses_seen(cast(FullInformation, self.instance))
 
     def replicate(self, replication: int) -> dict[str, Any]:
-        policy, instance = cast(RNMFTNL, self.policy), cast(ExpertInstance, self.instance)
+        policy, instance = cast(RNMFTNL, self.policy), cast(FullInformation, self.instance)
         return {"t": self.checkpoints, "regret": policy.expected_regret(instance, self.checkpoints)}
 
     @staticmethod

@@ -21,15 +21,15 @@ from typing import Any
 import joblib
 import numpy as np
 
-from bandits.random import entropy
+from bandits.seeds import entropy
 from experiments.cells import BaseCell
-from experiments.command_line import CommandLine, exit_on_user_error, read_command_line
-from experiments.compose import Composer
+from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.config.compose import Composer
 from experiments.errors import UserError
 from experiments.frames import stored_cells
-from experiments.judge import Verdict, judge, replications_for
 from experiments.provenance import machine
 from experiments.reproduce import difference
+from experiments.same_law import Verdict, judge, replications_for
 from experiments.simulate import simulate_block
 from experiments.store import Result, Store
 
@@ -45,7 +45,7 @@ class Sample:
     ----------
     asked: the overrides of an experiment that has the cell.
     replications, platforms: their numbers and where each was simulated; `rows` has a row for each.
-    headline: the number that `experiments.judge` compares, of all stored replications.
+    headline: the number that `experiments.same_law` compares, of all stored replications.
     seconds: what one replication took.
     """
 

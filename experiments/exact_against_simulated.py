@@ -15,13 +15,13 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from bandits.experts import DTOLBernoulli, DTOLBeta, DTOLDeterministic
-from bandits.gap_profiles import Geometric
-from bandits.policies import RNMFTNL
-from bandits.types import FloatArray
-from experiments.build import whole_number
+from bandits.arrays import FloatArray
+from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses
+from bandits.environments.gap_profiles import Geometric
+from bandits.policies.full_information import RNMFTNL
 from experiments.cells import Cell, ExactCell
-from experiments.command_line import exit_on_user_error
+from experiments.config.build import whole_number
+from experiments.config.command_line import exit_on_user_error
 from experiments.errors import UserError
 
 HORIZON = 255
@@ -30,10 +30,10 @@ CELLS = [
     Cell(instance(PROFILE, best=0.1), RNMFTNL(0.5, noise, resample, "proved"), HORIZON, recorded=1)
     for noise in ("laplace", "gumbel", "exponential")
     for instance, resample in (
-        (DTOLBernoulli, False),
-        (DTOLBeta, True),
-        (DTOLDeterministic, False),
-        (DTOLDeterministic, True),
+        (BernoulliLosses, False),
+        (BetaLosses, True),
+        (DeterministicLosses, False),
+        (DeterministicLosses, True),
     )
 ]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.cells import KINDS, BaseCell, Cell
-from experiments.compose import REPOSITORY, Composer
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.plan import Request, plan
 from experiments.errors import UserError, nearest
-from experiments.plan import Request, plan
 from experiments.store import DamagedFileError, Result, Store, read_file, read_footer
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")

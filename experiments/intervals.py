@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from bandits.types import FloatArray
+from bandits.arrays import FloatArray
 
 
 class Interval(NamedTuple):

@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
-from experiments.compose import REPOSITORY
+from experiments.config.compose import REPOSITORY
 
 LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "hydra-core")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bandits import ParameterError
-from bandits.identification import identification
+from bandits.policies.identification import identification
 from experiments.cells import BaseCell
 from experiments.store import Result
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.command_line import exit_on_user_error, read_command_line
+from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.frames import stored_cells
 from experiments.provenance import machine
 from experiments.simulate import Job, run

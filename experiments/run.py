@@ -10,9 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from experiments.build import flag
-from experiments.command_line import exit_on_user_error, read_command_line
-from experiments.estimate import describe
+from experiments.config.build import flag
+from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.cost import describe
 from experiments.frames import RESULTS
 from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import Store

@@ -11,10 +11,10 @@ import joblib
 import numpy as np
 from tqdm import tqdm
 
-from bandits.exact import QuadratureError
-from bandits.random import entropy
+from bandits.exact.regret import QuadratureError
+from bandits.seeds import entropy
 from experiments.cells import BaseCell, Cell, Rows
-from experiments.plan import Request
+from experiments.config.plan import Request
 from experiments.provenance import provenance
 from experiments.store import FORMAT, DamagedFileError, Result, Store, set_aside, source_of
 

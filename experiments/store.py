@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from bandits.types import FloatArray, IntArray
+from bandits.arrays import FloatArray, IntArray
 from experiments.cells import KINDS, BaseCell, Cell, Rows
 from experiments.errors import UserError
 

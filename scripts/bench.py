@@ -14,28 +14,22 @@ import numpy as np
 import pandas as pd
 
 from bandits import Instance, Policy, checkpoint_grid
-from bandits.heavy_tails import S1, S3, ParetoInstance
-from bandits.instances import C1, C2, C4, Linear9, Linear101
-from bandits.mechanisms.tree import node_scale, tree_levels
-from bandits.policies import (
-    DPRUCB,
-    DPSE,
-    DPUCB,
-    UCB1,
-    DPFTPLBeta,
-    DPFTPLGauss,
-    DPFTPLNew,
-    SuccessiveElimination,
-)
-from bandits.policies.ftpl import PerturbedLeader
-from bandits.random import stream
-from bandits.reference import (
+from bandits.environments.bernoulli import C1, C2, C4, Linear9, Linear101
+from bandits.environments.heavy_tails import S1, S3, ParetoInstance
+from bandits.loops.plain import (
     dp_se_steps,
     dprucb_steps,
     index_steps,
     perturbed_leader_steps,
     successive_elimination_steps,
 )
+from bandits.mechanisms.tree import node_scale, tree_levels
+from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.heavy_tailed import DPRUCB
+from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, PerturbedLeader
+from bandits.policies.private_ucb import DPUCB
+from bandits.policies.ucb import UCB1
+from bandits.seeds import stream
 
 PYTHON_STEPS = 20_000
 COMPILED_STEPS = 5_000_000

@@ -20,14 +20,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.build import flag
-from experiments.command_line import exit_on_user_error, read_command_line
-from experiments.compose import Composer
+from experiments.config.build import flag
+from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.compose import Composer
 from experiments.errors import UserError
-from scripts import text_free
-from scripts.drawn import NUMBERS, tables
+from scripts.drawing import text_free
+from scripts.drawing.tables import NUMBERS, tables
+from scripts.drawing.text_free import Picture
 from scripts.figures import figure_of
-from scripts.text_free import Picture
 
 TOLERANCES = {"x": 1e-8, "y": 1e-6, "low": 1e-6, "high": 1e-6}  # relative; any other column must be equal
 NEGLIGIBLE = 1e-12  # difference of numbers, absolute

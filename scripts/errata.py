@@ -6,8 +6,8 @@ python -m scripts.errata
 from collections.abc import Sequence
 
 from experiments.claims import Erratum, errata
-from experiments.command_line import exit_on_user_error
-from experiments.compose import REPOSITORY
+from experiments.config.command_line import exit_on_user_error
+from experiments.config.compose import REPOSITORY
 from scripts.papers import by_paper, title
 
 PAGE = REPOSITORY / "docs" / "errata.md"

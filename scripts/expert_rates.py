@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from bandits.types import FloatArray
+from bandits.arrays import FloatArray
 from experiments import load
-from experiments.command_line import exit_on_user_error
+from experiments.config.command_line import exit_on_user_error
 from experiments.errors import UserError
 
 PRINTED = {

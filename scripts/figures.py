@@ -35,12 +35,14 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.command_line import exit_on_user_error, read_command_line
-from experiments.compose import Composed, Composer
+from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.compose import Composed, Composer
 from experiments.errors import UserError, nearest
 from experiments.frames import stored_cells
 from experiments.store import Store
-from scripts import cdfs, curves, distribution, rates, style, sweeps
+from scripts.drawing import curves, distribution, rates, style
+from scripts.drawing import laws as cdfs
+from scripts.drawing import sweep as sweeps
 
 KINDS: dict[str, Callable[..., Figure]] = {
     "cdfs": cdfs.draw,

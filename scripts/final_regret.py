@@ -7,8 +7,8 @@ import sys
 
 import pandas as pd
 
-from experiments.command_line import exit_on_user_error
-from experiments.compose import Composer
+from experiments.config.command_line import exit_on_user_error
+from experiments.config.compose import Composer
 from experiments.errors import UserError
 from experiments.frames import RESULTS, stored_cells
 from experiments.store import Store

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from omegaconf import OmegaConf
 
-from experiments.compose import Composer
+from experiments.config.compose import Composer
 
 TITLES = {
     "sajed2019": "Sajed and Sheffet (2019)",

@@ -6,8 +6,8 @@ python -m scripts.readme_table
 from collections.abc import Sequence
 
 from experiments.claims import Outcome, Results, Verdict, claims, judge_all
-from experiments.command_line import exit_on_user_error
-from experiments.compose import REPOSITORY, Composer
+from experiments.config.command_line import exit_on_user_error
+from experiments.config.compose import REPOSITORY, Composer
 from experiments.errors import UserError
 from experiments.frames import RESULTS
 from experiments.store import Store

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import load
-from experiments.command_line import exit_on_user_error
+from experiments.config.command_line import exit_on_user_error
 
 EXPERIMENT = "tao2022/local_horizons"
 

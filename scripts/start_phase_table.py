@@ -5,10 +5,10 @@ python -m scripts.start_phase_table
 
 import pandas as pd
 
-from bandits.policies.ftpl import WithStartPhase
+from bandits.policies.perturbed_leader import WithStartPhase
 from experiments import load
-from experiments.command_line import exit_on_user_error
-from experiments.compose import Composer
+from experiments.config.command_line import exit_on_user_error
+from experiments.config.compose import Composer
 from experiments.frames import RESULTS, stored_cells
 from experiments.store import Store
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from experiments import run
-from experiments.command_line import exit_on_user_error
+from experiments.config.command_line import exit_on_user_error
 
 FAILURE = 1e-9
 

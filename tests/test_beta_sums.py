@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from bandits import beta_sums as module
-from bandits import tabulated_sums
-from bandits.beta_sums import beta_sums, law_of_sum
-from bandits.random import stream
+from bandits.environments import beta_sums as module
+from bandits.environments import tabulated_sums
+from bandits.environments.beta_sums import beta_sums, law_of_sum
+from bandits.seeds import stream
 
 CASES = [(0.5, 4.0, 100), (0.25, 4.0, 65), (0.9, 2.0, 1_000), (0.3, 50.0, 10**7)]
 

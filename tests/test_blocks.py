@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import chi2_contingency, ks_2samp
 
 from bandits.compiled import compiled
+from bandits.loops.leader import needed, skip_block
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import close_node, lowest_bit
-from bandits.policies.leader import needed, skip_block
-from bandits.random import stream
+from bandits.seeds import stream
 
 
 @compiled

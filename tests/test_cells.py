@@ -6,21 +6,23 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
-from bandits.experts import DTOLBernoulli, DTOLBeta, DTOLDeterministic
-from bandits.gap_profiles import OneGap
-from bandits.instances import C1
-from bandits.policies import DPSE, RNMFTNL, UCB1, FollowTheLeader
-from bandits.stopping import DPNAS, DPExponentialNAS
-from bandits.streams import SignedBernoulli
-from bandits.worst_profiles import WorstProfile
+from bandits.environments.bernoulli import C1
+from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses
+from bandits.environments.gap_profiles import OneGap
+from bandits.environments.streams import SignedBernoulli
+from bandits.exact.worst_profiles import WorstProfile
+from bandits.policies.elimination import DPSE
+from bandits.policies.full_information import RNMFTNL, FollowTheLeader
+from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
+from bandits.policies.ucb import UCB1
 from experiments import load, load_outcomes, load_pulls
 from experiments.cells import KINDS, Cell, ExactCell, StoppingCell, WorstProfileCell
+from experiments.config.plan import Request
 from experiments.errors import UserError
-from experiments.plan import Request
 from experiments.simulate import look_up, run
 from experiments.store import DamagedFileError, Store
 
-EXPERTS = DTOLBernoulli(OneGap(8, 0.3), best=0.1)
+EXPERTS = BernoulliLosses(OneGap(8, 0.3), best=0.1)
 CELLS = {
     "regret": Cell(EXPERTS, RNMFTNL(1.0), 500, recorded=20),
     "exact": ExactCell(EXPERTS, RNMFTNL(1.0), 500, recorded=20),
@@ -100,11 +102,11 @@ def test_rows_that_cannot_be_are_damage(kind, column, wrong, tmp_path):
 
 
 def test_exact_regret_sees_resampled_losses():
-    beta = DTOLBeta(OneGap(8, 0.3), best=0.1)
+    beta = BetaLosses(OneGap(8, 0.3), best=0.1)
     resampled = ExactCell(beta, RNMFTNL(1.0, resample=True), 500).replicate(0)["regret"]
     bernoulli = ExactCell(EXPERTS, RNMFTNL(1.0), 500).replicate(0)["regret"]
     np.testing.assert_array_equal(resampled, bernoulli)
-    fixed = ExactCell(DTOLDeterministic(OneGap(8, 0.3)), RNMFTNL(1.0), 500).replicate(0)["regret"]
+    fixed = ExactCell(DeterministicLosses(OneGap(8, 0.3)), RNMFTNL(1.0), 500).replicate(0)["regret"]
     assert fixed[-1] < bernoulli[-1]
 
 
@@ -116,7 +118,7 @@ def test_exact_regret_sees_resampled_losses():
         (lambda: Cell(SignedBernoulli(0.1), UCB1(), 100), "ucb1 learns from the reward .* the values of a stream"),
         (lambda: StoppingCell(C1(3), DPNAS(1.0, 0.5, 0.1), 100), "dp_nas learns from the values of a stream"),
         (lambda: ExactCell(EXPERTS, FollowTheLeader(), 100), "^exact: the expected regret of follow_the_leader has no"),
-        (lambda: ExactCell(DTOLBeta(OneGap(3, 0.1)), RNMFTNL(1.0), 100), "^exact: needs Bernoulli or deterministic"),
+        (lambda: ExactCell(BetaLosses(OneGap(3, 0.1)), RNMFTNL(1.0), 100), "^exact: needs Bernoulli or deterministic"),
         (lambda: WorstProfileCell(WorstProfile(8, 0.1), FollowTheLeader(), 100), "^policy: follow_the_leader has no"),
     ],
 )

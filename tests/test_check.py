@@ -14,11 +14,12 @@ import pytest
 
 from experiments import check
 from experiments.cells import Cell
-from experiments.compose import REPOSITORY, Composer
-from experiments.judge import LEVEL, judge, same_law
-from experiments.plan import plan
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.plan import plan
+from experiments.same_law import LEVEL, judge, same_law
 from experiments.store import Store
-from scripts import check_figures, text_free
+from scripts import check_figures
+from scripts.drawing import text_free
 
 SMALL = [
     "+experiment=sajed2019/fig01",

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 import yaml
 
-from bandits.experts import DTOLDeterministic
-from bandits.gap_profiles import OneGap
-from bandits.instances import C1, C2
-from bandits.policies import DPSE, UCB1
-from bandits.policies.experts import RNMFTNL
-from bandits.stopping import DPNAS
-from bandits.streams import SignedBernoulli
+from bandits.environments.bernoulli import C1, C2
+from bandits.environments.full_information import DeterministicLosses
+from bandits.environments.gap_profiles import OneGap
+from bandits.environments.streams import SignedBernoulli
+from bandits.policies.elimination import DPSE
+from bandits.policies.full_information import RNMFTNL
+from bandits.policies.stopping_rules import DPNAS
+from bandits.policies.ucb import UCB1
 from experiments import intervals
 from experiments.cells import Cell, ExactCell, StoppingCell
 from experiments.claims import Results, __main__, claims, judge
 from experiments.claims.results import Measured
-from experiments.compose import GROUPS, Composer
+from experiments.config.compose import GROUPS, Composer
 from experiments.errors import UserError
 from experiments.store import Result, Store
 
@@ -134,10 +135,10 @@ def test_expected_may_differ_by_group(tmp_path):
 @pytest.mark.parametrize(("mean", "spread", "expected"), [(1e4, 10, "holds"), (1e9, 10, "fails")])
 def test_bound(tmp_path, mean, spread, expected):
     arguments = {"gaps": "gaps", "epsilon": "epsilon", "horizon": "horizon"}
-    keys = {"filter": {"policy": "dp_se"}, "bound": "bandits.bounds.dp_se_regret", "arguments": arguments}
+    keys = {"filter": {"policy": "dp_se"}, "bound": "bandits.bounds.sajed2019.dp_se_regret", "arguments": arguments}
     assert outcome(tmp_path, [measured(DPSE(1.0), mean, spread)], test="bound", **keys) == expected
     below = {"holds": "fails", "fails": "holds"}[expected]
-    late = keys | {"filter": {"policy": "dp_se"}, "side": "lower", "bound": "bandits.bounds.dp_se_regret"}
+    late = keys | {"filter": {"policy": "dp_se"}, "side": "lower", "bound": "bandits.bounds.sajed2019.dp_se_regret"}
     if mean > 1e5:  # the regret of the first steps is below any bound
         below = "fails"
     assert outcome(tmp_path, [measured(DPSE(1.0), mean, spread)], test="bound", **late) == below
@@ -150,14 +151,14 @@ def test_a_bound_may_change_with_time(tmp_path):
     with pytest.raises(UserError, match=r"paper.yaml: mine: arguments: .*gaps"):
         outcome(tmp_path, cells, **keys)
     order = {"arms": "arms", "epsilon": "epsilon", "horizon": "t"}
-    keys |= {"bound": "bandits.bounds.dp_se_worst_case_regret", "arguments": order}
+    keys |= {"bound": "bandits.bounds.sajed2019.dp_se_worst_case_regret", "arguments": order}
     assert outcome(tmp_path, cells, **keys) == "holds"
     assert outcome(tmp_path, [measured(DPSE(1.0), 10 * HORIZON, 1)], **keys) == "fails"  # more than t
 
 
 def test_where_a_theorem_does_not_apply_is_left_out(tmp_path):
     arguments = {"gaps": [1], "epsilon": "epsilon", "horizon": 10, "v": 0.5, "u": 1}
-    gaps = {"bound": "bandits.bounds.dprucb_pulls", "arguments": {**arguments, "gap": 0.5}}
+    gaps = {"bound": "bandits.bounds.tao2022.dprucb_pulls", "arguments": {**arguments, "gap": 0.5}}
     del gaps["arguments"]["gaps"]
     cells = [measured(DPSE(epsilon), 50, 1) for epsilon in (1.0, 2.0)]  # the theorem is for epsilon up to 1
     found = verdict(tmp_path, cells, test="bound", filter={"policy": "dp_se"}, **gaps)
@@ -168,7 +169,7 @@ def test_where_a_theorem_does_not_apply_is_left_out(tmp_path):
 
 def test_pulls_bound(tmp_path):
     arguments = {"gap": "gap", "arms": "arms", "epsilon": "epsilon", "horizon": "horizon"}
-    keys = {"filter": {"policy": "dp_se"}, "bound": "bandits.bounds.dp_se_pulls", "arguments": arguments}
+    keys = {"filter": {"policy": "dp_se"}, "bound": "bandits.bounds.sajed2019.dp_se_pulls", "arguments": arguments}
     assert outcome(tmp_path, [measured(DPSE(1.0), 50)], test="pulls_bound", **keys) == "holds"
     many = measured(DPSE(1.0), 50)
     many.result.pulls[7, 2] = 10**9  # in one run
@@ -191,15 +192,19 @@ def test_never(tmp_path, wrong, expected):
 @pytest.mark.parametrize(("divisor", "expected"), [(1.0, "fails"), (1e-6, "holds")])
 def test_exceedance(tmp_path, divisor, expected):
     problem = {"mean": "mean", "bound": "bound", "epsilon": divisor, "accuracy": "accuracy", "beta": "beta"}
-    keys = {"filter": {"policy": "dp_nas"}, "event": "samples", "bound": "bandits.stopping_bounds.private_lower_bound"}
+    keys = {
+        "filter": {"policy": "dp_nas"},
+        "event": "samples",
+        "bound": "bandits.bounds.sajed2019.stopping_lower_bound",
+    }
     lower = {"test": "exceedance", "at_most": 0.25, "arguments": problem, **keys}  # of 50 samples always
     assert outcome(tmp_path, [stopped(0)], **lower) == expected
 
 
 def test_exact_results_need_no_interval(tmp_path):
-    cell = ExactCell(DTOLDeterministic(OneGap(8, 0.5)), RNMFTNL(0.5, "gumbel"), 1000)
+    cell = ExactCell(DeterministicLosses(OneGap(8, 0.5)), RNMFTNL(0.5, "gumbel"), 1000)
     exact = Measured(cell, Result({"t": cell.checkpoints[None], "regret": cell.replicate(0)["regret"][None]}, {}))
-    keys = {"filter": {"record": "exact"}, "bound": "bandits.bounds.deterministic_regret"}
+    keys = {"filter": {"record": "exact"}, "bound": "bandits.bounds.wu2025.deterministic_regret"}
     keys["arguments"] = {"arms": "arms", "epsilon": "epsilon"}
     found = verdict(tmp_path, [exact], test="bound", **keys)
     assert found.outcome == "holds"
@@ -281,7 +286,7 @@ def test_a_malformed_claim_is_one_line(tmp_path, keys, named):
 )
 def test_a_malformed_bound_is_one_line(tmp_path, keys, named):
     arguments = {"gaps": "gaps", "epsilon": "epsilon", "horizon": "horizon"}
-    good = {"test": "bound", "filter": {}, "bound": "bandits.bounds.dp_se_regret", "arguments": arguments}
+    good = {"test": "bound", "filter": {}, "bound": "bandits.bounds.sajed2019.dp_se_regret", "arguments": arguments}
     with pytest.raises(UserError) as error:
         verdict(tmp_path, [measured(DPSE(1.0), 10, 1)], **(good | keys))
     for word in ("paper.yaml: mine: ", *named):

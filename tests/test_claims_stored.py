@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.claims import Outcome, Results, claims, errata, judge_all
-from experiments.compose import REPOSITORY, Composer
+from experiments.config.compose import REPOSITORY, Composer
 from experiments.store import Store
 from scripts import errata as errata_page
 from scripts import readme_table

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from experiments.compose import REPOSITORY
+from experiments.config.compose import REPOSITORY
 
 BAD_INPUT = [
     (["instance=c9"], ["instance=c9", "c1"]),
@@ -66,14 +66,14 @@ def test_bad_input_is_one_line(call, tmp_path, arguments, named):
 @pytest.mark.parametrize(
     ("yaml", "named"),
     [
-        ("_target_: bandits.policies.DPUCB\nepsilon: 1\nsplitt: 2\n", ["policy.splitt", "split_budget"]),
-        ("_target_: bandits.policies.DPUCB\n", ["policy.epsilon", "missing"]),
+        ("_target_: bandits.policies.private_ucb.DPUCB\nepsilon: 1\nsplitt: 2\n", ["policy.splitt", "split_budget"]),
+        ("_target_: bandits.policies.private_ucb.DPUCB\n", ["policy.epsilon", "missing"]),
         ("epsilon: 1\n", ["_target_", "missing"]),
         ("epsilon: [1\n", ["expected"]),
-        ("_target_: bandits.policies.DPSE\nepsilon: ${budget.epsilonn}\n", ["budget.epsilonn"]),
+        ("_target_: bandits.policies.elimination.DPSE\nepsilon: ${budget.epsilonn}\n", ["budget.epsilonn"]),
         ("_target_: mine.Broken\n", ["_target_", "ZeroDivisionError"]),
         ("_target_: code.Nothing\n", ["_target_", "code.py"]),
-        ("_target_: bandits.policies.DPSE\nepsilon: ${budget.epsilon\n", ["epsilon"]),
+        ("_target_: bandits.policies.elimination.DPSE\nepsilon: ${budget.epsilon\n", ["epsilon"]),
     ],
 )
 def test_a_users_broken_files_are_named(call, tmp_path, monkeypatch, yaml, named):

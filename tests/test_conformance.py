@@ -9,10 +9,11 @@ import pytest
 
 from bandits import Guarantee, ParameterError, StepwisePolicy
 from bandits.conformance import CHECKS
-from bandits.instances import BernoulliInstance
-from bandits.policies import DPSE, DPUCB
-from experiments.compose import CONF, Composer
-from experiments.plan import plan
+from bandits.environments.bernoulli import BernoulliInstance
+from bandits.policies.elimination import DPSE
+from bandits.policies.private_ucb import DPUCB
+from experiments.config.compose import CONF, Composer
+from experiments.config.plan import plan
 
 INSTANCE = {
     **dict.fromkeys(["dprucb", "dprse", "ldprse", "robust_ucb"], "s1"),

@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import ks_2samp
 
 from bandits import checkpoint_grid
-from bandits.instances import C2, C4, Bernoulli
-from bandits.policies import DPSE, SuccessiveElimination
-from bandits.random import stream
-from bandits.reference import dp_se_steps, successive_elimination_steps
+from bandits.environments.bernoulli import C2, C4, Bernoulli
+from bandits.loops.plain import dp_se_steps, successive_elimination_steps
+from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.seeds import stream
 
 PAPER_HORIZON = 50_000_000
 

@@ -8,8 +8,9 @@ from scipy.integrate import quad
 from scipy.special import softmax
 from scipy.stats import binom, norm
 
-from bandits import exact_laws, exact_quadrature
-from bandits.exact import (
+from bandits.exact import laws as exact_laws
+from bandits.exact import quadrature as exact_quadrature
+from bandits.exact.regret import (
     RELATIVE_ERROR,
     SMALLEST,
     expected_regret,
@@ -292,7 +293,7 @@ def test_two_halvings_of_the_first_step_are_enough(noise, losses, monkeypatch):
 def test_what_is_neglected_is_negligible(noise, losses, monkeypatch):
     game = ([0.3, 0.31, 0.4, 0.9], [3, 50, 10**6, 1], noise, 0.5, [10, 1000, 2**40], losses)
     curve = expected_regret_curve(*game)
-    monkeypatch.setattr("bandits.exact._NEGLIGIBLE", 1e-17)
+    monkeypatch.setattr("bandits.exact.regret._NEGLIGIBLE", 1e-17)
     assert curve == pytest.approx(expected_regret_curve(*game), rel=1e-10)
 
 

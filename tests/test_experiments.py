@@ -4,11 +4,12 @@ import matplotlib.pyplot as plt
 import pytest
 from omegaconf import OmegaConf
 
-from experiments.compose import REPOSITORY, Composer
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.plan import plan
 from experiments.frames import stored_cells
-from experiments.plan import plan
 from experiments.store import Store
-from scripts import curves, figures
+from scripts import figures
+from scripts.drawing import curves
 
 EXPERIMENTS = Composer().choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]

@@ -5,12 +5,12 @@ import pytest
 from scipy.stats import binom, chi2, ks_2samp, kstest, norm
 
 from bandits import ParameterError, checkpoint_grid, regret
-from bandits.experts import DTOLBernoulli, DTOLBeta, DTOLDeterministic, binomial_sums
-from bandits.gap_profiles import Free, Geometric, OneGap
+from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses, binomial_sums
+from bandits.environments.gap_profiles import Free, Geometric, OneGap
 from bandits.guarantees import Neighbours
 from bandits.mechanisms.report_noisy_max import Noise, report_noisy_max
-from bandits.policies import RNMFTNL, DecreasingHedge, FollowTheLeader
-from bandits.random import stream
+from bandits.policies.full_information import RNMFTNL, DecreasingHedge, FollowTheLeader
+from bandits.seeds import stream
 
 NOISES = ("laplace", "gumbel", "exponential")
 
@@ -62,13 +62,13 @@ def test_binomial_sums(arms, rounds, failure):
 
 def test_beta_losses_resampled_are_bernoulli_losses():
     profile = OneGap(5, 0.3)
-    beta, bernoulli = DTOLBeta(profile, best=0.2), DTOLBernoulli(profile, best=0.2)
+    beta, bernoulli = BetaLosses(profile, best=0.2), BernoulliLosses(profile, best=0.2)
     for group in (0, 1):
         one, other = (x.resampled_sums(group, 64, stream("resampled", group)) for x in (beta, bernoulli))
         assert (one[0] == other[0]).all()
 
 
-@pytest.mark.parametrize("instance", [DTOLBernoulli, DTOLDeterministic, DTOLBeta])
+@pytest.mark.parametrize("instance", [BernoulliLosses, DeterministicLosses, BetaLosses])
 def test_losses_and_sums_have_the_means_of_their_groups(instance, failure):
     environment = instance(Geometric(5, 0.15), best=0.1)
     assert environment.number_of_arms == 5
@@ -101,9 +101,9 @@ def walk(policy, instance, horizon, rng):
 @pytest.mark.parametrize(
     ("instance", "noise"),
     [
-        (DTOLBernoulli(Free((0.2, 0.6), (1, 4)), best=0.1), "laplace"),
-        (DTOLDeterministic(Free((0.2, 0.6), (1, 4)), best=0.1), "exponential"),
-        (DTOLBeta(Free((0.2, 0.6), (1, 4)), best=0.1), "gumbel"),
+        (BernoulliLosses(Free((0.2, 0.6), (1, 4)), best=0.1), "laplace"),
+        (DeterministicLosses(Free((0.2, 0.6), (1, 4)), best=0.1), "exponential"),
+        (BetaLosses(Free((0.2, 0.6), (1, 4)), best=0.1), "gumbel"),
     ],
 )
 def test_epochs_have_the_law_of_the_walk(instance, noise, resample, failure):
@@ -116,7 +116,7 @@ def test_epochs_have_the_law_of_the_walk(instance, noise, resample, failure):
 
 
 def test_a_million_arms_are_cheap():
-    instance = DTOLBernoulli(Geometric(1_000_000, 0.01))
+    instance = BernoulliLosses(Geometric(1_000_000, 0.01))
     pulls = RNMFTNL(1.0).simulate(instance, 2**30, np.array([2**30]), stream("million", 0))
     assert pulls.sum() == 2**30
     assert pulls[0].argmax() == 0
@@ -153,19 +153,19 @@ def test_exponential_noise_as_printed_spends_twice_epsilon():
 @pytest.mark.parametrize("policy", [FollowTheLeader(), DecreasingHedge()], ids=repr)
 def test_walking_policies_do_not_depend_on_the_size_of_blocks(policy, monkeypatch):
     """But for the order in which numbers are drawn: deterministic losses leave only the policy's own."""
-    from bandits.policies import experts
+    from bandits.policies import full_information as experts
 
-    instance, checkpoints = DTOLDeterministic(OneGap(3, 0.5)), checkpoint_grid(500)
+    instance, checkpoints = DeterministicLosses(OneGap(3, 0.5)), checkpoint_grid(500)
     many = policy.simulate(instance, 500, checkpoints, stream("blocks", 0))
     monkeypatch.setattr(experts, "BLOCK", 7 * 3)
     assert (policy.simulate(instance, 500, checkpoints, stream("blocks", 0)) == many).all()
 
 
 def test_follow_the_leader_pays_for_the_first_step_only_when_losses_never_vary():
-    pulls = FollowTheLeader().simulate(DTOLDeterministic(OneGap(4, 0.5)), 100, np.array([1, 100]), stream("ftl", 0))
+    pulls = FollowTheLeader().simulate(DeterministicLosses(OneGap(4, 0.5)), 100, np.array([1, 100]), stream("ftl", 0))
     assert pulls[1, 0] >= 99
     first = [
-        FollowTheLeader().simulate(DTOLDeterministic(OneGap(4, 0.5)), 1, np.array([1]), stream("ftl", run))[0, 0]
+        FollowTheLeader().simulate(DeterministicLosses(OneGap(4, 0.5)), 1, np.array([1]), stream("ftl", run))[0, 0]
         for run in range(400)
     ]
     assert 50 < sum(first) < 150  # the first arm is drawn at random: 100 of 400
@@ -183,11 +183,11 @@ def test_hedge_plays_in_proportion_to_its_weights(failure):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: DTOLBernoulli(OneGap(3, 0.5), best=0.6), r"best: must be a number in \[0, 0.5\]"),
-        (lambda: DTOLDeterministic(OneGap(3, 0.5), best=-0.1), "best: "),
-        (lambda: DTOLBeta(OneGap(3, 0.5), best=0.0), "best: must be above 0, and every mean loss below 1"),
-        (lambda: DTOLBeta(OneGap(3, 0.5), best=0.5), "best: "),
-        (lambda: DTOLBeta(OneGap(3, 0.5), concentration=0.0), "concentration: "),
+        (lambda: BernoulliLosses(OneGap(3, 0.5), best=0.6), r"best: must be a number in \[0, 0.5\]"),
+        (lambda: DeterministicLosses(OneGap(3, 0.5), best=-0.1), "best: "),
+        (lambda: BetaLosses(OneGap(3, 0.5), best=0.0), "best: must be above 0, and every mean loss below 1"),
+        (lambda: BetaLosses(OneGap(3, 0.5), best=0.5), "best: "),
+        (lambda: BetaLosses(OneGap(3, 0.5), concentration=0.0), "concentration: "),
         (lambda: RNMFTNL(0.0), "epsilon: "),
         (lambda: RNMFTNL(math.nan), "epsilon: "),
     ],

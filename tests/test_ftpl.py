@@ -6,11 +6,18 @@ from scipy import stats
 from scipy.stats import ks_2samp
 
 from bandits import ParameterError, regret
-from bandits.instances import C1, Bernoulli, Linear9, Linear101
-from bandits.policies import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, GDPElimNew, ThompsonBeta, ThompsonGauss
-from bandits.policies.perturbed_leader import BETA, GAUSS, beta_above, exceeding, normal_above, parameters
-from bandits.random import stream
-from bandits.reference import perturbed_leader_steps
+from bandits.environments.bernoulli import C1, Bernoulli, Linear9, Linear101
+from bandits.loops.perturbed_leader import BETA, GAUSS, beta_above, exceeding, normal_above, parameters
+from bandits.loops.plain import perturbed_leader_steps
+from bandits.policies.perturbed_leader import (
+    DPFTPLBeta,
+    DPFTPLGauss,
+    DPFTPLNew,
+    GDPElimNew,
+    ThompsonBeta,
+    ThompsonGauss,
+)
+from bandits.seeds import stream
 
 POLICIES = [
     ThompsonGauss(),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
-from bandits.gap_profiles import Free, Geometric, OneGap, TwoGroups, Uniform
+from bandits.environments.gap_profiles import Free, Geometric, OneGap, TwoGroups, Uniform
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from bandits.heavy_tails import S1, S3, Pareto
+from bandits.environments.heavy_tails import S1, S3, Pareto
+from bandits.loops.heavy_leader import robust_ucb_pulls
+from bandits.loops.plain import dprucb_steps
 from bandits.mechanisms.tree import tree_levels
-from bandits.policies import DPRSE, DPRUCB, LDPRSE, RobustUCB
 from bandits.policies.elimination import Epoch
-from bandits.policies.heavy_leader import robust_ucb_pulls
-from bandits.random import stream
-from bandits.reference import dprucb_steps
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, RobustUCB
+from bandits.seeds import stream
 
 
 @pytest.mark.parametrize(("constants", "s"), [("paper", 1.0), ("scaled", 1 / 12)])

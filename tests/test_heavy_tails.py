@@ -7,10 +7,13 @@ import pytest
 from scipy import integrate
 
 from bandits import ParameterError
-from bandits.heavy_tails import S1, S2, S3, Pareto, TwoPoint
-from bandits.instances import C1
-from bandits.policies import DPRSE, DPRUCB, DPSE, DPUCB, LDPRSE, UCB1, RobustUCB, SuccessiveElimination
-from bandits.random import stream
+from bandits.environments.bernoulli import C1
+from bandits.environments.heavy_tails import S1, S2, S3, Pareto, TwoPoint
+from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, RobustUCB
+from bandits.policies.private_ucb import DPUCB
+from bandits.policies.ucb import UCB1
+from bandits.seeds import stream
 
 
 @pytest.mark.parametrize(

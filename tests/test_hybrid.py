@@ -8,7 +8,7 @@ from scipy.stats import ks_2samp
 
 from bandits import ParameterError
 from bandits.mechanisms.hybrid import ENDLESS, HybridMechanism, close_hybrid, fresh_levels, hybrid_scale
-from bandits.random import stream
+from bandits.seeds import stream
 
 
 def brute_force_noise(count, fresh):

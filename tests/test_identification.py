@@ -3,11 +3,11 @@ import pytest
 from scipy.stats import binomtest
 
 from bandits import ParameterError
-from bandits.heavy_tails import S1
-from bandits.identification import identification, identify
-from bandits.instances import C1, C2
-from bandits.policies import DPSE, SuccessiveElimination
-from bandits.random import stream
+from bandits.environments.bernoulli import C1, C2
+from bandits.environments.heavy_tails import S1
+from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.identification import identification, identify
+from bandits.seeds import stream
 
 
 @pytest.mark.parametrize(

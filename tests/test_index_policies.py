@@ -5,12 +5,14 @@ import pytest
 from scipy.stats import ks_2samp
 
 from bandits import regret
-from bandits.instances import C1, C2, C4, Bernoulli
+from bandits.environments.bernoulli import C1, C2, C4, Bernoulli
+from bandits.loops.leader import LARGEST_BLOCK, closest_rival, pulls_of_leaders, window_of
+from bandits.loops.plain import index_steps
 from bandits.mechanisms.tree import node_scale, tree_levels
-from bandits.policies import DPUCB, UCB1, private_ucb
-from bandits.policies.leader import LARGEST_BLOCK, closest_rival, pulls_of_leaders, window_of
-from bandits.random import stream
-from bandits.reference import index_steps
+from bandits.policies import private_ucb
+from bandits.policies.private_ucb import DPUCB
+from bandits.policies.ucb import UCB1
+from bandits.seeds import stream
 
 
 def test_gamma_by_hand():

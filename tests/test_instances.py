@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
-from bandits.instances import C1, C2, C3, C4, Bernoulli
-from bandits.random import stream
+from bandits.environments.bernoulli import C1, C2, C3, C4, Bernoulli
+from bandits.seeds import stream
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import csv
 import hashlib
 from pathlib import Path
 
-from experiments.compose import Composer
-from experiments.plan import plan
+from experiments.config.compose import Composer
+from experiments.config.plan import plan
 
 PLANS = Path(__file__).parent / "plans.csv"
 

@@ -10,8 +10,8 @@ SMALL = ["horizon=2e3", "replications=3"]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    from experiments.compose import Composer
-    from experiments.plan import merge, plan
+    from experiments.config.compose import Composer
+    from experiments.config.plan import merge, plan
     from experiments.simulate import look_up, run
     from experiments.store import Store
 

@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from bandits import pareto_sums, tabulated_sums
-from bandits.heavy_tails import S1, S3
-from bandits.pareto_sums import TOTAL_VARIATION, law_of_sum, truncated_moments, truncated_pareto_sum, walked_sum
-from bandits.policies import DPRSE, LDPRSE
-from bandits.random import stream
+from bandits.environments import pareto_sums, tabulated_sums
+from bandits.environments.heavy_tails import S1, S3
+from bandits.environments.pareto_sums import (
+    TOTAL_VARIATION,
+    law_of_sum,
+    truncated_moments,
+    truncated_pareto_sum,
+    walked_sum,
+)
+from bandits.policies.heavy_tailed import DPRSE, LDPRSE
+from bandits.seeds import stream
 
 
 def epochs():

@@ -5,12 +5,14 @@ from typing import ClassVar
 import pytest
 
 from bandits import ParameterError
-from bandits.heavy_tails import S1
-from bandits.instances import C1, C2, Bernoulli
-from bandits.policies import DPSE, DPUCB, UCB1
+from bandits.environments.bernoulli import C1, C2, Bernoulli
+from bandits.environments.heavy_tails import S1
+from bandits.policies.elimination import DPSE
+from bandits.policies.private_ucb import DPUCB
+from bandits.policies.ucb import UCB1
 from experiments.cells import Cell
-from experiments.compose import Composer
-from experiments.plan import merge, plan
+from experiments.config.compose import Composer
+from experiments.config.plan import merge, plan
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace
-from bandits.random import entropy, stream
-from experiments.compose import REPOSITORY
+from bandits.seeds import entropy, stream
+from experiments.config.compose import REPOSITORY
 
 # If one of these fails, a library changed its stream: stored results can no longer be extended or
 # reproduced with the installed versions, and every policy's numbers move.
@@ -48,7 +48,7 @@ def test_an_edited_source_gets_machine_code_of_its_own(tmp_path):
     shutil.copytree(REPOSITORY / "bandits", package, ignore=shutil.ignore_patterns("__pycache__"))
     noise = package / "mechanisms" / "laplace.py"
     command = "from bandits.mechanisms.tree import *; import numpy as np; r = np.random.default_rng(1)\n"
-    command += "from bandits.reference import index_steps\n"
+    command += "from bandits.loops.plain import index_steps\n"
     command += "print(index_steps(np.array([.5, .4]), 500, np.array([500]), 50., 20., 10, r))"
 
     def printed() -> str:

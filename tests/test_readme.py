@@ -8,13 +8,13 @@ import sys
 import numpy as np
 import pytest
 
-from bandits.heavy_tails import S1, S2, S3
-from bandits.policies import DPRSE
+from bandits.environments.heavy_tails import S1, S2, S3
+from bandits.policies.heavy_tailed import DPRSE
 from experiments import load
-from experiments.compose import REPOSITORY, Composer
+from experiments.config.compose import REPOSITORY, Composer
 from experiments.frames import RESULTS, stored_cells
 from experiments.store import Store
-from scripts import rates
+from scripts.drawing import rates
 
 README = (REPOSITORY / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)

@@ -10,13 +10,15 @@ import pandas as pd
 import pytest
 from browser import CHROMIUM, Browser
 
-from experiments.compose import Composer
-from experiments.plan import merge, plan
+from experiments.config.compose import Composer
+from experiments.config.plan import merge, plan
 from experiments.simulate import Job, run
 from experiments.store import Store
-from scripts import figures, report, report_claims
-from scripts.report_claims import Judged
-from scripts.report_exhibits import Gap
+from scripts import figures
+from scripts.report import __main__ as report
+from scripts.report import claims as report_claims
+from scripts.report.claims import Judged
+from scripts.report.exhibits import Gap
 
 POLICY = '''
 from dataclasses import dataclass

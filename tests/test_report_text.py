@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from scripts import curves
-from scripts.report_text import choices, parameter, quantity, whole
+from scripts.drawing import curves
+from scripts.report.text import choices, parameter, quantity, whole
 
 
 def test_bands():

@@ -5,11 +5,12 @@ import pytest
 from scipy import stats
 
 from bandits import ParameterError
-from bandits.heavy_tails import S1
-from bandits.instances import C1
-from bandits.policies import DPSE, DPFTPLNew
-from bandits.random import stream
-from bandits.resampling import Beta, Resampled
+from bandits.environments.bernoulli import C1
+from bandits.environments.heavy_tails import S1
+from bandits.environments.resampling import Beta, Resampled
+from bandits.policies.elimination import DPSE
+from bandits.policies.perturbed_leader import DPFTPLNew
+from bandits.seeds import stream
 from experiments.cells import Cell
 
 BETA = Beta((0.8, 0.3), 3.0)

@@ -7,8 +7,9 @@ import pytest
 from scipy.special import betainc, betaincc, ndtr
 from scipy.stats import norm
 
-from bandits import ParameterError, start_phases
-from bandits.start_phases import (
+from bandits import ParameterError
+from bandits.mechanisms import start_phases
+from bandits.mechanisms.start_phases import (
     beta_condition,
     beta_divergence,
     beta_exact,

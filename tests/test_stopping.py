@@ -9,12 +9,12 @@ from scipy.special import logsumexp
 from scipy.stats import binom, ks_2samp, laplace
 
 from bandits import ParameterError, Scope
-from bandits import stopping_bounds as bounds
+from bandits.bounds import sajed2019 as bounds
+from bandits.environments.streams import BernoulliStream, SignedBernoulli, Stream, UniformStream
 from bandits.guarantees import NOT_PRIVATE
-from bandits.random import stream as random_stream
-from bandits.stopping import BLOCK, DPNAS, MOST_SAMPLES, NAS, DPExponentialNAS, ExponentialNAS
-from bandits.stopping_loops import leap, wait_for_loud, walk
-from bandits.streams import BernoulliStream, SignedBernoulli, Stream, UniformStream
+from bandits.loops.stopping import leap, wait_for_loud, walk
+from bandits.policies.stopping_rules import BLOCK, DPNAS, MOST_SAMPLES, NAS, DPExponentialNAS, ExponentialNAS
+from bandits.seeds import stream as random_stream
 
 PRIVATE = [DPNAS(0.5, 0.5, 0.05), DPExponentialNAS(0.5, 0.5, 0.05)]
 PUBLIC = [NAS(0.5, 0.05), ExponentialNAS(0.5, 0.05)]

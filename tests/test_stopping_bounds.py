@@ -4,10 +4,10 @@ import math
 import pytest
 
 from bandits import ParameterError
-from bandits import stopping_bounds as bounds
-from bandits.random import stream as random_stream
-from bandits.stopping import DPExponentialNAS, ExponentialNAS
-from bandits.streams import SignedBernoulli
+from bandits.bounds import sajed2019 as bounds
+from bandits.environments.streams import SignedBernoulli
+from bandits.policies.stopping_rules import DPExponentialNAS, ExponentialNAS
+from bandits.seeds import stream as random_stream
 
 
 def test_theorem_3_3_by_hand():
@@ -56,17 +56,19 @@ def test_samples_if_concentrated_by_hand():
 
 def test_lower_bounds():
     given = 0.1, 2.0, 0.5, 0.25, 0.05
-    assert math.isclose(bounds.private_lower_bound(*given), 2 * math.log(20) / (12 * 0.5 * 0.25 * 0.1))
-    assert math.isclose(bounds.lower_bound_order(*given), (80**2 + 160) * math.log(20))
-    assert math.isclose(bounds.public_lower_bound_order(0.1, 3.0, 2.0, 0.25, 0.05), 3 / 0.025**2 * math.log(20))
-    assert math.isclose(bounds.public_lower_bound_order(-0.1, 0.0, 2.0, 0.25, 0.05), 80 * math.log(20))
+    assert math.isclose(bounds.stopping_lower_bound(*given), 2 * math.log(20) / (12 * 0.5 * 0.25 * 0.1))
+    assert math.isclose(bounds.stopping_lower_bound_order(*given), (80**2 + 160) * math.log(20))
+    assert math.isclose(
+        bounds.public_stopping_lower_bound_order(0.1, 3.0, 2.0, 0.25, 0.05), 3 / 0.025**2 * math.log(20)
+    )
+    assert math.isclose(bounds.public_stopping_lower_bound_order(-0.1, 0.0, 2.0, 0.25, 0.05), 80 * math.log(20))
     rule, stream = DPExponentialNAS(0.001, 0.5, 0.05), SignedBernoulli(0.4)
-    least = bounds.private_lower_bound(0.4, 1.0, 0.001, 0.5, 0.05)
+    least = bounds.stopping_lower_bound(0.4, 1.0, 0.001, 0.5, 0.05)
     assert least < rule.simulate(stream, 10**9, random_stream("least", 0)).samples
     with pytest.raises(ParameterError, match="beta"):
-        bounds.private_lower_bound(0.1, 2.0, 0.5, 0.25, 0.25)
+        bounds.stopping_lower_bound(0.1, 2.0, 0.5, 0.25, 0.25)
     with pytest.raises(ParameterError, match="variance"):
-        bounds.public_lower_bound_order(0.1, 4.0, 2.0, 0.25, 0.05)
+        bounds.public_stopping_lower_bound_order(0.1, 4.0, 2.0, 0.25, 0.05)
     for mean in (0.0, 2.1, math.nan):
         with pytest.raises(ParameterError, match="mean"):
-            bounds.lower_bound_order(mean, 2.0, 0.5, 0.25, 0.05)
+            bounds.stopping_lower_bound_order(mean, 2.0, 0.5, 0.25, 0.05)

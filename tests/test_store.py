@@ -5,12 +5,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bandits.instances import C1
-from bandits.policies import DPSE, DPUCB, UCB1
-from bandits.random import stream
+from bandits.environments.bernoulli import C1
+from bandits.policies.elimination import DPSE
+from bandits.policies.private_ucb import DPUCB
+from bandits.policies.ucb import UCB1
+from bandits.seeds import stream
 from experiments.cells import Cell
+from experiments.config.plan import Request
 from experiments.errors import UserError
-from experiments.plan import Request
 from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import FOOTER, DamagedFileError, Store, read_file
 

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.stats import norm
 
 from bandits import ParameterError
-from bandits.policies import RNMFTNL
+from bandits.policies.full_information import RNMFTNL
 from experiments.cells import Cell, ExactCell
-from experiments.compose import REPOSITORY, Composer
-from experiments.plan import merge, plan
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.plan import merge, plan
 from experiments.store import Store
 
 STORE = Store(REPOSITORY / "results")

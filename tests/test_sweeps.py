@@ -9,13 +9,13 @@ import pytest
 
 from bandits.bounds import wu2025
 from experiments import load_outcomes
-from experiments.compose import Composer
+from experiments.config.compose import Composer
 from experiments.errors import UserError
 from experiments.frames import RESULTS, stored_cells
 from experiments.store import Store
-from scripts import sweeps
-from scripts.curves import power_of_ten
-from scripts.sweeps import estimate
+from scripts.drawing import sweep as sweeps
+from scripts.drawing.curves import power_of_ten
+from scripts.drawing.sweep import estimate
 
 STOPPING = [
     "instance=signed_bernoulli",

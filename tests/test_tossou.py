@@ -8,12 +8,12 @@ from scipy.stats import ks_2samp
 from bandits import ParameterError, regret
 from bandits.compiled import compiled
 from bandits.conformance import CHECKS
-from bandits.heavy_tails import S1
-from bandits.instances import C1, C2, Bernoulli
+from bandits.environments.bernoulli import C1, C2, Bernoulli
+from bandits.environments.heavy_tails import S1
+from bandits.loops.hybrid_ucb import dp_ucb_int_pulls
 from bandits.mechanisms.hybrid import HybridMechanism
-from bandits.policies import DPUCBBound, DPUCBInt, DPUCBTossou
-from bandits.policies.tossou import dp_ucb_int_pulls
-from bandits.random import stream
+from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
+from bandits.seeds import stream
 
 POLICIES = [
     DPUCBTossou(0.5),

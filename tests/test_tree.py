@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bandits import ParameterError
 from bandits.mechanisms.laplace import laplace, laplace_above
 from bandits.mechanisms.tree import AdaptiveTreeMechanism, TreeMechanism, close_node, node_scale, tree_levels
-from bandits.random import stream
+from bandits.seeds import stream
 
 
 def brute_force_prefix(items, count, node_noise):

@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 from bandits import ParameterError
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, offset, optimistic_center, tail_constant, upper_tail
-from bandits.random import stream
+from bandits.seeds import stream
 
 LAWS = [
     TruncatedLaplace(epsilon, delta, count, center)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
-from bandits.policies import RNMFTNL
-from bandits.random import stream
-from bandits.worst_profiles import WorstProfile
+from bandits.exact.worst_profiles import WorstProfile
+from bandits.policies.full_information import RNMFTNL
+from bandits.seeds import stream
 
 
 def test_every_place_is_a_profile_with_all_arms():

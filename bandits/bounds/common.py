@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from bandits.arrays import FloatArray
 from bandits.parameters import require, require_epsilon
-from bandits.types import FloatArray
 
 
 def suboptimal_gaps(gaps: FloatArray) -> FloatArray:

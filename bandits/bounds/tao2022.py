@@ -17,6 +17,7 @@ import math
 
 import numpy as np
 
+from bandits.arrays import FloatArray
 from bandits.bounds.common import (
     bernoulli_divergence,
     require_gap,
@@ -24,9 +25,8 @@ from bandits.bounds.common import (
     require_horizon,
     require_small_epsilon,
 )
-from bandits.heavy_tails import require_exponent
+from bandits.environments.heavy_tails import require_exponent
 from bandits.parameters import require, require_arms
-from bandits.types import FloatArray
 
 
 def dprucb_pulls(gap: float, epsilon: float, horizon: int, v: float, u: float) -> float:

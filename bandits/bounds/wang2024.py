@@ -8,11 +8,11 @@ import math
 
 import numpy as np
 
+from bandits.arrays import FloatArray
 from bandits.bounds.common import require_horizon
+from bandits.mechanisms.start_phases import beta_paper, gauss_paper
 from bandits.mechanisms.truncated_laplace import optimism
 from bandits.parameters import require, require_arms, require_epsilon
-from bandits.start_phases import beta_paper, gauss_paper
-from bandits.types import FloatArray
 
 
 def dp_ftpl_gauss_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int, slack: float) -> float:

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bandits.arrays import FloatArray
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit, node_scale
 from bandits.parameters import require, require_epsilon
-from bandits.types import FloatArray
 
 ENDLESS = 63  # levels that serve any stream
 

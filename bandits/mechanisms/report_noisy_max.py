@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from bandits.types import FloatArray, IntArray
+from bandits.arrays import FloatArray, IntArray
 
 NoiseName = Literal["laplace", "gumbel", "exponential"]
 

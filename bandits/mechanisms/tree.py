@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bandits.arrays import FloatArray
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.parameters import require, require_epsilon
-from bandits.types import FloatArray
 
 
 def tree_levels(length: int) -> int:

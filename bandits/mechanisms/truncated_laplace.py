@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bandits.arrays import FloatArray
 from bandits.compiled import compiled
 from bandits.parameters import require
-from bandits.types import FloatArray
 
 _LARGE = 1e100  # a tail constant from which the law is uniform to the last bit
 

@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bandits.instances import BernoulliInstance, Instance
+from bandits.arrays import IntArray
+from bandits.environments.bandit import Instance
+from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
-from bandits.types import IntArray
 
 
 class Policy(Learner[Instance]):

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from bandits.arrays import FloatArray, IntArray
+from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
-from bandits.instances import Instance
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Policy, require_unit_rewards
 from bandits.recording import PullLog
-from bandits.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class DPSE(EpochElimination):
     """DP Successive Elimination (Sajed and Sheffet 2019, Algorithm 3).
 
     The best arm survives with probability at least 1 - `beta`; left out, beta = 1/horizon, as in the
-    paper's regret bounds. With a beta of one's own it identifies the best arm, see `bandits.identification`.
+    paper's regret bounds. With a beta of one's own it identifies the best arm, see `bandits.policies.identification`.
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 4.1): a reward enters
     the mean of one arm in one epoch, which is released once.

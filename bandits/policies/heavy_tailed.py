@@ -10,15 +10,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bandits.arrays import FloatArray, IntArray
+from bandits.environments.bandit import Instance
+from bandits.environments.heavy_tails import HeavyTailedInstance, ParetoInstance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
-from bandits.heavy_tails import HeavyTailedInstance, ParetoInstance
-from bandits.instances import Instance
+from bandits.loops.heavy_leader import dprucb_pulls, robust_ucb_pulls
 from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import ParameterError, require, require_epsilon
 from bandits.policies.base import Policy
 from bandits.policies.elimination import Epoch, EpochElimination
-from bandits.policies.heavy_leader import dprucb_pulls, robust_ucb_pulls
-from bandits.types import FloatArray, IntArray
 
 Constants = Literal["paper", "scaled", "custom"]
 SCALES = {"paper": 1.0, "scaled": 1 / 12}

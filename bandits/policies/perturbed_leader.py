@@ -1,250 +1,239 @@
-"""The loop of policies that draw one perturbed value for every arm and pull the arm with the largest.
+"""Follow the perturbed leader: Thompson sampling and its private forms (Wang and Zhu 2024).
 
-Most arms cannot win most steps, and they are not drawn then: exactly, not approximately. Fix a bar.
-The arms that often exceed it are drawn at every step. Each of the others exceeds the bar with a small
-probability, independently; these events come from one Poisson process on [0, sum of hazards], an arm
-with the hazard -log(1 - probability) owning an interval of that length, so that a single exponential
-variable usually settles all of them. An arm that exceeds the bar gets a value from its law above the
-bar. The value of an arm that does not matters only if nobody else exceeds the bar, and is drawn then,
-from its law below the bar. Bar and hazards are chosen before a step's draws, from what is known then.
-
-Where the probability has no closed form (Beta), the Chernoff bound exp(-n kl(mean, bar)) of a Beta
-variable G_a / (G_a + G_b) takes its place. An event so proposed is kept with the likelihood ratio of
-the exponentially tilted pair of Gamma variables, exp(-tilt W) 1{W >= 0}, W = (1 - bar) G_a - bar G_b:
-what is kept has the exact probability and the exact law.
+At every step each arm draws a value around its mean reward, and the arm with the largest is pulled.
+The promise of the private forms is for one decision: `Scope.DECISION`.
 """
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from bandits.compiled import compiled
-from bandits.mechanisms.truncated_laplace import offset, upper_tail
-from bandits.types import BoolArray, FloatArray, IntArray
+from bandits.arrays import FloatArray, IntArray
+from bandits.environments.bandit import Instance
+from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
+from bandits.loops.perturbed_leader import BETA, GAUSS, TRUNCATED_LAPLACE, perturbed_leader_pulls
+from bandits.mechanisms import start_phases
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace, optimism, tail_constant
+from bandits.parameters import ParameterError, require
+from bandits.policies.base import Policy, require_bernoulli, require_unit_rewards
+from bandits.recording import PullLog
 
-GAUSS, BETA, TRUNCATED_LAPLACE = 0, 1, 2  # laws of the perturbed values
-OFTEN = 0.05  # arms that exceed the bar with a larger probability are drawn at every step
-LONGEST_PLAN = 1024  # steps for which a bar may serve
+Lengths = Mapping[str, Callable[[float, float], int]]  # pulls for epsilon and delta, by name
 
 
-@compiled
-def perturbed_leader_pulls(
-    means: FloatArray,
-    horizon: int,
-    checkpoints: IntArray,
-    start: int,
-    law: int,
-    constants: FloatArray,
-    rng: np.random.Generator,
-) -> IntArray:
-    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms).
+class PerturbedLeader(Policy):
+    """Pull every arm `start` times, then always the arm with the largest perturbed value."""
 
-    Every arm is pulled `start` times, one arm after another; then, at every step, the arm with the
-    largest perturbed value. `constants` belong to the `law`, see `parameters`.
+    @property
+    @abstractmethod
+    def start(self) -> int:
+        """Pulls of every arm before the first perturbed value is drawn."""
+
+    @abstractmethod
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        """The law of the perturbed values and its constants, see `perturbed_leader.parameters`."""
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
+        needed = self.start * len(instance.mean_rewards)
+        return (f"the start phase needs {needed} steps and was never left",) if horizon <= needed else ()
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        law, constants = self.law(horizon)
+        start = min(self.start, horizon)  # a start phase may be longer than any whole number a loop can hold
+        return perturbed_leader_pulls(instance.mean_rewards, horizon, checkpoints, start, law, constants, rng)
+
+
+@dataclass(frozen=True)
+class ThompsonGauss(PerturbedLeader):
+    """Thompson sampling with Gaussian priors (Agrawal and Goyal 2013, Algorithm 2). Not private.
+
+    The value of an arm is Normal(R / (N + 1), 1 / (N + 1)), N its pulls and R their reward sum.
     """
-    arms = len(means)
-    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
-    pulls = np.zeros(arms, dtype=np.int64)
-    sums = np.zeros(arms)
-    first = np.zeros(arms)
-    second = np.zeros(arms)
-    hazard = np.zeros(arms)
-    often = np.zeros(arms, dtype=np.bool_)
-    row = 0
-    t = 0
-    for arm in range(arms):
-        block = min(start, horizon - t)
-        while row < len(checkpoints) and checkpoints[row] <= t + block:
-            record[row] = pulls
-            record[row, arm] = checkpoints[row] - t
-            row += 1
-        pulls[arm] = block
-        sums[arm] = rng.binomial(block, means[arm])
-        t += block
-        if t < horizon:
-            first[arm], second[arm] = parameters(law, constants, pulls[arm], sums[arm])
 
-    while t < horizon:
-        bar = plan(law, constants, first, second, hazard, often)
-        rare = hazard.sum()
-        plan_end = min(horizon, t + LONGEST_PLAN)
-        while t < plan_end:
-            leader, exceeded = largest(law, constants, first, second, hazard, often, bar, rare, rng)
-            t += 1
-            pulls[leader] += 1
-            sums[leader] += 1.0 if rng.random() < means[leader] else 0.0
-            first[leader], second[leader] = parameters(law, constants, pulls[leader], sums[leader])
-            if t == checkpoints[row]:
-                record[row] = pulls
-                row += 1
-            if not often[leader]:
-                chance = exceeding(law, constants, first[leader], second[leader], bar)
-                if chance > 0.5:
-                    break
-                hazard[leader] = -math.log1p(-chance)
-                rare = hazard.sum()
-            if not exceeded or row == len(checkpoints):
-                break
-        if row == len(checkpoints):
-            break
-    return record
+    name: ClassVar[str] = "thompson_gauss"
+    label: ClassVar[str] = "Thompson (Gauss)"
+    citation: ClassVar[str] = "Agrawal and Goyal (2013), Algorithm 2"
+    start: ClassVar[int] = 0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        return GAUSS, np.array([1.0, 1.0])
 
 
-@compiled
-def parameters(law: int, constants: FloatArray, count: int, total: float) -> tuple[float, float]:
-    """The two parameters of an arm's law after `count` pulls with the reward sum `total`.
+@dataclass(frozen=True)
+class ThompsonBeta(PerturbedLeader):
+    """Thompson sampling with Beta priors (Agrawal and Goyal 2013, Algorithm 1). Not private.
 
-    GAUSS: mean and standard deviation of Normal(total / n, variance / n), n = count + prior;
-    constants (prior, variance).
-    BETA: a and b of Beta(total + 1 + k, count - total + 1 + k), k = mirrored (floor(count / 8) + 1);
-    constants (mirrored, unused).
-    TRUNCATED_LAPLACE: center total / n + sqrt(log T / n) + lift / n and 1 / n, n = count;
-    constants (log T, lift, epsilon, delta, tail constant).
+    The value of an arm is Beta(R + 1, N - R + 1), N its pulls and R their reward sum.
     """
-    if law == GAUSS:
-        n = count + constants[0]
-        return total / n, math.sqrt(constants[1] / n)
-    if law == BETA:
-        k = constants[0] * (count // 8 + 1)
-        return total + 1 + k, count - total + 1 + k
-    return total / count + math.sqrt(constants[0] / count) + constants[1] / count, 1 / count
+
+    name: ClassVar[str] = "thompson_beta"
+    label: ClassVar[str] = "Thompson (Beta)"
+    citation: ClassVar[str] = "Agrawal and Goyal (2013), Algorithm 1"
+    start: ClassVar[int] = 0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        return BETA, np.array([0.0, 0.0])
 
 
-@compiled
-def draw(law: int, constants: FloatArray, first: float, second: float, rng: np.random.Generator) -> float:
-    """A perturbed value."""
-    if law == GAUSS:
-        return first + second * rng.standard_normal()
-    if law == BETA:
-        return rng.beta(first, second)
-    return first + second * offset(rng.random(), constants[2], constants[3], constants[4])
+@dataclass(frozen=True)
+class DecisionPrivate(PerturbedLeader):
+    """A perturbed leader whose every decision is (epsilon, delta)-private, Definition 1 of Wang and Zhu (2024)."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        require_budget(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon, self.delta, Scope.DECISION)
 
 
-@compiled
-def low_value(law: int, constants: FloatArray, first: float, second: float) -> float:
-    """About the value that a draw exceeds with probability 0.98."""
-    if law == GAUSS:
-        return first - 2 * second
-    if law == BETA:
-        mean = first / (first + second)
-        return mean - 2 * math.sqrt(mean * (1 - mean) / (first + second + 1))
-    return first + second * offset(0.02, constants[2], constants[3], constants[4])
+def require_budget(epsilon: float, delta: float) -> None:
+    """epsilon >= 0 and 0 <= delta < 1, not both 0."""
+    require(0 <= epsilon < math.inf, "epsilon", epsilon, "a finite number >= 0")
+    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+    if epsilon == delta == 0:
+        raise ParameterError("epsilon", "and delta must not both be 0: nothing could be learned")
 
 
-@compiled
-def exceeding(law: int, constants: FloatArray, first: float, second: float, bar: float) -> float:
-    """The probability of a draw above `bar`, or for Beta a bound on it."""
-    if law == GAUSS:
-        return 0.5 * math.erfc((bar - first) / (second * math.sqrt(2.0)))
-    if law == BETA:
-        n = first + second
-        mean = first / n
-        if bar <= mean:
-            return 1.0
-        if bar >= 1:
-            return 0.0
-        return math.exp(-n * (mean * math.log(mean / bar) + (1 - mean) * math.log((1 - mean) / (1 - bar))))
-    return upper_tail((bar - first) / second, constants[2], constants[3], constants[4])
+@dataclass(frozen=True)
+class WithStartPhase(DecisionPrivate):
+    """A law that is private only after enough pulls.
 
-
-@compiled
-def plan(
-    law: int, constants: FloatArray, first: FloatArray, second: FloatArray, hazard: FloatArray, often: BoolArray
-) -> float:
-    """A bar that somebody nearly always exceeds; fills in who does so often, and the hazards, 0 for these."""
-    arms = len(first)
-    bar = -math.inf
-    for arm in range(arms):
-        bar = max(bar, low_value(law, constants, first[arm], second[arm]))
-    for arm in range(arms):
-        chance = exceeding(law, constants, first[arm], second[arm], bar)
-        often[arm] = chance > OFTEN
-        hazard[arm] = 0.0 if often[arm] else -math.log1p(-chance)
-    return bar
-
-
-@compiled
-def largest(
-    law: int,
-    constants: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    hazard: FloatArray,
-    often: BoolArray,
-    bar: float,
-    rare: float,
-    rng: np.random.Generator,
-) -> tuple[int, bool]:
-    """The arm with the largest perturbed value, and whether that value exceeds `bar`.
-
-    `rare` is the sum of the hazards.
+    `start_phase` chooses how many: `paper`, the printed bound, or `exact`, the fewest from which on the
+    condition of Lemma 8 holds for every history; the promise is the same.
     """
-    best, leader = -math.inf, -1
-    for arm in range(len(first)):
-        if often[arm]:
-            value = draw(law, constants, first[arm], second[arm], rng)
-            if value > best:
-                best, leader = value, arm
 
-    point = rng.standard_exponential()
-    if point < rare:
-        end = 0.0
-        for arm in range(len(first)):
-            end += hazard[arm]
-            if point < end:
-                value = draw_above(law, constants, first[arm], second[arm], bar, rng)
-                if value > best:
-                    best, leader = value, arm
-                point = end + rng.standard_exponential()
+    lengths: ClassVar[Lengths]
+    start_phase: Literal["paper", "exact"] = "paper"
 
-    if best <= bar:
-        for arm in range(len(first)):
-            if not often[arm]:
-                value = draw(law, constants, first[arm], second[arm], rng)
-                while value > bar:
-                    value = draw(law, constants, first[arm], second[arm], rng)
-                if value > best:
-                    best, leader = value, arm
-    return leader, best > bar
+    @property
+    def start(self) -> int:
+        return self.lengths[self.start_phase](self.epsilon, self.delta)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.delta == 0:
+            raise ParameterError(
+                "delta", f"must be > 0 for {self.name}, no start phase is long enough; use dp_ftpl_new"
+            )
+
+    def legend(self) -> str:
+        return f"{self.label} ({self.start_phase} start, {self.start} pulls)"
 
 
-@compiled
-def draw_above(
-    law: int, constants: FloatArray, first: float, second: float, bar: float, rng: np.random.Generator
-) -> float:
-    """A perturbed value given that it exceeds `bar`; for Beta -inf if the proposed event is not kept."""
-    if law == GAUSS:
-        return first + second * normal_above((bar - first) / second, rng)
-    if law == BETA:
-        return beta_above(first, second, bar, rng)
-    tail = rng.random() * upper_tail((bar - first) / second, constants[2], constants[3], constants[4])
-    return first - second * offset(tail, constants[2], constants[3], constants[4])
+@dataclass(frozen=True)
+class DPFTPLGauss(WithStartPhase):
+    """DP-FTPL-Gauss (Wang and Zhu 2024, Algorithm 1): the value of an arm is Normal(R / N, 2 / N).
 
-
-@compiled
-def normal_above(low: float, rng: np.random.Generator) -> float:
-    """A standard normal variable given that it exceeds `low` (Marsaglia 1964 in the tail)."""
-    if low < 0.5:
-        value = rng.standard_normal()
-        while value <= low:
-            value = rng.standard_normal()
-        return value
-    while True:
-        value = math.sqrt(low**2 + 2 * rng.standard_exponential())
-        if rng.random() * value < low:
-            return value
-
-
-@compiled
-def beta_above(a: float, b: float, bar: float, rng: np.random.Generator) -> float:
-    """A Beta(a, b) variable above `bar` > mean, or -inf, so that it exceeds `bar` with its own probability
-    divided by the Chernoff bound exp(-n kl(mean, bar)).
+    Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward (Theorem 11).
     """
-    mean = a / (a + b)
-    grown = rng.gamma(a, 1.0) * bar / mean
-    shrunk = rng.gamma(b, 1.0) * (1 - bar) / (1 - mean)
-    lead = (1 - bar) * grown - bar * shrunk
-    tilt = (bar - mean) / (bar * (1 - bar))
-    if lead >= 0 and rng.random() < math.exp(-tilt * lead):
-        return grown / (grown + shrunk)
-    return -math.inf
+
+    name: ClassVar[str] = "dp_ftpl_gauss"
+    label: ClassVar[str] = "DP-FTPL-Gauss"
+    citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 1"
+    lengths: ClassVar[Lengths] = {"paper": start_phases.gauss_paper, "exact": start_phases.gauss_exact}
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        return GAUSS, np.array([0.0, 2.0])
+
+
+@dataclass(frozen=True)
+class DPFTPLBeta(WithStartPhase):
+    """DP-FTPL-Beta (Wang and Zhu 2024, Algorithm 2): Beta(R + 1 + k, N - R + 1 + k), k = floor(N / 8) + 1.
+
+    Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward (Theorem 13).
+    """
+
+    name: ClassVar[str] = "dp_ftpl_beta"
+    label: ClassVar[str] = "DP-FTPL-Beta"
+    citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 2"
+    lengths: ClassVar[Lengths] = {"paper": start_phases.beta_paper, "exact": start_phases.beta_exact}
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        return BETA, np.array([1.0, 0.0])
+
+
+@dataclass(frozen=True)
+class DPFTPLNew(DecisionPrivate):
+    """DP-FTPL-New (Wang and Zhu 2024, Algorithm 3): truncated Laplace values about an upper confidence bound.
+
+    The center is R / N + sqrt(log T / N) + log((T (e^epsilon - 1) + 2 T delta) / (2 (e^epsilon - 1) + 2 T delta))
+    / (N epsilon). Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward
+    (Theorem 16), for any epsilon and delta that are not both 0, from the first pull on.
+    """
+
+    name: ClassVar[str] = "dp_ftpl_new"
+    label: ClassVar[str] = "DP-FTPL-New"
+    citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 3"
+    start: ClassVar[int] = 1
+
+    def law(self, horizon: int) -> tuple[int, FloatArray]:
+        lift = optimism(horizon, self.epsilon, self.delta)
+        constants = [math.log(horizon), lift, self.epsilon, self.delta, tail_constant(self.epsilon, self.delta)]
+        return TRUNCATED_LAPLACE, np.array(constants)
+
+
+@dataclass(frozen=True)
+class GDPElimNew(Policy):
+    """GDP-Elim-New (Wang and Zhu 2024, Algorithm 4): phases of fresh pulls of all arms until one leads clearly.
+
+    Guarantee: (epsilon, delta)-DP of the transcript, one reward changed (Theorem 18): a reward enters the
+    values of one phase only, which are drawn with (epsilon, delta / 2).
+    """
+
+    name: ClassVar[str] = "gdp_elim_new"
+    label: ClassVar[str] = "GDP-Elim-New"
+    citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 4"
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        require_budget(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon, self.delta)
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
+
+    def phase_length(self, phase: int, horizon: int) -> int:
+        """N(k): fresh pulls of every arm in phase k = 1, 2, ..."""
+        gap = 2.0**-phase
+        lift = optimism(horizon**2, self.epsilon, self.delta / 2)
+        return math.ceil(max(32 * math.log(horizon) / gap**2, 4 / gap * lift))
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = np.arange(len(instance.mean_rewards))
+        log = PullLog(len(arms), horizon, checkpoints)
+        phase = 0
+        while True:
+            phase += 1
+            length = self.phase_length(phase, horizon)
+            for arm in arms:
+                if not log.round_robin(np.array([arm]), length):
+                    return log.pulls
+            means = instance.sums(arms, length, rng) / length
+            noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
+            values = means + np.array([noise.sample(rng) for _ in arms])
+            second, best = np.argsort(values)[-2:]
+            if values[best] > values[second] + 2.0**-phase:
+                return log.exploit(int(best))

@@ -6,13 +6,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bandits.arrays import IntArray
+from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
-from bandits.instances import Instance
+from bandits.loops.leader import LARGEST_BLOCK, pulls_of_leaders
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Policy, require_bernoulli
-from bandits.policies.leader import LARGEST_BLOCK, pulls_of_leaders
-from bandits.types import IntArray
 
 
 @dataclass(frozen=True)

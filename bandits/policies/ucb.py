@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from bandits.arrays import IntArray
+from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
-from bandits.instances import Instance
+from bandits.loops.leader import LARGEST_BLOCK, pulls_of_leaders
 from bandits.mechanisms.tree import tree_levels
 from bandits.policies.base import Policy, require_bernoulli
-from bandits.policies.leader import LARGEST_BLOCK, pulls_of_leaders
-from bandits.types import IntArray
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from experiments.claims.files import Claim, claims
 from experiments.claims.judge import judge
 from experiments.claims.results import Results
 from experiments.claims.verdicts import Outcome, Verdict
-from experiments.command_line import exit_on_user_error, read_command_line
+from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError, nearest
 
 OURS = ("paper", "id")  # keys that choose claims; every other override is one of the cells

@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from scipy import integrate
 
-from bandits.bounds import (
+from bandits.bounds.wu2025 import (
     deterministic_lower_bound,
     deterministic_resampling_regret,
     deterministic_sharp_lower_bound,
 )
-from bandits.exact import expected_regret_curve, selection_probabilities
-from bandits.experts import DTOLDeterministic
-from bandits.gap_profiles import OneGap
-from bandits.heavy_tails import S1, S2, S3
-from bandits.instances import C1, C2, C3, C4
+from bandits.environments.bernoulli import C1, C2, C3, C4
+from bandits.environments.full_information import DeterministicLosses
+from bandits.environments.gap_profiles import OneGap
+from bandits.environments.heavy_tails import S1, S2, S3
+from bandits.exact.regret import expected_regret_curve, selection_probabilities
 from bandits.mechanisms.report_noisy_max import NoiseName
+from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
-from bandits.policies.experts import RNMFTNL
-from bandits.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
+from bandits.policies.full_information import RNMFTNL
 from experiments.claims.verdicts import Setting
 from experiments.intervals import exactly
 
@@ -216,7 +216,7 @@ def _above(bound: Callable[[int, float, float], float]) -> Iterable[Setting]:
         for arms in (2, 16, 1024, 1 << 20):
             for epsilon in (0.01, 0.1, 1.0):
                 policy = RNMFTNL(epsilon, noise, calibration="proved")
-                regret = policy.expected_regret(DTOLDeterministic(OneGap(arms, 1.0)), np.array(times))
+                regret = policy.expected_regret(DeterministicLosses(OneGap(arms, 1.0)), np.array(times))
                 for horizon, value in zip(times, regret, strict=True):
                     told = {"noise": noise, "arms": arms, "epsilon": epsilon, "horizon": horizon}
                     yield Setting(told, exactly(value / bound(arms, epsilon, horizon)), at_least=1.0)
@@ -229,7 +229,7 @@ def corollary_3_with_resampling() -> list[Setting]:
         for gap in (0.001, 0.01, 0.1):
             for epsilon in (0.1, 1.0):
                 policy = RNMFTNL(epsilon, noise, resample=True, calibration="proved")
-                regret = policy.expected_regret(DTOLDeterministic(OneGap(1024, gap), 0.3), np.array([1 << 30]))[0]
+                regret = policy.expected_regret(DeterministicLosses(OneGap(1024, gap), 0.3), np.array([1 << 30]))[0]
                 told = {"noise": noise, "gap": gap, "epsilon": epsilon}
                 bound = deterministic_resampling_regret(1024, epsilon, noise)
                 settings.append(Setting(told, exactly(regret / bound), at_most=1.0))

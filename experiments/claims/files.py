@@ -12,10 +12,10 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bandits import ParameterError
-from experiments.build import convert
 from experiments.claims.forms import Form, Growth, Monotone, NotJudged, OctaveSlope, Ratio, Slope
 from experiments.claims.promises import Bound, Exact, Exceedance, Frequency, Never, PullsBound
-from experiments.compose import CONF, REPOSITORY
+from experiments.config.build import convert
+from experiments.config.compose import CONF, REPOSITORY
 from experiments.errors import UserError, nearest
 
 FORMS: dict[str, type[Form]] = {

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from bandits import ParameterError
+from bandits.arrays import FloatArray
 from bandits.parameters import require
-from bandits.types import FloatArray
 from experiments import intervals
 from experiments.claims.results import Conditions, Labels, Measured, Results, apart, groups, labels, pick
 from experiments.claims.verdicts import FAMILY, Setting

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bandits import ParameterError
 from experiments import intervals
 from experiments.cells import BaseCell
-from experiments.compose import Composer
+from experiments.config.compose import Composer
 from experiments.errors import nearest
 from experiments.frames import NotStoredError, matches, stored_cells
 from experiments.intervals import Interval

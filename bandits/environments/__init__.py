@@ -1,0 +1,1 @@
+"""What a learner faces: how rewards, losses and values of streams are drawn, and summed at once."""

@@ -1,0 +1,257 @@
+"""The loop of index policies: exact, without looking at every step.
+
+An index policy pulls each arm once and then, at every step t, the arm with the largest
+
+    index_a(t) = (S_a + N_a + bonus) / n_a + sqrt(2 log t / n_a),
+
+S_a the sum of its n_a rewards, N_a the noise of a tree mechanism over them (none for UCB1).
+
+While one arm, the leader, is pulled, its rivals' indices move with log t only. `pulls_of_leaders`
+bounds them over a window of steps by one number, `threshold`, and pulls the leader until its index
+falls to it. Nothing is approximated: where the bound no longer settles who leads, all indices are
+compared again.
+
+Within such a run, `skip_block` settles 2^level - 1 pulls at once. Between a count n divisible by
+2^level and the next such count, the nodes of the tree that are active at n stay, and below them
+2^(level-1-i) fresh nodes of each level i < level come and go, one at a time. Hence every noisy sum
+inside is at least the one at n plus, over the levels, the smallest fresh noise of the level, if
+negative. Only these minima are drawn. If this bound keeps the index above the threshold, no pull
+inside can end the run: the rewards come in one binomial draw, and the inner noise, which no later
+prefix sum holds, is never drawn. Otherwise the block is cut in two, each minimum falls to either
+half with probability 1/2, the other half's is drawn given that it is larger, and the node between
+the halves takes its known value. Rewards are drawn after a block is settled only, and the future of
+independent draws does not depend on their past, so what a stop leaves unused may be thrown away.
+(Exact up to rounding and to whatever error the library's binomial sampler has.)
+"""
+
+import math
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.compiled import compiled
+from bandits.mechanisms.laplace import laplace, laplace_above
+from bandits.mechanisms.tree import close_node, lowest_bit
+
+SMALLEST_BLOCK = 4  # level below which walking is faster than bounding
+LARGEST_BLOCK = 40  # longer than any horizon that is run
+
+
+@compiled
+def pulls_of_leaders(
+    means: FloatArray,
+    horizon: int,
+    checkpoints: IntArray,
+    bonus: float,
+    scale: float,
+    levels: int,
+    largest_block: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms).
+
+    `scale` is that of the Laplace noise of every node of a tree of `levels` levels, 0 for no noise.
+    `largest_block` is the highest level of a block that may be skipped; with 0 every pull is drawn.
+    """
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    noise = np.zeros((arms, levels))
+    center = np.zeros(arms)
+    width = np.zeros(arms)
+    minima = np.zeros((levels + 1, levels))
+    minima_right = np.zeros((levels + 1, levels))
+
+    t = 0
+    while t < horizon:
+        radius = math.sqrt(2 * math.log(t + 1))
+        if t < arms:
+            leader, window, threshold = t, 1, math.inf
+        else:
+            leader = int(np.argmax(center + width * radius))
+            closest, widest = closest_rival(center, width, radius, leader)
+            advance = center[leader] + width[leader] * radius - closest
+            window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
+            threshold, _ = closest_rival(center, width, math.sqrt(2 * math.log(t + window)), leader)
+        before = pulls[leader]
+        pulls[leader], sums[leader] = pull_leader(
+            means[leader],
+            before,
+            sums[leader],
+            noise[leader],
+            bonus,
+            scale,
+            radius,
+            threshold,
+            window,
+            largest_block,
+            minima,
+            minima_right,
+            rng,
+        )
+        pulled = pulls[leader] - before
+        while row < len(checkpoints) and checkpoints[row] <= t + pulled:
+            record[row] = pulls
+            record[row, leader] = before + checkpoints[row] - t
+            row += 1
+        t += pulled
+        count = pulls[leader]
+        center[leader] = (sums[leader] + noise[leader, lowest_bit(count)] + bonus) / count
+        width[leader] = 1 / math.sqrt(count)
+    return record
+
+
+@compiled
+def closest_rival(center: FloatArray, width: FloatArray, radius: float, leader: int) -> tuple[float, float]:
+    """The largest index center + width x radius of an arm other than the leader, and the largest such width."""
+    closest = -math.inf
+    widest = 0.0
+    for arm in range(len(center)):
+        if arm != leader:
+            closest = max(closest, center[arm] + width[arm] * radius)
+            widest = max(widest, width[arm])
+    return closest, widest
+
+
+@compiled
+def window_of(advance: float, widest: float, growth: float, t: int, horizon: int) -> int:
+    """Steps from t + 1 on in which no rival makes up for half of the leader's `advance`, as the radius grows."""
+    return int(min(max(1.0, advance / (2 * widest * growth)), float(t), float(horizon - t)))
+
+
+@compiled
+def pull_leader(
+    mean: float,
+    count: int,
+    total: float,
+    noise: FloatArray,
+    bonus: float,
+    scale: float,
+    radius: float,
+    threshold: float,
+    window: int,
+    largest_block: int,
+    minima: FloatArray,
+    minima_right: FloatArray,
+    rng: np.random.Generator,
+) -> tuple[int, float]:
+    """Pull an arm until its index falls to `threshold` or `window` pulls are made; its new count and sum.
+
+    The index takes `radius` = sqrt(2 log t) at the first step of the window, its least value there.
+    `noise` is the arm's row of prefix noises, updated in place.
+    """
+    end = count + window
+    advance = -math.inf
+    while True:
+        level = block_level(count, end - count, advance, scale, largest_block)
+        if level >= SMALLEST_BLOCK:
+            count, total, fell = skip_block(
+                mean, count, total, noise, bonus, scale, radius, threshold, level, minima, minima_right, rng
+            )
+            if fell:
+                return count, total
+        count += 1
+        total += 1.0 if rng.random() < mean else 0.0
+        prefix_noise = close_node(noise, count, laplace(scale, rng) if scale > 0 else 0.0)
+        advance = total + prefix_noise + bonus - needed(count, threshold, radius)
+        if advance <= 0 or count == end:
+            return count, total
+
+
+@compiled
+def needed(count: int, threshold: float, radius: float) -> float:
+    """Noisy sum with bonus at which the index of an arm with `count` pulls equals `threshold`; convex in `count`."""
+    return threshold * count - radius * math.sqrt(count)
+
+
+@compiled
+def block_level(count: int, room: int, advance: float, scale: float, largest_block: int) -> int:
+    """Level of a block at `count` likely to be settled whole: a wrong guess costs time, never exactness."""
+    if advance <= 0.35 * scale * SMALLEST_BLOCK**2 + 0.8 * 2**SMALLEST_BLOCK:
+        return 0
+    level = min(lowest_bit(count), largest_block)
+    while level > 0 and (2**level > room or advance <= 0.35 * scale * level**2 + 0.8 * 2**level):
+        level -= 1
+    return level
+
+
+@compiled
+def skip_block(
+    mean: float,
+    count: int,
+    total: float,
+    noise: FloatArray,
+    bonus: float,
+    scale: float,
+    radius: float,
+    threshold: float,
+    level: int,
+    minima: FloatArray,
+    minima_right: FloatArray,
+    rng: np.random.Generator,
+) -> tuple[int, float, bool]:
+    """The 2^level - 1 pulls after `count`: new count and sum, and whether the index fell to `threshold`.
+
+    `minima[level, i]` is the logarithm of Pr[Lap(scale) > smallest fresh noise of level i in the
+    current block]; `minima_right` keeps the same for the right halves still to come, and its entry
+    [level, level] the node before the right half of that level.
+    """
+    end = count + 2**level
+    if scale > 0:
+        for i in range(level):
+            minima[level, i] = -rng.standard_exponential() / 2 ** (level - 1 - i)
+    while True:
+        while level > 0 and not stays_ahead(count, total, noise, bonus, scale, radius, threshold, minima[level], level):
+            if scale > 0:
+                split_minima(minima, minima_right, level, rng)
+            level -= 1
+        inside = 2**level - 1
+        total += rng.binomial(inside, mean)
+        count += inside + 1
+        if count == end:
+            return count - 1, total, False
+        total += 1.0 if rng.random() < mean else 0.0
+        level = lowest_bit(count)
+        prefix_noise = close_node(noise, count, laplace_above(minima_right[level, level], scale) if scale > 0 else 0.0)
+        if total + prefix_noise + bonus <= needed(count, threshold, radius):
+            return count, total, True
+        minima[level, :level] = minima_right[level, :level]
+
+
+@compiled
+def stays_ahead(
+    count: int,
+    total: float,
+    noise: FloatArray,
+    bonus: float,
+    scale: float,
+    radius: float,
+    threshold: float,
+    minima: FloatArray,
+    level: int,
+) -> bool:
+    """Whether the index surely stays above `threshold` in the 2^level - 1 pulls after `count`."""
+    lowest = total + noise[lowest_bit(count)] + bonus
+    if scale > 0:
+        for i in range(level):
+            lowest += min(0.0, laplace_above(minima[i], scale))
+    first = needed(count + 1, threshold, radius)
+    last = needed(count + 2**level - 1, threshold, radius)
+    return bool(lowest > max(first, last))
+
+
+@compiled
+def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: np.random.Generator) -> None:
+    """Share the minima of a block of `level` among its halves and the one node of level - 1 between them."""
+    half = level - 1
+    minima_right[half, half] = minima[level, half]
+    for i in range(half):
+        nodes = 2 ** (half - 1 - i)
+        smaller = minima[level, i]
+        larger = smaller - rng.standard_exponential() / nodes
+        if rng.random() < 0.5:
+            minima[half, i], minima_right[half, i] = smaller, larger
+        else:
+            minima[half, i], minima_right[half, i] = larger, smaller

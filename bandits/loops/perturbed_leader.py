@@ -1,0 +1,250 @@
+"""The loop of policies that draw one perturbed value for every arm and pull the arm with the largest.
+
+Most arms cannot win most steps, and they are not drawn then: exactly, not approximately. Fix a bar.
+The arms that often exceed it are drawn at every step. Each of the others exceeds the bar with a small
+probability, independently; these events come from one Poisson process on [0, sum of hazards], an arm
+with the hazard -log(1 - probability) owning an interval of that length, so that a single exponential
+variable usually settles all of them. An arm that exceeds the bar gets a value from its law above the
+bar. The value of an arm that does not matters only if nobody else exceeds the bar, and is drawn then,
+from its law below the bar. Bar and hazards are chosen before a step's draws, from what is known then.
+
+Where the probability has no closed form (Beta), the Chernoff bound exp(-n kl(mean, bar)) of a Beta
+variable G_a / (G_a + G_b) takes its place. An event so proposed is kept with the likelihood ratio of
+the exponentially tilted pair of Gamma variables, exp(-tilt W) 1{W >= 0}, W = (1 - bar) G_a - bar G_b:
+what is kept has the exact probability and the exact law.
+"""
+
+import math
+
+import numpy as np
+
+from bandits.arrays import BoolArray, FloatArray, IntArray
+from bandits.compiled import compiled
+from bandits.mechanisms.truncated_laplace import offset, upper_tail
+
+GAUSS, BETA, TRUNCATED_LAPLACE = 0, 1, 2  # laws of the perturbed values
+OFTEN = 0.05  # arms that exceed the bar with a larger probability are drawn at every step
+LONGEST_PLAN = 1024  # steps for which a bar may serve
+
+
+@compiled
+def perturbed_leader_pulls(
+    means: FloatArray,
+    horizon: int,
+    checkpoints: IntArray,
+    start: int,
+    law: int,
+    constants: FloatArray,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms).
+
+    Every arm is pulled `start` times, one arm after another; then, at every step, the arm with the
+    largest perturbed value. `constants` belong to the `law`, see `parameters`.
+    """
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    first = np.zeros(arms)
+    second = np.zeros(arms)
+    hazard = np.zeros(arms)
+    often = np.zeros(arms, dtype=np.bool_)
+    row = 0
+    t = 0
+    for arm in range(arms):
+        block = min(start, horizon - t)
+        while row < len(checkpoints) and checkpoints[row] <= t + block:
+            record[row] = pulls
+            record[row, arm] = checkpoints[row] - t
+            row += 1
+        pulls[arm] = block
+        sums[arm] = rng.binomial(block, means[arm])
+        t += block
+        if t < horizon:
+            first[arm], second[arm] = parameters(law, constants, pulls[arm], sums[arm])
+
+    while t < horizon:
+        bar = plan(law, constants, first, second, hazard, often)
+        rare = hazard.sum()
+        plan_end = min(horizon, t + LONGEST_PLAN)
+        while t < plan_end:
+            leader, exceeded = largest(law, constants, first, second, hazard, often, bar, rare, rng)
+            t += 1
+            pulls[leader] += 1
+            sums[leader] += 1.0 if rng.random() < means[leader] else 0.0
+            first[leader], second[leader] = parameters(law, constants, pulls[leader], sums[leader])
+            if t == checkpoints[row]:
+                record[row] = pulls
+                row += 1
+            if not often[leader]:
+                chance = exceeding(law, constants, first[leader], second[leader], bar)
+                if chance > 0.5:
+                    break
+                hazard[leader] = -math.log1p(-chance)
+                rare = hazard.sum()
+            if not exceeded or row == len(checkpoints):
+                break
+        if row == len(checkpoints):
+            break
+    return record
+
+
+@compiled
+def parameters(law: int, constants: FloatArray, count: int, total: float) -> tuple[float, float]:
+    """The two parameters of an arm's law after `count` pulls with the reward sum `total`.
+
+    GAUSS: mean and standard deviation of Normal(total / n, variance / n), n = count + prior;
+    constants (prior, variance).
+    BETA: a and b of Beta(total + 1 + k, count - total + 1 + k), k = mirrored (floor(count / 8) + 1);
+    constants (mirrored, unused).
+    TRUNCATED_LAPLACE: center total / n + sqrt(log T / n) + lift / n and 1 / n, n = count;
+    constants (log T, lift, epsilon, delta, tail constant).
+    """
+    if law == GAUSS:
+        n = count + constants[0]
+        return total / n, math.sqrt(constants[1] / n)
+    if law == BETA:
+        k = constants[0] * (count // 8 + 1)
+        return total + 1 + k, count - total + 1 + k
+    return total / count + math.sqrt(constants[0] / count) + constants[1] / count, 1 / count
+
+
+@compiled
+def draw(law: int, constants: FloatArray, first: float, second: float, rng: np.random.Generator) -> float:
+    """A perturbed value."""
+    if law == GAUSS:
+        return first + second * rng.standard_normal()
+    if law == BETA:
+        return rng.beta(first, second)
+    return first + second * offset(rng.random(), constants[2], constants[3], constants[4])
+
+
+@compiled
+def low_value(law: int, constants: FloatArray, first: float, second: float) -> float:
+    """About the value that a draw exceeds with probability 0.98."""
+    if law == GAUSS:
+        return first - 2 * second
+    if law == BETA:
+        mean = first / (first + second)
+        return mean - 2 * math.sqrt(mean * (1 - mean) / (first + second + 1))
+    return first + second * offset(0.02, constants[2], constants[3], constants[4])
+
+
+@compiled
+def exceeding(law: int, constants: FloatArray, first: float, second: float, bar: float) -> float:
+    """The probability of a draw above `bar`, or for Beta a bound on it."""
+    if law == GAUSS:
+        return 0.5 * math.erfc((bar - first) / (second * math.sqrt(2.0)))
+    if law == BETA:
+        n = first + second
+        mean = first / n
+        if bar <= mean:
+            return 1.0
+        if bar >= 1:
+            return 0.0
+        return math.exp(-n * (mean * math.log(mean / bar) + (1 - mean) * math.log((1 - mean) / (1 - bar))))
+    return upper_tail((bar - first) / second, constants[2], constants[3], constants[4])
+
+
+@compiled
+def plan(
+    law: int, constants: FloatArray, first: FloatArray, second: FloatArray, hazard: FloatArray, often: BoolArray
+) -> float:
+    """A bar that somebody nearly always exceeds; fills in who does so often, and the hazards, 0 for these."""
+    arms = len(first)
+    bar = -math.inf
+    for arm in range(arms):
+        bar = max(bar, low_value(law, constants, first[arm], second[arm]))
+    for arm in range(arms):
+        chance = exceeding(law, constants, first[arm], second[arm], bar)
+        often[arm] = chance > OFTEN
+        hazard[arm] = 0.0 if often[arm] else -math.log1p(-chance)
+    return bar
+
+
+@compiled
+def largest(
+    law: int,
+    constants: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    hazard: FloatArray,
+    often: BoolArray,
+    bar: float,
+    rare: float,
+    rng: np.random.Generator,
+) -> tuple[int, bool]:
+    """The arm with the largest perturbed value, and whether that value exceeds `bar`.
+
+    `rare` is the sum of the hazards.
+    """
+    best, leader = -math.inf, -1
+    for arm in range(len(first)):
+        if often[arm]:
+            value = draw(law, constants, first[arm], second[arm], rng)
+            if value > best:
+                best, leader = value, arm
+
+    point = rng.standard_exponential()
+    if point < rare:
+        end = 0.0
+        for arm in range(len(first)):
+            end += hazard[arm]
+            if point < end:
+                value = draw_above(law, constants, first[arm], second[arm], bar, rng)
+                if value > best:
+                    best, leader = value, arm
+                point = end + rng.standard_exponential()
+
+    if best <= bar:
+        for arm in range(len(first)):
+            if not often[arm]:
+                value = draw(law, constants, first[arm], second[arm], rng)
+                while value > bar:
+                    value = draw(law, constants, first[arm], second[arm], rng)
+                if value > best:
+                    best, leader = value, arm
+    return leader, best > bar
+
+
+@compiled
+def draw_above(
+    law: int, constants: FloatArray, first: float, second: float, bar: float, rng: np.random.Generator
+) -> float:
+    """A perturbed value given that it exceeds `bar`; for Beta -inf if the proposed event is not kept."""
+    if law == GAUSS:
+        return first + second * normal_above((bar - first) / second, rng)
+    if law == BETA:
+        return beta_above(first, second, bar, rng)
+    tail = rng.random() * upper_tail((bar - first) / second, constants[2], constants[3], constants[4])
+    return first - second * offset(tail, constants[2], constants[3], constants[4])
+
+
+@compiled
+def normal_above(low: float, rng: np.random.Generator) -> float:
+    """A standard normal variable given that it exceeds `low` (Marsaglia 1964 in the tail)."""
+    if low < 0.5:
+        value = rng.standard_normal()
+        while value <= low:
+            value = rng.standard_normal()
+        return value
+    while True:
+        value = math.sqrt(low**2 + 2 * rng.standard_exponential())
+        if rng.random() * value < low:
+            return value
+
+
+@compiled
+def beta_above(a: float, b: float, bar: float, rng: np.random.Generator) -> float:
+    """A Beta(a, b) variable above `bar` > mean, or -inf, so that it exceeds `bar` with its own probability
+    divided by the Chernoff bound exp(-n kl(mean, bar)).
+    """
+    mean = a / (a + b)
+    grown = rng.gamma(a, 1.0) * bar / mean
+    shrunk = rng.gamma(b, 1.0) * (1 - bar) / (1 - mean)
+    lead = (1 - bar) * grown - bar * shrunk
+    tilt = (bar - mean) / (bar * (1 - bar))
+    if lead >= 0 and rng.random() < math.exp(-tilt * lead):
+        return grown / (grown + shrunk)
+    return -math.inf

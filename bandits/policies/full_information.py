@@ -1,0 +1,168 @@
+"""Policies that see the losses of all arms at every step (Wu and Wang 2025)."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.environments.full_information import FullInformation, Losses
+from bandits.exact.regret import expected_regret_curve
+from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
+from bandits.learner import Learner
+from bandits.mechanisms.report_noisy_max import Noise, NoiseName, report_noisy_max
+from bandits.parameters import ParameterError, require_epsilon
+from bandits.recording import PullLog
+
+BLOCK = 1 << 20  # losses that a walking policy holds at once
+
+
+class FullInformationPolicy(Learner[FullInformation]):
+    """A policy under full information: it plays one arm and sees the losses of all."""
+
+    faces: ClassVar[type[Any]] = FullInformation
+
+    @abstractmethod
+    def simulate(
+        self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
+    ) -> IntArray:
+        """Play `horizon` steps; plays of every group of equal arms at each checkpoint, shape (checkpoints, groups)."""
+
+
+@dataclass(frozen=True)
+class RNMFTNL(FullInformationPolicy):
+    """RNM-FTNL(B, Q), follow the noisy leader of the last epoch (Wu and Wang 2025, Algorithm 1).
+
+    Epochs double in length. Through each the same arm is played, the one that report noisy max chose
+    on the loss sums of the epoch before. `resample` is their B: every loss is replaced by 1 with its
+    probability, else 0, before it is summed. `noise` is their Q, with scale 2 / epsilon; for
+    exponential noise the paper prints 1 / epsilon, and `calibration` chooses between that and the
+    2 / epsilon that its promise needs (the other two noises have one scale).
+
+    Guarantee: epsilon-DP of the transcript, one loss vector changed: a vector enters the sums of one
+    epoch, which are used once, and moves each by at most 1. Exponential noise as printed spends
+    2 epsilon, and that is what is declared.
+
+    As nothing is decided within an epoch, only its sums are drawn, and time does not grow with the horizon.
+    """
+
+    name: ClassVar[str] = "rnm_ftnl"
+    label: ClassVar[str] = "RNM-FTNL"
+    citation: ClassVar[str] = "Wu and Wang (2025), Algorithm 1"
+    epsilon: float
+    noise: NoiseName = "laplace"
+    resample: bool = False
+    calibration: Literal["printed", "proved"] = "printed"
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+
+    @property
+    def scale(self) -> float:
+        """Of the noise."""
+        halved = self.noise == "exponential" and self.calibration == "printed"
+        return (1 if halved else 2) / self.epsilon
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(2 / self.scale, neighbours=Neighbours.ONE_LOSS_VECTOR)
+
+    def legend(self) -> str:
+        scale = f", {self.calibration} scale" if self.noise == "exponential" else ""
+        return f"{self.label}({int(self.resample)}, {self.noise}{scale})"
+
+    def simulate(
+        self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
+    ) -> IntArray:
+        log = PullLog(len(instance.gaps), horizon, checkpoints)
+        leader = int(rng.choice(len(instance.counts), p=instance.counts / instance.counts.sum()))
+        rounds = 1
+        while log.round_robin(np.array([leader]), rounds):  # until the horizon ends inside an epoch
+            leader = self.noisy_leader(instance, rounds, rng)
+            rounds *= 2
+        return log.pulls
+
+    def noisy_leader(self, instance: FullInformation, rounds: int, rng: np.random.Generator) -> int:
+        """The group of the arm with the largest -G + Q after an epoch of `rounds` loss vectors."""
+        sums_of = instance.resampled_sums if self.resample else instance.sums
+        sums, counts = zip(*(sums_of(group, rounds, rng) for group in range(len(instance.gaps))), strict=True)
+        groups = np.repeat(np.arange(len(instance.gaps)), [len(values) for values in sums])
+        noise = Noise(self.noise, self.scale)
+        return int(groups[report_noisy_max(-np.concatenate(sums), np.concatenate(counts), noise, rng)])
+
+    def losses_seen(self, instance: FullInformation) -> Losses:
+        """The law of the losses that are summed. Raises `ParameterError` where it is neither of the two known ones."""
+        if self.resample and instance.losses is None:
+            return "bernoulli"
+        if instance.losses is None:
+            raise ParameterError("exact", f"needs Bernoulli or deterministic losses, not those of {instance.name}")
+        return instance.losses
+
+    def expected_regret(self, instance: FullInformation, checkpoints: IntArray) -> FloatArray:
+        """Expected pseudo-regret at each checkpoint, relative error at most 1e-8. Raises `QuadratureError`."""
+        return expected_regret_curve(
+            instance.mean_losses,
+            instance.counts,
+            self.noise,
+            self.epsilon,
+            checkpoints.tolist(),
+            losses=self.losses_seen(instance),
+            resample=self.resample,
+            calibration=self.calibration,
+        )
+
+
+class StepwiseFullInformationPolicy(FullInformationPolicy):
+    """A policy without privacy that decides at every step from the loss sums of all steps before."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    @abstractmethod
+    def play(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
+        """The arm played at each of `steps`, from the `sums` (steps, arms) of the losses before it."""
+
+    def simulate(
+        self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
+    ) -> IntArray:
+        group_of = rng.permutation(np.repeat(np.arange(len(instance.counts)), instance.counts))
+        played = np.zeros((len(checkpoints) + 1, len(instance.counts)), dtype=np.int64)
+        sums, step = np.zeros(len(group_of)), 0
+        while step < horizon:
+            steps = np.arange(step + 1, min(step + max(1, BLOCK // len(group_of)), horizon) + 1)
+            after = sums + np.cumsum(instance.losses_of(group_of, len(steps), rng), axis=0)
+            before = np.concatenate([sums[None], after[:-1]])
+            groups = group_of[self.play(before, steps, rng)]
+            np.add.at(played, (np.searchsorted(checkpoints, steps), groups), 1)
+            sums, step = after[-1], int(steps[-1])
+        return np.asarray(np.cumsum(played[:-1], axis=0))
+
+
+@dataclass(frozen=True)
+class FollowTheLeader(StepwiseFullInformationPolicy):
+    """Play the arm with the least loss so far, ties to the first in a random order drawn once."""
+
+    name: ClassVar[str] = "follow_the_leader"
+    label: ClassVar[str] = "Follow the leader"
+    citation: ClassVar[str] = "Kotlowski (2018)"
+
+    def play(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
+        return np.asarray(np.argmin(sums, axis=1))
+
+
+@dataclass(frozen=True)
+class DecreasingHedge(StepwiseFullInformationPolicy):
+    """Hedge with the rate 2 sqrt(log K / t) (Mourtada and Gaiffas 2019): play arm j with weight e^(-rate x sum_j)."""
+
+    name: ClassVar[str] = "decreasing_hedge"
+    label: ClassVar[str] = "Decreasing Hedge"
+    citation: ClassVar[str] = "Mourtada and Gaiffas (2019)"
+
+    def play(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
+        rates = 2 * np.sqrt(math.log(sums.shape[1]) / steps)
+        weights = np.cumsum(np.exp(-rates[:, None] * (sums - sums.min(axis=1, keepdims=True))), axis=1)
+        levels = rng.random(len(steps)) * weights[:, -1]
+        return np.asarray(np.minimum((weights <= levels[:, None]).sum(axis=1), sums.shape[1] - 1))

@@ -1,0 +1,157 @@
+"""Upper confidence bounds after Tossou and Dimitrakakis (2016), in the form that Wang and Zhu (2024) compare with."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import zeta
+
+from bandits.arrays import IntArray
+from bandits.environments.bandit import Instance
+from bandits.guarantees import Guarantee
+from bandits.loops.hybrid_ucb import dp_ucb_bound_pulls, dp_ucb_int_pulls, dp_ucb_pulls
+from bandits.mechanisms.hybrid import hybrid_scale
+from bandits.mechanisms.tree import tree_levels
+from bandits.parameters import require, require_epsilon
+from bandits.policies.base import Policy, require_bernoulli
+
+
+@dataclass(frozen=True)
+class DPUCBTossou(Policy):
+    """DP-UCB (Tossou and Dimitrakakis 2016): UCB1 on sums released by hybrid mechanisms, without a bonus.
+
+    At every step the mechanism of every arm takes an item, the reward if the arm was pulled and 0 if not,
+    so the noise of all arms moves at every step and grows with log t. Each arm once, then the largest
+    s_a / n_a + sqrt(2 log t / n_a) with the latest private sum s_a.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed. A reward is one item of one mechanism;
+    the pulls follow from what the mechanisms release.
+    """
+
+    name: ClassVar[str] = "dp_ucb_tossou"
+    label: ClassVar[str] = "DP-UCB (hybrid)"
+    citation: ClassVar[str] = "Tossou and Dimitrakakis (2016), as compared in Wang and Zhu (2024), section 8"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon)
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        return dp_ucb_pulls(
+            instance.mean_rewards, horizon, checkpoints, hybrid_scale(self.epsilon), tree_levels(horizon), rng
+        )
+
+
+@dataclass(frozen=True)
+class DPUCBBound(Policy):
+    """DP-UCB-BOUND (Tossou and Dimitrakakis 2016): UCB1 on sums released by hybrid mechanisms, noise bounded.
+
+    The mechanism of an arm takes the rewards of that arm only. Each arm once, then the largest
+
+        s_a / n_a + sqrt(2 log t / n_a) + nu_a / n_a,
+
+    s_a the private sum and nu_a the bound on its noise: (sqrt(8) / epsilon) log(4 t^4), times log(n_a) + 1
+    unless n_a is a power of two.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed. A reward is one item of one mechanism;
+    the pulls follow from what the mechanisms release.
+    """
+
+    name: ClassVar[str] = "dp_ucb_bound"
+    label: ClassVar[str] = "DP-UCB-BOUND"
+    citation: ClassVar[str] = "Tossou and Dimitrakakis (2016), as compared in Wang and Zhu (2024), section 8"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon)
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        return dp_ucb_bound_pulls(
+            instance.mean_rewards,
+            horizon,
+            checkpoints,
+            math.sqrt(8) / self.epsilon,
+            hybrid_scale(self.epsilon),
+            tree_levels(horizon),
+            rng,
+        )
+
+
+@dataclass(frozen=True)
+class DPUCBInt(Policy):
+    """DP-UCB-INT (Tossou and Dimitrakakis 2016): means released once in f = ceil(1 / epsilon_0) pulls.
+
+    f rounds of all arms; then the arm with the largest index. The index of an arm is renewed when its
+    pulls n_a have reached another multiple of f, at the step t that follows, once, and kept until the next:
+
+        s_a / n_a + Lap(n_a^-(1 - v/2)) + sqrt(2 log t / n_a).
+
+    Guarantee: (2x + sqrt(2x log(1/delta)), delta)-DP of the transcript, one reward changed, where
+    x = epsilon_0 zeta(v), at any horizon. A reward enters one arm's means after jf, (j+1)f, ... pulls. It
+    moves a mean of n rewards by 1/n, at the cost e = n^-(v/2). The squares of all costs sum to at most
+    f^-v zeta(v) <= x, and e (exp(e) - 1) <= 2 e^2 as e <= 1: advanced composition (Dwork, Rothblum and
+    Vadhan 2010). To draw the noise anew at each step at which n_a is such a multiple, as the
+    pseudo-code can be read, would spend more with every step.
+
+    `calibrate` solves for the epsilon_0 that spends (epsilon, delta). Without it epsilon_0 = epsilon,
+    and the guarantee is the one above: 31 instead of 1 for epsilon = 1, delta = 0.01, v = 1.1.
+    """
+
+    name: ClassVar[str] = "dp_ucb_int"
+    label: ClassVar[str] = "DP-UCB-INT"
+    citation: ClassVar[str] = "Tossou and Dimitrakakis (2016), as compared in Wang and Zhu (2024), section 8"
+    epsilon: float
+    delta: float
+    v: float = 1.1
+    calibrate: bool = True
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        require(0 < self.delta < 1, "delta", self.delta, "a number in (0, 1)")
+        require(1 < self.v <= 1.5, "v", self.v, "a number in (1, 1.5]")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.calibrate:
+            return Guarantee(self.epsilon, self.delta)
+        x = self.internal_epsilon * float(zeta(self.v))
+        return Guarantee(2 * x + math.sqrt(2 * x * math.log(1 / self.delta)), self.delta)
+
+    @property
+    def internal_epsilon(self) -> float:
+        """The epsilon_0 of the paper; calibrated, the root of 2x + sqrt(2x log(1/delta)) = epsilon, over zeta(v)."""
+        if not self.calibrate:
+            return self.epsilon
+        linear = math.sqrt(2 * math.log(1 / self.delta))
+        root_of_x = 2 * self.epsilon / (linear + math.sqrt(linear**2 + 8 * self.epsilon))
+        return root_of_x**2 / float(zeta(self.v))
+
+    @property
+    def interval(self) -> int:
+        """Pulls between two releases, f."""
+        return math.ceil(1 / self.internal_epsilon)
+
+    def legend(self) -> str:
+        return self.label if self.calibrate else f"{self.label} (ε₀ = ε)"
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        interval = min(self.interval, horizon)  # beyond, all is the first round robin
+        return dp_ucb_int_pulls(instance.mean_rewards, horizon, checkpoints, interval, self.v, rng, rng)

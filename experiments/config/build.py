@@ -1,0 +1,133 @@
+"""From a config node to the dataclass that its `_target_` names, every value checked once."""
+
+import dataclasses
+import importlib
+import math
+import sys
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from bandits import ParameterError
+from bandits.environments.gap_profiles import GapProfile
+from bandits.learner import Environment
+from experiments.errors import UserError, nearest
+
+Built = TypeVar("Built")
+
+
+def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
+    """The object that the node `group` of `config` describes, a dataclass of the given `kind`.
+
+    `files` says where each config group was read from. Raises `UserError` that names the file and the key.
+    """
+    node, file = OmegaConf.select(config, group), files[group.partition(".")[0]]
+    target = node.get("_target_")
+    if target is None:
+        raise UserError(
+            f"{file}: _target_ is missing: the class of this {group}, as in bandits.policies.elimination.DPSE"
+        )
+    try:
+        module, _, name = target.rpartition(".")
+        cls = getattr(importlib.import_module(module), name)
+    except Exception as error:  # whatever a user's module raises when it is imported
+        found = getattr(sys.modules.get(module), "__file__", None)
+        where = f" (it was found in {found})" if found else ""
+        raise UserError(f"{file}: _target_: cannot import {target}: {_one_line(error)}{where}") from error
+    if not (isinstance(cls, type) and issubclass(cls, kind) and dataclasses.is_dataclass(cls)):
+        raise UserError(f"{file}: _target_: {target} is not a dataclass derived from {kind.__module__}.{kind.__name__}")
+
+    keys = _keys(node, group)
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    for name in keys:
+        if name not in fields:
+            raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(name, fields)}")
+    types_of = typing.get_type_hints(cls)
+    values = {}
+    for name, field in fields.items():
+        if name in keys and _is_part(types_of[name]):
+            values[name] = build(config, keys[name], files, types_of[name])
+        elif name in keys:
+            try:
+                values[name] = convert(OmegaConf.to_container(node, resolve=True)[name], types_of[name])  # type: ignore[index, call-overload]
+            except OmegaConfBaseException as error:
+                raise UserError(f"{file}: {group}.{name}: {str(error).partition(chr(10))[0]}") from None
+            except ValueError as error:
+                raise UserError(f"{keys[name]}: must be {error} ({group} {file})") from None
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise UserError(f"{file}: {group}.{name}: missing; {target} needs it")
+    try:
+        return typing.cast(Built, cls(**values))
+    except ParameterError as error:
+        key = keys.get(error.parameter, f"{group}.{error.parameter}")
+        raise UserError(f"{key}: {error.problem} ({group} {file})") from None
+
+
+def _is_part(of: Any) -> bool:
+    """Whether a field of this type is built from a node of its own, with its own `_target_`."""
+    return isinstance(of, type) and issubclass(of, Environment | GapProfile)
+
+
+def _keys(node: DictConfig, group: str) -> dict[str, str]:
+    """Full key of every field of `node`: where the value comes from, as in budget.epsilon, if it is interpolated."""
+    raw = typing.cast(dict[str, Any], OmegaConf.to_container(node, resolve=False))
+    return {
+        name: value[2:-1] if isinstance(value, str) and value.startswith("${") else f"{group}.{name}"
+        for name, value in raw.items()
+        if name != "_target_"
+    }
+
+
+def convert(value: Any, to: Any) -> Any:
+    """`value` as the type `to`; raises `ValueError` with what is allowed and what was given."""
+    origin = typing.get_origin(to)
+    if origin is Literal:
+        allowed = typing.get_args(to)
+        if value in allowed:
+            return value
+        raise ValueError(f"{' or '.join(map(str, allowed))}, got {value}")
+    if origin in (types.UnionType, typing.Union):
+        if value is None and types.NoneType in typing.get_args(to):
+            return None
+        (to,) = (option for option in typing.get_args(to) if option is not types.NoneType)
+        return convert(value, to)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"a list, got {value}")
+        return tuple(convert(item, typing.get_args(to)[0]) for item in value)
+    if to is bool and not isinstance(value, bool):
+        raise ValueError(f"true or false, got {value}")
+    if to is int:
+        return whole_number(value)
+    if to is float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"a number, got {'nothing' if value is None else value}")
+        return float(value)
+    if to is str and not isinstance(value, str):
+        raise ValueError(f"a text, got {value}")
+    return value
+
+
+def flag(config: DictConfig, key: str) -> bool:
+    """The key of a config that is true or false. Raises `UserError`."""
+    try:
+        return bool(convert(config[key], bool))
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+
+
+def whole_number(value: Any) -> int:
+    """`value` as an int; 1e6 counts, 1.5, true and infinity do not."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
+        raise ValueError(f"a whole number, got {'nothing' if value is None else value}")
+    return int(value)
+
+
+def _one_line(error: Exception) -> str:
+    cause = error.__cause__ or error
+    return " ".join(f"{type(cause).__name__}: {cause}".split())

@@ -1,0 +1,115 @@
+"""The command line that every command shares: Hydra reads it, and errors end in one line."""
+
+import itertools
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import hydra
+import yaml
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from experiments.config.build import whole_number
+from experiments.config.compose import CONF, Composer
+from experiments.config.plan import Request, merge, plan
+from experiments.errors import UserError
+from experiments.store import Store
+
+
+@dataclass
+class CommandLine:
+    """What the shell asked for, once Hydra has read it: one list of overrides per job of a sweep."""
+
+    jobs: list[list[str]] = field(default_factory=list)
+    configs: list[DictConfig] = field(default_factory=list)
+    config_dirs: list[Path] = field(default_factory=list)
+
+    @property
+    def composer(self) -> Composer:
+        return Composer(self.config_dirs)
+
+    @property
+    def store(self) -> Store:
+        return Store(Path(self.config.results_dir))
+
+    @property
+    def workers(self) -> int:
+        """Processes to simulate with; -1 for one per core."""
+        try:
+            workers = whole_number(self.config.runner.workers)
+        except ValueError as error:
+            raise UserError(f"runner.workers: must be {error}") from None
+        if workers < 1 and workers != -1:
+            raise UserError(f"runner.workers: must be at least 1, or -1 for one per core, got {workers}")
+        return workers
+
+    def requests(self) -> list[Request]:
+        """The cells of all jobs, each once."""
+        composer = self.composer
+        return merge(request for job in self.jobs for request in plan(job, composer))
+
+    @property
+    def config(self) -> DictConfig:
+        """The config of the first job, for what concerns the whole run."""
+        return self.configs[0]
+
+
+def read_command_line(config_name: str = "config") -> CommandLine:
+    """Let Hydra read `sys.argv` (overrides, -m, --config-dir, --help, ...). Raises `UserError`.
+
+    `config_name` is a file of conf/, the keys that may be given.
+
+    Hydra runs its jobs one after another; here they are only collected, so that all cells are known,
+    and known to be valid, before the first is simulated.
+    """
+    read = CommandLine()
+
+    @hydra.main(config_path=str(CONF), config_name=config_name, version_base="1.3")
+    def collect(config: DictConfig) -> None:
+        hydra_config = HydraConfig.get()
+        read.jobs.append(list(hydra_config.overrides.task))
+        read.configs.append(config)
+        sources = [Path(source.path) for source in hydra_config.runtime.config_sources if source.schema == "file"]
+        read.config_dirs = [folder for folder in sources if folder != CONF]
+
+    # Hydra wants overrides together, after its options; here they may stand anywhere.
+    sys.argv[1:] = sorted(sys.argv[1:], key=lambda text: "=" in text and not text.startswith("-"))
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed over many lines
+    try:
+        with tempfile.TemporaryDirectory(prefix="sweep-") as folder:  # Hydra leaves a copy of a sweep's config there
+            sys.argv.append(f"hydra.sweep.dir={folder}")
+            collect()
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
+        raise Composer(read.config_dirs or _given_config_dirs()).explain(error, sys.argv[1:]) from error
+    finally:
+        GlobalHydra.instance().clear()
+    return read
+
+
+def _given_config_dirs() -> list[str]:
+    """What follows --config-dir, for messages where Hydra did not get as far as reading it."""
+    words = [word for text in sys.argv[1:] for word in text.split("=", 1)]
+    given = [after for word, after in itertools.pairwise(words) if word in ("--config-dir", "-cd")]
+    return [folder for folder in given if Path(folder).is_dir()]
+
+
+def exit_on_user_error(command: Callable[[], None]) -> None:
+    """Run `command`; end with exit code 2 and one line where the user can mend it, 130 on Ctrl-C."""
+    try:
+        command()
+    except (UserError, OmegaConfBaseException) as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:  # whoever read our output, as `head`, has had enough
+        sys.stdout = None
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("interrupted; cells that were complete are stored", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,134 @@
+"""Hydra configs composed outside of a Hydra application, many at once."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException, MissingConfigException
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+
+from experiments.errors import UserError, nearest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CONF = REPOSITORY / "conf"
+OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
+GROUPS = ("instance", "profile", "policy", "budget", "runner", "experiment")
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A config and the name of the choice made in each group, as in policy=dp_se."""
+
+    config: DictConfig
+    choices: dict[str, str]
+
+
+class Composer:
+    """The configs of this repository and of the folders in `config_dirs`, which also become importable.
+
+    A folder holds groups like `policy/mine.yaml` and, beside them, the modules that these name.
+    """
+
+    def __init__(self, config_dirs: Iterable[Path | str] = ()) -> None:
+        self.config_dirs = tuple(Path(folder).expanduser().resolve() for folder in config_dirs)
+        for folder in self.config_dirs:
+            if not folder.is_dir():
+                raise UserError(f"--config-dir {folder}: no such folder")
+            if str(folder) not in sys.path:
+                sys.path.append(str(folder))
+            for file in folder.glob("*/**/*.yaml"):
+                ours = CONF / file.relative_to(folder)
+                if ours.exists() and file.resolve() != ours:
+                    raise UserError(f"{file}: this repository has a {file.parent.name} of that name; choose another")
+
+    def compose(self, overrides: Sequence[str]) -> Composed:
+        """The config that `overrides`, in Hydra's grammar and without sweeps, lead to. Raises `UserError`."""
+        try:
+            parsed = OverridesParser.create().parse_overrides(list(overrides))
+            choices = [text for text, item in zip(overrides, parsed, strict=True) if not _sets_a_value(item)]
+            composed = _compose_choices(self.config_dirs, tuple(choices))
+            config = composed.config.copy()
+            for item in filter(_sets_a_value, parsed):
+                if item.is_add():
+                    raise UserError(f"{item.input_line}: nothing reads this key; with + goes +experiment=NAME only")
+                OmegaConf.update(config, item.key_or_group, item.value(), merge=False)
+        except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+            raise self.explain(error, overrides) from error
+        return Composed(config, composed.choices)
+
+    def explain(self, error: Exception, overrides: Sequence[str]) -> UserError:
+        """An error of Hydra or OmegaConf in one line, with the nearest names of the groups that `overrides` choose."""
+        if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
+            group, _, choice = error.missing_cfg_file.partition("/")
+            where = str(error).partition("'")[2].partition("'")[0]  # Hydra begins with: In 'the config that asks'
+            asked = f"{group}={choice}" if where == "config" else f"{where}.yaml: defaults: {error.missing_cfg_file}"
+            return UserError(f"{asked}: unknown {group}; {nearest(choice, self.choices(group))}")
+        unknown = error if isinstance(error, OmegaConfBaseException) else error.__cause__
+        if isinstance(unknown, ConfigAttributeError | ConfigKeyError):
+            key = str(unknown.full_key).lstrip("+")
+            choices = (text for text in overrides if text.partition("=")[0].lstrip("+") in GROUPS and "," not in text)
+            known = OmegaConf.to_container(_compose_choices(self.config_dirs, tuple(choices)).config)
+            group = key.rpartition(".")[0]
+            siblings = [name for name in _keys(known) if name.rpartition(".")[0] == group and "_target_" not in name]
+            return UserError(f"{key}: unknown key; {nearest(key, siblings)}")
+        return UserError(" ".join(str(error).split()) or " ".join(str(error.__cause__).split()))
+
+    def file_of(self, group: str, choice: str) -> Path:
+        """The YAML file of a config group's choice."""
+        for folder in (CONF, *self.config_dirs):
+            file = folder / group / f"{choice}.yaml"
+            if file.exists():
+                return file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file
+        raise UserError(f"{group}={choice}: unknown {group}; {nearest(choice, self.choices(group))}")
+
+    def choices(self, group: str) -> list[str]:
+        """Every choice of a config group, as in sajed2019/fig01; files that begin with _ are shared parts."""
+        return sorted(
+            file.relative_to(folder / group).with_suffix("").as_posix()
+            for folder in (CONF, *self.config_dirs)
+            for file in (folder / group).rglob("*.yaml")
+            if not file.name.startswith("_")
+        )
+
+
+def _all_choices(sources: Iterable[Any]) -> str:
+    """The choices of every group, a line each, as `--help` shows them; `sources` are Hydra's places of configs."""
+    folders = [Path(source.path) for source in sources if source.schema == "file"]
+    composer = Composer(folder for folder in folders if folder != CONF)
+    return "\n".join(f"{group}: {', '.join(composer.choices(group))}" for group in GROUPS)
+
+
+OmegaConf.register_new_resolver("choices", _all_choices, replace=True)
+
+
+@cache
+def _compose_choices(config_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> Composed:
+    """Composing takes tens of milliseconds, and the cells of a sweep share their choices of groups."""
+    search_path = ",".join(f"file://{folder}" for folder in config_dirs)
+    more = [f"hydra.searchpath=[{search_path}]"] if config_dirs else []
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", [*overrides, *more], return_hydra_config=True)
+    with open_dict(config):
+        choices = config.pop("hydra").runtime.choices
+    return Composed(config, {group: str(choice) for group, choice in choices.items()})
+
+
+def _sets_a_value(override: Override) -> bool:
+    return override.key_or_group not in GROUPS
+
+
+def _keys(node: Any, prefix: str = "") -> list[str]:
+    """Every key of nested dictionaries in dotted form."""
+    if not isinstance(node, dict):
+        return []
+    return [key for name, value in node.items() for key in (f"{prefix}{name}", *_keys(value, f"{prefix}{name}."))]

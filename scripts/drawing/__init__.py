@@ -1,0 +1,1 @@
+"""What figures show, as data, and how that becomes a picture."""

@@ -1,0 +1,1 @@
+"""The report: one page of figures, claims, policies and numbers."""

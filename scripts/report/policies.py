@@ -1,0 +1,85 @@
+"""The report's table of policies: what each promises, to whom, and what it learns from."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from markupsafe import Markup
+
+from bandits.learner import Learner
+from experiments.config.build import build
+from experiments.config.compose import Composer
+from experiments.errors import UserError
+from scripts.report.tables import Column, Entry, Fact, Table
+from scripts.report.text import parameter, without_places
+
+BUDGETS = (["budget.epsilon=0.5"], ["budget.epsilon=1"])
+COLUMNS = [
+    Column("policy"),
+    Column("promise", choices=True),
+    Column("covers", choices=True),
+    Column("neighbours"),
+    Column("learns from", choices=True),
+    Column("parameters"),
+    Column("citation"),
+    Column("cells here", numeric=True),
+]
+
+
+def policies(composer: Composer, facts: Iterable[Fact]) -> Table:
+    """Every choice of `conf/policy`, and of the folders of --config-dir, at its default parameters."""
+    cells = Counter(fact.policy for fact in facts)
+    rows = [_row(choice, composer, cells) for choice in composer.choices("policy")]
+    return Table("policies", f"{len(rows)} policies", COLUMNS, rows, stacked=True, headed=True)
+
+
+def _row(choice: str, composer: Composer, cells: Counter[str]) -> list[Entry]:
+    try:
+        first, second = (_built(choice, budget, composer) for budget in BUDGETS)
+    except UserError as error:
+        name = Entry(Markup("<code>{}</code>").format(choice))
+        return [name, Entry("cannot be built", kind="gap"), Entry(without_places(str(error))), *[Entry("")] * 5]
+    guarantee = first.guarantee
+    return [
+        Entry(Markup("{} <code>policy={}</code>").format(first.label, choice)),
+        Entry(_promise(first, second)),
+        Entry(guarantee.scope.value),
+        Entry(guarantee.neighbours.value if guarantee.private else "–"),
+        Entry(first.faces.feedback),
+        Entry(_parameters(first)),
+        Entry(first.citation),
+        Entry(str(cells[first.name]), cells[first.name]),
+    ]
+
+
+def _built(choice: str, budget: list[str], composer: Composer) -> Learner[Any]:
+    """The policy at a budget; with a delta where it takes none without. Raises `UserError`."""
+    files = {"policy": composer.file_of("policy", choice)}
+    pure, approximate = ([f"policy={choice}", f"budget={kind}", *budget] for kind in ("pure", "approximate"))
+    try:
+        return build(composer.compose(pure).config, "policy", files, Learner)  # type: ignore[type-abstract]
+    except UserError:
+        return build(composer.compose(approximate).config, "policy", files, Learner)  # type: ignore[type-abstract]
+
+
+def _promise(first: Learner[Any], second: Learner[Any]) -> str:
+    """Pure or approximate, and what is declared of the epsilon that was asked for."""
+    of = first.guarantee
+    if not of.private:
+        return "not private"
+    factors = {round(policy.guarantee.epsilon / epsilon, 9) for policy, epsilon in ((first, 0.5), (second, 1.0))}
+    if len(factors) > 1:
+        told = f"{second.guarantee.epsilon:.3g} at ε = 1"
+    else:
+        (factor,) = factors
+        told = "ε" if factor == 1 else f"{factor:g} ε"
+    if not hasattr(first, "delta") and not of.delta:
+        return f"{told}-DP, pure"
+    return f"({told}, δ)-DP, {'approximate' if of.delta else 'pure at δ = 0'}"
+
+
+def _parameters(policy: Learner[Any]) -> str:
+    """The defaults of its choice, but for the budget."""
+    told = {item.name: getattr(policy, item.name) for item in dataclasses.fields(policy)}  # type: ignore[arg-type]
+    return ", ".join(f"{name} {parameter(value)}" for name, value in told.items() if name not in ("epsilon", "delta"))
