@@ -10,11 +10,41 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from experiments import run
 from experiments.config.command_line import exit_on_user_error
+from experiments.config.compose import Composer
+from experiments.config.plan import Request, plan
 
 FAILURE = 1e-9
+# Files that one worker of `pytest -n 2` runs whole: they share what takes long to make, or build on each other's files.
+# (`--dist loadgroup` would do that by marks, and does not with pytest 9.2: pytest-xdist issue 1386.)
+WHOLE = {
+    "test_check.py": "check",
+    "test_claims_stored.py": "verdicts",
+    "test_keys.py": "plans",
+    "test_load.py": "load",
+    "test_readme.py": "readme",
+    "test_report.py": "report",
+    "test_stored_results.py": "plans",
+}
+
+
+class Scheduling(LoadScopeScheduling):
+    """One test after another to whichever worker is free, but for files in `WHOLE`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return WHOLE.get(Path(nodeid.partition("::")[0]).name, nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first, so that no worker is left with one at the end; otherwise in the order of files."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @dataclass
@@ -28,6 +58,13 @@ class Outcome:
 def failure() -> float:
     """Probability with which one statistical comparison may fail by chance."""
     return FAILURE
+
+
+@pytest.fixture(scope="session")
+def plans() -> dict[str, list[Request]]:
+    """What every experiment asks for."""
+    composer = Composer()
+    return {name: plan([f"+experiment={name}"], composer) for name in composer.choices("experiment")}
 
 
 @pytest.fixture

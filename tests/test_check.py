@@ -77,6 +77,7 @@ def copy(tmp_path_factory):
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["experiments.check", "scripts.check_figures"])
 def test_nothing_changed_is_green(copy, module):
     out, code = copy.call(module)
@@ -85,6 +86,7 @@ def test_nothing_changed_is_green(copy, module):
     assert not (copy.folder / "scratch").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
@@ -105,6 +107,7 @@ def test_a_change_of_simulation_is_found(copy, file, old, new):
     assert "python -m experiments.run +experiment=sajed2019/fig01 " in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new", "told"),
     [

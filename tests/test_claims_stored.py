@@ -11,6 +11,8 @@ from experiments.store import Store
 from scripts import errata as errata_page
 from scripts import readme_table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def verdicts():

@@ -57,6 +57,7 @@ def test_the_example_is_complete():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_work(folder, command):
     own = "+experiment=mine" in command  # small, and later commands read its results
@@ -68,17 +69,20 @@ def test_commands_work(folder, command):
     assert process.stdout
 
 
+@pytest.mark.slow
 def test_the_example_policy_was_run_and_drawn(folder):
     shell_results = list((folder / "mine" / "results").rglob("explore_then_commit-*.parquet"))
     assert len(shell_results) >= 5
     assert (folder / "mine" / "figures" / "sajed2019" / "fig01.pdf").exists()
 
 
+@pytest.mark.slow
 def test_the_example_conforms(folder):
     process = shell(folder, ".venv/bin/python -m pytest -q mine")
     assert process.returncode == 0, process.stdout
 
 
+@pytest.mark.slow
 def test_search_path_does_the_same(folder):
     mine = f"hydra.searchpath=[file://{folder}/mine]"
     process = shell(
@@ -90,6 +94,7 @@ def test_search_path_does_the_same(folder):
     assert (process.returncode, process.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_an_edited_policy_is_noticed(folder):
     command = ".venv/bin/python -m experiments.run --config-dir mine policy=explore_then_commit results_dir=mine/edited"
     assert shell(folder, command, "horizon=100", "replications=1").stderr == ""
@@ -103,6 +108,7 @@ def test_an_edited_policy_is_noticed(folder):
     file.write_text(text)
 
 
+@pytest.mark.slow
 def test_python_examples_work():
     (example,) = (text for language, text in BLOCKS if language == "python" and "load(" in text)
     exec(example, {})
@@ -122,6 +128,7 @@ def test_printed_constants_do_not_finish_an_epoch():
             assert 5 * DPRSE(epsilon).epoch(instance, 5, 1, horizon).rounds > horizon
 
 
+@pytest.mark.slow
 def test_local_pulls_grow_with_twice_the_printed_exponent():
     asked = [f"+experiment={rates.EXPERIMENT}"]
     fitted = rates.fit(stored_cells(asked, Store(RESULTS), Composer()))
@@ -132,6 +139,7 @@ def test_local_pulls_grow_with_twice_the_printed_exponent():
             assert rate.low > 1.9 * rate.printed
 
 
+@pytest.mark.slow
 def test_what_comes_out_is_what_the_ratios_say(folder):
     lines = shell(folder, ".venv/bin/python -m scripts.ratios").stdout.splitlines()[-2:]
     assert "surely at least 5 (whole interval) in 64," in lines[0]
@@ -139,18 +147,21 @@ def test_what_comes_out_is_what_the_ratios_say(folder):
     assert "at least 5 in 64" not in lines[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [text for language, text in BLOCKS if language == "python" and "# mine/" not in text])
 def test_python_examples_run(block):
     outcome = subprocess.run([sys.executable, "-c", block], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert (outcome.returncode, outcome.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_what_is_said_of_wu2025_holds_in_the_data():
     regret = load("wu2025/open_questions").eval("regret * epsilon") / np.log(load("wu2025/open_questions").arms)
     assert regret.min() > 4
     assert regret.max() < 7  # log(K)^2 / epsilon would grow tenfold from K = 4 to K = 2^20
 
 
+@pytest.mark.slow
 def test_the_picture_is_the_figure(tmp_path, call):
     """Made by: python -m scripts.figures +experiment=sajed2019/fig01 figures_dir=docs"""
     from PIL import Image

@@ -85,6 +85,7 @@ figure: {title: "Exact", kind: sweep, x: arms, panels: [{title: all, policy: rnm
 }
 STORED = [name.removeprefix("experiment/").removesuffix(".yaml") for name in FILES if name.startswith("experiment")]
 STORED.remove("mine/absent")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -270,6 +271,7 @@ def test_bad_distributions_are_one_line(mine, call, keys, named):
     assert named in outcome.err
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
 def test_in_a_browser(everything):
     _, file = everything

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from scipy.stats import norm
 
 from bandits import ParameterError
@@ -13,18 +14,28 @@ from experiments.config.plan import merge, plan
 from experiments.store import Store
 
 STORE = Store(REPOSITORY / "results")
-COMPOSER = Composer()
-REQUESTS = merge(
-    request for name in COMPOSER.choices("experiment") for request in plan([f"+experiment={name}"], COMPOSER)
-)
 
 
-def test_results_hold_the_planned_cells_and_nothing_else():
-    assert {STORE.path(request.cell) for request in REQUESTS} == set(STORE.files())
+@pytest.fixture(scope="module")
+def requests(plans):
+    return merge(request for of_one in plans.values() for request in of_one)
 
 
-def test_results_were_computed_from_committed_code():
-    for request in REQUESTS:
+@pytest.mark.slow
+def test_results_hold_the_planned_cells_and_nothing_else(requests):
+    assert {STORE.path(request.cell) for request in requests} == set(STORE.files())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", Composer().choices("experiment"))
+def test_results_at_full_scale_are_stored(plans, name):
+    missing = [request.cell.identity for request in plans[name] if not STORE.path(request.cell).exists()]
+    assert not missing
+
+
+@pytest.mark.slow
+def test_results_were_computed_from_committed_code(requests):
+    for request in requests:
         for run in STORE.read(request.cell).footer["runs"]:
             assert run["commit"]
             assert run["dirty"] is False
@@ -40,7 +51,7 @@ def test_reproduce_finds_a_changed_number(tmp_path, call):
     asked = ["policy=dp_se", "horizon=2e3", "replications=3", f"results_dir={tmp_path}", "runner.workers=1"]
     call(*asked)
     assert "1 identical, 0 different" in call(*asked, main=reproduce.main).out
-    (request,) = plan(asked, COMPOSER)
+    (request,) = plan(asked, Composer())
     store = Store(tmp_path)
     result = store.read(request.cell)
     regret = result.regret.copy()
@@ -56,10 +67,11 @@ def test_reproduce_finds_a_changed_number(tmp_path, call):
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
 
 
-def test_simulated_and_exact_regret_agree_wherever_both_are_stored(failure):
+@pytest.mark.slow
+def test_simulated_and_exact_regret_agree_wherever_both_are_stored(failure, requests):
     """At every horizon, as many standard errors apart at most as chance allows with probability `failure`."""
     apart = {}
-    for request in REQUESTS:
+    for request in requests:
         if isinstance(request.cell, Cell) and isinstance(request.cell.policy, RNMFTNL):
             cell = request.cell
             try:
