@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -38,6 +39,7 @@ VARIANTS = {
 }
 
 
+@cache
 def policy_of(name, *overrides):
     """The policy that a config builds."""
     return plan(
@@ -45,16 +47,21 @@ def policy_of(name, *overrides):
     )[0].cell.policy
 
 
-POLICIES = {
-    " ".join([name, *more]): policy_of(name, *more)
+POLICIES = [
+    (name, *more)
     for name in Composer().choices("policy")
     for more in VARIANTS.get(name, [[]])
     if INSTANCE.get(name) != "signed_bernoulli"  # stopping rules have tests of their own
-}
+]
+
+
+@pytest.fixture
+def policy(request):
+    return policy_of(*request.param)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
+@pytest.mark.parametrize("policy", POLICIES, ids=" ".join, indirect=True)
 def test_policy_conforms(policy, check):
     check(policy)
 
