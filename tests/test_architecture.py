@@ -1,0 +1,115 @@
+"""How the modules hang together: imports point one way only, nothing goes in circles, and no module is long."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from experiments.config.compose import REPOSITORY
+
+# What a package may import besides itself.
+BELOW = {"bandits": set(), "experiments": {"bandits"}, "scripts": {"bandits", "experiments"}}
+LONGEST = 400
+
+
+def name_of(path: Path) -> str:
+    """The module in a file: `bandits.loops` for bandits/loops/__init__.py."""
+    parts = path.relative_to(REPOSITORY).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+PATHS = {name_of(path): path for package in BELOW for path in sorted((REPOSITORY / package).rglob("*.py"))}
+
+
+def statements(tree: ast.AST, in_functions: bool) -> list[ast.Import | ast.ImportFrom]:
+    """The imports in a module; those in its functions, which happen later, only if asked for."""
+    found = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        elif in_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            found += statements(node, in_functions)
+    return found
+
+
+def imported(name: str, path: Path, source: str, in_functions: bool) -> set[str]:
+    """The modules of this repository that a module imports."""
+    found = set()
+    for node in statements(ast.parse(source), in_functions):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+            continue
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        for _ in range(node.level - 1):
+            package = package.rpartition(".")[0]
+        origin = ".".join(filter(None, [package if node.level else "", node.module]))
+        for alias in node.names:
+            member = f"{origin}.{alias.name}"
+            found.add(member if member in PATHS else origin)
+    return {module for module in found if module.partition(".")[0] in BELOW}
+
+
+def graph(in_functions: bool) -> dict[str, set[str]]:
+    return {name: imported(name, path, path.read_text(), in_functions) for name, path in PATHS.items()}
+
+
+def against_the_direction(edges: dict[str, set[str]]) -> list[str]:
+    def package(module: str) -> str:
+        return module.partition(".")[0]
+
+    return [
+        f"{name} imports {other}"
+        for name, others in edges.items()
+        for other in sorted(others)
+        if package(other) not in BELOW[package(name)] | {package(name)}
+    ]
+
+
+def circle(edges: dict[str, set[str]]) -> list[str]:
+    """Modules of which each is imported by the next, and the first is the last; none if there is an order."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_imports_point_one_way():
+    edges = graph(in_functions=True)
+    assert {name for name in edges if "." not in name} == set(BELOW)
+    assert sum(map(len, edges.values())) > len(edges)  # they were found
+    assert against_the_direction(edges) == []
+
+
+def test_no_module_is_imported_in_a_circle():
+    assert circle(graph(in_functions=False)) == []
+
+
+def test_no_module_is_long():
+    lengths = {name: len(path.read_text().splitlines()) for name, path in PATHS.items()}
+    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "expected", "later"),
+    [
+        ("bandits.seeds", "import experiments.store as store", {"experiments.store"}, set()),
+        ("bandits.seeds", "from . import arrays, nothing", {"bandits.arrays", "bandits"}, set()),
+        ("bandits.loops", "from ..arrays import IntArray", {"bandits.arrays"}, set()),
+        ("bandits.loops", "from .plain import index_steps", {"bandits.loops.plain"}, set()),
+        ("bandits.loops.plain", "def f():\n  if 1:\n    from scripts import figures", set(), {"scripts.figures"}),
+        ("bandits.seeds", "class A:\n  try:\n    import scripts\n  finally:\n    import os", {"scripts"}, set()),
+    ],
+)
+def test_imports_are_found(name, source, expected, later):
+    assert imported(name, PATHS[name], source, in_functions=False) == expected
+    assert imported(name, PATHS[name], source, in_functions=True) == expected | later
+
+
+def test_breaches_are_found():
+    sound = {"scripts.a": {"experiments.b"}, "experiments.b": {"bandits.c"}, "bandits.c": set()}
+    assert against_the_direction(sound) == circle(sound) == []
+    assert against_the_direction(sound | {"bandits.c": {"scripts.a"}}) == ["bandits.c imports scripts.a"]
+    assert against_the_direction(sound | {"experiments.b": {"scripts.a"}}) == ["experiments.b imports scripts.a"]
+    assert set(circle(sound | {"bandits.c": {"scripts.a"}})) == set(sound)
