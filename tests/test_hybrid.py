@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from bandits import ParameterError
+from bandits.compiled import compiled
 from bandits.mechanisms.hybrid import ENDLESS, HybridMechanism, close_hybrid, fresh_levels, hybrid_scale
+from bandits.mechanisms.laplace import laplace
 from bandits.seeds import stream
 
 
@@ -41,13 +43,32 @@ def variance(count, epsilon):
     return 2 * (2 / epsilon) ** 2 * (k + 1) + 2 * (2 * k / epsilon) ** 2 * (count.bit_count() - 1)
 
 
+@compiled
+def noises(repeats, length, scale, rng):
+    """What mechanisms release that count nothing but zeros, one per row."""
+    out = np.empty((repeats, length))
+    for repeat in range(repeats):
+        prefix_noise = np.zeros(ENDLESS)
+        for place in range(length):
+            fresh = laplace(scale * fresh_levels(place + 1), rng)
+            out[repeat, place] = close_hybrid(prefix_noise, place + 1, fresh)
+    return out
+
+
+def many_releases(repeats, length, item, epsilon, sensitivity, name):
+    """The same draws as of so many mechanisms one after another, which the first 200 are seen to release."""
+    released = noises(repeats, length, hybrid_scale(epsilon, sensitivity), stream(name, 0))
+    released += item * np.arange(1, length + 1)
+    rng = stream(name, 0)
+    mechanisms = (HybridMechanism(epsilon, rng, sensitivity) for _ in range(200))
+    by_the_class = [[mechanism.add(item) for _ in range(length)] for mechanism in mechanisms]
+    np.testing.assert_allclose(released[:200], by_the_class, rtol=1e-12, atol=1e-12)
+    return released
+
+
 def test_noise_variance(failure):
     length, epsilon, repeats = 21, 0.7, 10_000
-    rng = stream("hybrid variance", 0)
-    released = np.empty((repeats, length))
-    for repeat in range(repeats):
-        mechanism = HybridMechanism(epsilon, rng)
-        released[repeat] = [mechanism.add(0.0) for _ in range(length)]
+    released = many_releases(repeats, length, 0.0, epsilon, 1.0, "hybrid variance")
     expected = np.array([variance(count, epsilon) for count in range(1, length + 1)])
     # The variance of a sum of Laplace draws is estimated within sqrt(5 / repeats), 7 sigma and 21 counts: < 1e-10.
     assert failure > 1e-10
@@ -56,11 +77,7 @@ def test_noise_variance(failure):
 
 def test_law_at_one_count_against_numpy(failure):
     count, epsilon, sensitivity, repeats = 13, 0.5, 3.0, 20_000  # 13 = 8 + 4 + 1
-    rng = stream("hybrid law", 0)
-    released = []
-    for _ in range(repeats):
-        mechanism = HybridMechanism(epsilon, rng, sensitivity)
-        released.append([mechanism.add(1.5) for _ in range(count)][-1])
+    released = many_releases(repeats, count, 1.5, epsilon, sensitivity, "hybrid law")[:, -1]
     scales = np.array([1, 1, 1, 1, 3, 3]) * 2 * sensitivity / epsilon
     by_hand = 13 * 1.5 + stream("by hand", 0).laplace(scale=scales, size=(repeats, 6)).sum(axis=1)
     assert ks_2samp(released, by_hand).pvalue > failure

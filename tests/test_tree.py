@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bandits import ParameterError
+from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace, laplace_above
 from bandits.mechanisms.tree import AdaptiveTreeMechanism, TreeMechanism, close_node, node_scale, tree_levels
 from bandits.seeds import stream
@@ -35,14 +36,35 @@ def test_prefix_sums_are_those_of_a_brute_force_tree(items, seed):
         assert math.isclose(released, brute_force_prefix(items, count, noise), rel_tol=1e-9, abs_tol=1e-9)
 
 
+@compiled
+def noises(repeats, scales, levels, rng):
+    """What mechanisms release that count nothing but zeros, one per row; the n-th node has noise of the n-th scale."""
+    out = np.empty((repeats, len(scales)))
+    for repeat in range(repeats):
+        prefix_noise = np.zeros(levels)
+        for place in range(len(scales)):
+            out[repeat, place] = close_node(prefix_noise, place + 1, laplace(scales[place], rng))
+    return out
+
+
+def many_noises(repeats, scales, mechanism, name):
+    """The same draws as of so many mechanisms one after another, which the first 200 are seen to release."""
+    released = noises(repeats, scales, tree_levels(len(scales)), stream(name, 0))
+    rng = stream(name, 0)
+    by_the_class = [mechanism(rng) for _ in range(200)]
+    np.testing.assert_allclose(released[:200], by_the_class, rtol=1e-12, atol=1e-12)
+    return released
+
+
 def test_noise_variance_is_one_node_per_set_bit(failure):
     length, epsilon, repeats = 37, 0.7, 20_000
-    released = np.empty((repeats, length))
-    rng = stream("tree variance", 0)
-    for repeat in range(repeats):
-        tree = TreeMechanism(length, epsilon, rng)
-        released[repeat] = [tree.add(0.0) for _ in range(length)]
     scale = tree_levels(length) / epsilon
+
+    def mechanism(rng):
+        tree = TreeMechanism(length, epsilon, rng)
+        return [tree.add(0.0) for _ in range(length)]
+
+    released = many_noises(repeats, np.full(length, scale), mechanism, "tree variance")
     expected = 2 * scale**2 * np.array([count.bit_count() for count in range(1, length + 1)])
     # The variance of a sum of Laplace draws is estimated within sqrt(5 / repeats), 7 sigma and 37 counts: < 1e-10.
     assert failure > 1e-10
@@ -75,12 +97,13 @@ def test_one_item_moves_as_many_nodes_as_there_are_levels_at_most():
 def test_noise_variance_with_growing_bounds(natural_logarithm, failure):
     length, epsilon, repeats = 21, 0.7, 20_000
     bounds = np.sqrt(np.arange(1, length + 1))
-    released = np.empty((repeats, length))
-    rng = stream("adaptive tree", 0)
-    for repeat in range(repeats):
-        tree = AdaptiveTreeMechanism(length, epsilon, rng, natural_logarithm)
-        released[repeat] = [tree.add(0.0, bound) for bound in bounds]
     factor = math.log(length) if natural_logarithm else tree_levels(length)
+
+    def mechanism(rng):
+        tree = AdaptiveTreeMechanism(length, epsilon, rng, natural_logarithm)
+        return [tree.add(0.0, bound) for bound in bounds]
+
+    released = many_noises(repeats, 2 * bounds * factor / epsilon, mechanism, "adaptive tree")
     expected = np.zeros(length)
     for count in range(1, length + 1):
         earlier = count & (count - 1)
@@ -90,7 +113,8 @@ def test_noise_variance_with_growing_bounds(natural_logarithm, failure):
     assert failure > 1e-10  # as above
     np.testing.assert_allclose(released.var(axis=0), expected, rtol=7 * math.sqrt(5 / repeats))
     spent = epsilon if not natural_logarithm else epsilon * tree_levels(length) / math.log(length)
-    assert math.isclose(AdaptiveTreeMechanism(length, epsilon, rng, natural_logarithm).spent_epsilon, spent)
+    tree = AdaptiveTreeMechanism(length, epsilon, stream("spent", 0), natural_logarithm)
+    assert math.isclose(tree.spent_epsilon, spent)
 
 
 def test_adaptive_tree_sums_and_refuses():
@@ -131,6 +155,5 @@ def test_laplace_above_inverts_the_survival_function(log_survival, scale):
 def test_laplace_has_its_law(failure):
     from scipy.stats import kstest
 
-    rng = stream("laplace", 0)
-    draws = [laplace(3.0, rng) for _ in range(100_000)]
+    draws = noises(100_000, np.full(1, 3.0), 1, stream("laplace", 0))[:, 0]
     assert kstest(draws, "laplace", args=(0, 3.0)).pvalue > failure
