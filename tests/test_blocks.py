@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2_contingency, ks_2samp
 
 from bandits.compiled import compiled
-from bandits.loops.leader import needed, skip_block
+from bandits.loops.leader import Run, needed, skip_block
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import close_node, lowest_bit
 from bandits.seeds import stream
@@ -25,9 +25,8 @@ def blocks(runs, skip, mean, start, margin, scale, radius, threshold, level, rng
         total = needed(start, threshold, radius) + margin - close_node(noise, start, laplace(scale, rng))
         count, now, fell = start, total, False
         if skip:
-            count, now, fell = skip_block(
-                mean, count, now, noise, 0.0, scale, radius, threshold, level, minima, right, rng
-            )
+            leader = Run(mean, 0.0, scale, radius, threshold, 2**level)
+            count, now, fell = skip_block(leader, count, now, noise, level, minima, right, rng)
         while not skip and count < start + 2**level - 1 and not fell:
             count += 1
             now += 1.0 if rng.random() < mean else 0.0

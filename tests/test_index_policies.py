@@ -6,7 +6,7 @@ from scipy.stats import ks_2samp
 
 from bandits import regret
 from bandits.environments.bernoulli import C1, C2, C4, Bernoulli
-from bandits.loops.leader import LARGEST_BLOCK, closest_rival, pulls_of_leaders, window_of
+from bandits.loops.leader import LARGEST_BLOCK, NoisySums, closest_rival, pulls_of_leaders, window_of
 from bandits.loops.plain import index_steps
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies import private_ucb
@@ -41,7 +41,7 @@ def test_what_dp_ucb_asks_of_the_loop(policy, monkeypatch):
     asked = []
     monkeypatch.setattr(private_ucb, "pulls_of_leaders", lambda *given: asked.append(given))
     policy.simulate(C1(5), 2**26, np.array([1]), stream("asked", 0))
-    (_, horizon, _, bonus, scale, levels, largest_block, _) = asked[0]
+    (_, horizon, _, (bonus, scale, levels), largest_block, _) = asked[0]
     budget = 0.1 if policy.split_budget else 0.5
     assert (horizon, levels, largest_block) == (2**26, 27, LARGEST_BLOCK)
     assert math.isclose(scale, 27 / budget)
@@ -69,7 +69,7 @@ def test_runs_of_leaders_are_the_plain_loop_number_by_number(instance, policy):
     given = arguments(instance, 20_000, policy)
     for replication in range(5):
         plain = index_steps(*given, stream("shared", replication))
-        in_runs = pulls_of_leaders(*given, 0, stream("shared", replication))
+        in_runs = pulls_of_leaders(*given[:3], NoisySums(*given[3:]), 0, stream("shared", replication))
         assert (plain == in_runs).all()
 
 
@@ -87,7 +87,8 @@ LAW = [
 def test_skipping_blocks_is_exact_in_law(instance, horizon, policy, runs, failure):
     given = arguments(instance, horizon, policy)
     plain = np.array([index_steps(*given, stream("plain", j)) for j in range(runs)])
-    fast = np.array([pulls_of_leaders(*given, LARGEST_BLOCK, stream("fast", j)) for j in range(runs)])
+    grouped = (*given[:3], NoisySums(*given[3:]), LARGEST_BLOCK)
+    fast = np.array([pulls_of_leaders(*grouped, stream("fast", j)) for j in range(runs)])
     arms = len(instance.mean_rewards)
     for checkpoint in range(2):
         compared = [(fast[:, checkpoint, arm], plain[:, checkpoint, arm]) for arm in range(arms)]

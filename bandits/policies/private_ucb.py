@@ -9,7 +9,7 @@ import numpy as np
 from bandits.arrays import IntArray
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
-from bandits.loops.leader import LARGEST_BLOCK, pulls_of_leaders
+from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Policy, require_bernoulli
@@ -72,13 +72,9 @@ class DPUCB(Policy):
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)
-        return pulls_of_leaders(
-            instance.mean_rewards,
-            horizon,
-            checkpoints,
-            self.bonus(arms, horizon),
-            node_scale(horizon, self.tree_epsilon(arms)),
-            tree_levels(horizon),
-            LARGEST_BLOCK,
-            rng,
+        released = NoisySums(
+            bonus=self.bonus(arms, horizon),
+            scale=node_scale(horizon, self.tree_epsilon(arms)),
+            levels=tree_levels(horizon),
         )
+        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, released, LARGEST_BLOCK, rng)

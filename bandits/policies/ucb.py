@@ -8,7 +8,7 @@ import numpy as np
 from bandits.arrays import IntArray
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
-from bandits.loops.leader import LARGEST_BLOCK, pulls_of_leaders
+from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
 from bandits.mechanisms.tree import tree_levels
 from bandits.policies.base import Policy, require_bernoulli
 
@@ -31,6 +31,5 @@ class UCB1(Policy):
         require_bernoulli(self, instance)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        return pulls_of_leaders(
-            instance.mean_rewards, horizon, checkpoints, 0.0, 0.0, tree_levels(horizon), LARGEST_BLOCK, rng
-        )
+        noiseless = NoisySums(bonus=0.0, scale=0.0, levels=tree_levels(horizon))
+        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, noiseless, LARGEST_BLOCK, rng)
