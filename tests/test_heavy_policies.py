@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bandits.environments.heavy_tails import S1, S3, Pareto
-from bandits.loops.heavy_leader import robust_ucb_pulls
+from bandits.loops.heavy_leader import ParetoRewards, robust_ucb_pulls
 from bandits.loops.plain import dprucb_steps
 from bandits.mechanisms.tree import tree_levels
 from bandits.policies.elimination import Epoch
@@ -116,7 +116,8 @@ def test_robust_ucb_is_the_plain_loop_number_by_number():
 
 
 def test_robust_ucb_learns_and_remembers():
-    pulls = robust_ucb_pulls(S1(0.9).scales, 1.95, 1.9, 200_000, np.array([200_000]), 1.0, 8.142, stream("learn", 0))
+    rewards = ParetoRewards(S1(0.9).scales, shape=1.95, order=1.9)
+    pulls = robust_ucb_pulls(rewards, 200_000, np.array([200_000]), 1.0, 8.142, stream("learn", 0))
     assert pulls[-1].argmax() == 0
 
 

@@ -10,6 +10,7 @@ the run, where it is least, and n^(1-q), which is concave, is replaced by its ch
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,24 +23,49 @@ from bandits.mechanisms.tree import close_node, lowest_bit
 LONGEST_RUN = 4096  # pulls after which the chord is renewed
 
 
+class ParetoRewards(NamedTuple):
+    """The law of the rewards of all arms.
+
+    Attributes
+    ----------
+    scales: least reward of every arm, shape (arms,).
+    shape: of every arm.
+    order: 1 + v, the order of the moment that the policy knows.
+    """
+
+    scales: FloatArray
+    shape: float
+    order: float
+
+
+class DPRUCBConstants(NamedTuple):
+    """What DPRUCB takes from its budget and the horizon.
+
+    Attributes
+    ----------
+    bonus: factor on the confidence width.
+    truncation_rate: the n-th reward of an arm counts if it is at most B_n = (truncation_rate n)^(1/order).
+    noise_scale: the node that the n-th reward closes has noise Lap(noise_scale B_n).
+    levels: of the tree of every arm.
+    """
+
+    bonus: float
+    truncation_rate: float
+    noise_scale: float
+    levels: int
+
+
 @compiled
 def dprucb_pulls(
-    scales: FloatArray,
-    shape: float,
-    order: float,
+    rewards: ParetoRewards,
     horizon: int,
     checkpoints: IntArray,
-    bonus: float,
-    truncation_rate: float,
-    noise_scale: float,
-    levels: int,
+    constants: DPRUCBConstants,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Pulls of every Pareto arm at each checkpoint under DPRUCB, shape (checkpoints, arms).
-
-    `order` is 1 + v, L(t) = log(2 t^4). The n-th reward of an arm counts if it is at most
-    B_n = (truncation_rate n)^(1/order), and the n-th node of its tree has noise Lap(noise_scale B_n).
-    """
+    """Pulls of every Pareto arm at each checkpoint under DPRUCB, shape (checkpoints, arms); L(t) = log(2 t^4)."""
+    scales, shape, order = rewards
+    bonus, truncation_rate, noise_scale, levels = constants
     arms = len(scales)
     power = (order - 1) / order
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
@@ -90,9 +116,7 @@ def dprucb_pulls(
 
 @compiled
 def robust_ucb_pulls(
-    scales: FloatArray,
-    shape: float,
-    order: float,
+    rewards: ParetoRewards,
     horizon: int,
     checkpoints: IntArray,
     bonus: float,
@@ -105,6 +129,7 @@ def robust_ucb_pulls(
     judged again, at the current t, whenever the number of pulls of the arm has doubled; in between,
     a new reward is judged at the step it arrives.
     """
+    scales, shape, order = rewards
     arms = len(scales)
     power = (order - 1) / order
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)

@@ -14,7 +14,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.environments.bandit import Instance
 from bandits.environments.heavy_tails import HeavyTailedInstance, ParetoInstance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
-from bandits.loops.heavy_leader import dprucb_pulls, robust_ucb_pulls
+from bandits.loops.heavy_leader import DPRUCBConstants, ParetoRewards, dprucb_pulls, robust_ucb_pulls
 from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import ParameterError, require, require_epsilon
 from bandits.policies.base import Policy
@@ -205,18 +205,18 @@ class DPRUCB(HeavyTailedPolicy):
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         assert isinstance(instance, ParetoInstance)
-        rewards = (instance.scales, instance.tail_index, 1 + instance.v)
-        bonus, rate, noise_scale, levels = self.loop_arguments(instance, horizon)
-        return dprucb_pulls(*rewards, horizon, checkpoints, bonus, rate, noise_scale, levels, rng)
+        rewards = ParetoRewards(instance.scales, instance.tail_index, 1 + instance.v)
+        return dprucb_pulls(rewards, horizon, checkpoints, self.loop_arguments(instance, horizon), rng)
 
-    def loop_arguments(self, instance: Instance, horizon: int) -> tuple[float, float, float, int]:
-        """Bonus, truncation rate, noise scale and tree levels of `dprucb_pulls`."""
+    def loop_arguments(self, instance: Instance, horizon: int) -> DPRUCBConstants:
+        """What `dprucb_pulls` takes from the parameters."""
         u, v = self.moment(instance)
         log = math.log(horizon)
         levels = tree_levels(horizon)
         bonus = 18 * self.s * u ** (1 / (1 + v)) * (log ** (1.5 + 1 / v) / self.epsilon) ** (v / (1 + v))
         noise_scale = 2 * (levels if self.tree_budget == "levels" else log) / self.epsilon
-        return bonus, self.epsilon * u / log**1.5, noise_scale, levels
+        truncation_rate = self.epsilon * u / log**1.5
+        return DPRUCBConstants(bonus, truncation_rate, noise_scale, levels)
 
 
 @dataclass(frozen=True)
@@ -248,8 +248,9 @@ class RobustUCB(Policy):
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         assert isinstance(instance, ParetoInstance)
         u, order = instance.moment if self.u is None else self.u, 1 + instance.v
+        rewards = ParetoRewards(instance.scales, instance.tail_index, order)
         bonus = 4 * u ** (1 / order)
-        return robust_ucb_pulls(instance.scales, instance.tail_index, order, horizon, checkpoints, bonus, u, rng)
+        return robust_ucb_pulls(rewards, horizon, checkpoints, bonus, u, rng)
 
 
 def require_pareto(policy: Policy, instance: Instance) -> None:
