@@ -7,7 +7,7 @@ from scipy.stats import ks_2samp
 
 from bandits import ParameterError, regret
 from bandits.environments.bernoulli import C1, Bernoulli, Linear9, Linear101
-from bandits.loops.perturbed_leader import BETA, GAUSS, beta_above, exceeding, normal_above, parameters
+from bandits.loops.perturbed_leader import BETA, GAUSS, Constants, beta_above, exceeding, normal_above, parameters
 from bandits.loops.plain import perturbed_leader_steps
 from bandits.policies.perturbed_leader import (
     DPFTPLBeta,
@@ -62,16 +62,16 @@ def test_beta_above_is_exact(a, b, bar, failure):
     assert kept.min() > bar
     law = stats.beta(a, b)
     assert stats.kstest(kept, lambda x: (law.cdf(x) - law.cdf(bar)) / law.sf(bar)).pvalue > failure
-    chance = law.sf(bar) / exceeding(BETA, np.zeros(5), a, b, bar)
+    chance = law.sf(bar) / exceeding(BETA, Constants(), a, b, bar)
     assert 0 < chance <= 1
     assert stats.binomtest(len(kept), repeats, chance).pvalue > failure
 
 
 def test_parameters_by_hand():
-    assert parameters(GAUSS, np.array([0.0, 2.0]), 8, 4.0) == (0.5, 0.5)
-    assert parameters(GAUSS, np.array([1.0, 1.0]), 3, 2.0) == (0.5, 0.5)
-    assert parameters(BETA, np.array([1.0, 0.0]), 16, 5.0) == (5 + 1 + 3, 11 + 1 + 3)
-    assert parameters(BETA, np.array([0.0, 0.0]), 16, 5.0) == (6, 12)
+    assert parameters(GAUSS, Constants(prior=0.0, variance=2.0), 8, 4.0) == (0.5, 0.5)
+    assert parameters(GAUSS, Constants(prior=1.0, variance=1.0), 3, 2.0) == (0.5, 0.5)
+    assert parameters(BETA, Constants(mirrored=1.0), 16, 5.0) == (5 + 1 + 3, 11 + 1 + 3)
+    assert parameters(BETA, Constants(mirrored=0.0), 16, 5.0) == (6, 12)
     _, constants = DPFTPLNew(1.0, 0.01).law(10**5)
     center, spread = parameters(2, constants, 50, 20.0)
     growth = math.e - 1

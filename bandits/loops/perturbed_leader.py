@@ -15,6 +15,7 @@ what is kept has the exact probability and the exact law.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,42 @@ OFTEN = 0.05  # arms that exceed the bar with a larger probability are drawn at 
 LONGEST_PLAN = 1024  # steps for which a bar may serve
 
 
+class Constants(NamedTuple):
+    """Constants of the laws, see `parameters`; a law reads its own only.
+
+    Attributes
+    ----------
+    prior, variance: of GAUSS.
+    mirrored: of BETA.
+    log_horizon, lift, epsilon, delta, tail: of TRUNCATED_LAPLACE; `tail` is `tail_constant(epsilon, delta)`.
+    """
+
+    prior: float = 0.0
+    variance: float = 0.0
+    mirrored: float = 0.0
+    log_horizon: float = 0.0
+    lift: float = 0.0
+    epsilon: float = 0.0
+    delta: float = 0.0
+    tail: float = 0.0
+
+
+class Arms(NamedTuple):
+    """What a step needs to know about the arms, shapes (arms,); updated in place.
+
+    Attributes
+    ----------
+    first, second: the two parameters of the law of an arm's value, see `parameters`.
+    hazard: how likely an arm exceeds the bar, -log(1 - probability); 0 for the arms that often do.
+    often: the arms that are drawn at every step.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    hazard: FloatArray
+    often: BoolArray
+
+
 @compiled
 def perturbed_leader_pulls(
     means: FloatArray,
@@ -34,7 +71,7 @@ def perturbed_leader_pulls(
     checkpoints: IntArray,
     start: int,
     law: int,
-    constants: FloatArray,
+    constants: Constants,
     rng: np.random.Generator,
 ) -> IntArray:
     """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms).
@@ -50,6 +87,7 @@ def perturbed_leader_pulls(
     second = np.zeros(arms)
     hazard = np.zeros(arms)
     often = np.zeros(arms, dtype=np.bool_)
+    drawn = Arms(first, second, hazard, often)
     row = 0
     t = 0
     for arm in range(arms):
@@ -65,11 +103,11 @@ def perturbed_leader_pulls(
             first[arm], second[arm] = parameters(law, constants, pulls[arm], sums[arm])
 
     while t < horizon:
-        bar = plan(law, constants, first, second, hazard, often)
+        bar = plan(law, constants, drawn)
         rare = hazard.sum()
         plan_end = min(horizon, t + LONGEST_PLAN)
         while t < plan_end:
-            leader, exceeded = largest(law, constants, first, second, hazard, often, bar, rare, rng)
+            leader, exceeded = largest(law, constants, drawn, bar, rare, rng)
             t += 1
             pulls[leader] += 1
             sums[leader] += 1.0 if rng.random() < means[leader] else 0.0
@@ -91,48 +129,45 @@ def perturbed_leader_pulls(
 
 
 @compiled
-def parameters(law: int, constants: FloatArray, count: int, total: float) -> tuple[float, float]:
+def parameters(law: int, constants: Constants, count: int, total: float) -> tuple[float, float]:
     """The two parameters of an arm's law after `count` pulls with the reward sum `total`.
 
-    GAUSS: mean and standard deviation of Normal(total / n, variance / n), n = count + prior;
-    constants (prior, variance).
-    BETA: a and b of Beta(total + 1 + k, count - total + 1 + k), k = mirrored (floor(count / 8) + 1);
-    constants (mirrored, unused).
-    TRUNCATED_LAPLACE: center total / n + sqrt(log T / n) + lift / n and 1 / n, n = count;
-    constants (log T, lift, epsilon, delta, tail constant).
+    GAUSS: mean and standard deviation of Normal(total / n, variance / n), n = count + prior.
+    BETA: a and b of Beta(total + 1 + k, count - total + 1 + k), k = mirrored (floor(count / 8) + 1).
+    TRUNCATED_LAPLACE: center total / n + sqrt(log T / n) + lift / n and 1 / n, n = count.
     """
     if law == GAUSS:
-        n = count + constants[0]
-        return total / n, math.sqrt(constants[1] / n)
+        n = count + constants.prior
+        return total / n, math.sqrt(constants.variance / n)
     if law == BETA:
-        k = constants[0] * (count // 8 + 1)
+        k = constants.mirrored * (count // 8 + 1)
         return total + 1 + k, count - total + 1 + k
-    return total / count + math.sqrt(constants[0] / count) + constants[1] / count, 1 / count
+    return total / count + math.sqrt(constants.log_horizon / count) + constants.lift / count, 1 / count
 
 
 @compiled
-def draw(law: int, constants: FloatArray, first: float, second: float, rng: np.random.Generator) -> float:
+def draw(law: int, constants: Constants, first: float, second: float, rng: np.random.Generator) -> float:
     """A perturbed value."""
     if law == GAUSS:
         return first + second * rng.standard_normal()
     if law == BETA:
         return rng.beta(first, second)
-    return first + second * offset(rng.random(), constants[2], constants[3], constants[4])
+    return first + second * offset(rng.random(), constants.epsilon, constants.delta, constants.tail)
 
 
 @compiled
-def low_value(law: int, constants: FloatArray, first: float, second: float) -> float:
+def low_value(law: int, constants: Constants, first: float, second: float) -> float:
     """About the value that a draw exceeds with probability 0.98."""
     if law == GAUSS:
         return first - 2 * second
     if law == BETA:
         mean = first / (first + second)
         return mean - 2 * math.sqrt(mean * (1 - mean) / (first + second + 1))
-    return first + second * offset(0.02, constants[2], constants[3], constants[4])
+    return first + second * offset(0.02, constants.epsilon, constants.delta, constants.tail)
 
 
 @compiled
-def exceeding(law: int, constants: FloatArray, first: float, second: float, bar: float) -> float:
+def exceeding(law: int, constants: Constants, first: float, second: float, bar: float) -> float:
     """The probability of a draw above `bar`, or for Beta a bound on it."""
     if law == GAUSS:
         return 0.5 * math.erfc((bar - first) / (second * math.sqrt(2.0)))
@@ -144,19 +179,17 @@ def exceeding(law: int, constants: FloatArray, first: float, second: float, bar:
         if bar >= 1:
             return 0.0
         return math.exp(-n * (mean * math.log(mean / bar) + (1 - mean) * math.log((1 - mean) / (1 - bar))))
-    return upper_tail((bar - first) / second, constants[2], constants[3], constants[4])
+    return upper_tail((bar - first) / second, constants.epsilon, constants.delta, constants.tail)
 
 
 @compiled
-def plan(
-    law: int, constants: FloatArray, first: FloatArray, second: FloatArray, hazard: FloatArray, often: BoolArray
-) -> float:
-    """A bar that somebody nearly always exceeds; fills in who does so often, and the hazards, 0 for these."""
-    arms = len(first)
+def plan(law: int, constants: Constants, arms: Arms) -> float:
+    """A bar that some arm nearly always exceeds; fills in `hazard` and `often`."""
+    first, second, hazard, often = arms
     bar = -math.inf
-    for arm in range(arms):
+    for arm in range(len(first)):
         bar = max(bar, low_value(law, constants, first[arm], second[arm]))
-    for arm in range(arms):
+    for arm in range(len(first)):
         chance = exceeding(law, constants, first[arm], second[arm], bar)
         often[arm] = chance > OFTEN
         hazard[arm] = 0.0 if often[arm] else -math.log1p(-chance)
@@ -165,20 +198,13 @@ def plan(
 
 @compiled
 def largest(
-    law: int,
-    constants: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    hazard: FloatArray,
-    often: BoolArray,
-    bar: float,
-    rare: float,
-    rng: np.random.Generator,
+    law: int, constants: Constants, arms: Arms, bar: float, rare: float, rng: np.random.Generator
 ) -> tuple[int, bool]:
     """The arm with the largest perturbed value, and whether that value exceeds `bar`.
 
     `rare` is the sum of the hazards.
     """
+    first, second, hazard, often = arms
     best, leader = -math.inf, -1
     for arm in range(len(first)):
         if often[arm]:
@@ -210,15 +236,16 @@ def largest(
 
 @compiled
 def draw_above(
-    law: int, constants: FloatArray, first: float, second: float, bar: float, rng: np.random.Generator
+    law: int, constants: Constants, first: float, second: float, bar: float, rng: np.random.Generator
 ) -> float:
     """A perturbed value given that it exceeds `bar`; for Beta -inf if the proposed event is not kept."""
     if law == GAUSS:
         return first + second * normal_above((bar - first) / second, rng)
     if law == BETA:
         return beta_above(first, second, bar, rng)
-    tail = rng.random() * upper_tail((bar - first) / second, constants[2], constants[3], constants[4])
-    return first - second * offset(tail, constants[2], constants[3], constants[4])
+    epsilon, delta, constant = constants.epsilon, constants.delta, constants.tail
+    tail = rng.random() * upper_tail((bar - first) / second, epsilon, delta, constant)
+    return first - second * offset(tail, epsilon, delta, constant)
 
 
 @compiled

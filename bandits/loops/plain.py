@@ -6,7 +6,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
-from bandits.loops.perturbed_leader import draw, parameters
+from bandits.loops.perturbed_leader import Constants, draw, parameters
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import close_node
 
@@ -115,7 +115,7 @@ def successive_elimination_steps(means: FloatArray, horizon: int, rng: np.random
 
 @compiled
 def perturbed_leader_steps(
-    means: FloatArray, horizon: int, start: int, law: int, constants: FloatArray, rng: np.random.Generator
+    means: FloatArray, horizon: int, start: int, law: int, constants: Constants, rng: np.random.Generator
 ) -> IntArray:
     """Final pulls of what `perturbed_leader_pulls` simulates, every arm drawn at every step."""
     arms = len(means)

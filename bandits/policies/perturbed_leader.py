@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bandits.arrays import FloatArray, IntArray
+from bandits.arrays import IntArray
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
-from bandits.loops.perturbed_leader import BETA, GAUSS, TRUNCATED_LAPLACE, perturbed_leader_pulls
+from bandits.loops.perturbed_leader import BETA, GAUSS, TRUNCATED_LAPLACE, Constants, perturbed_leader_pulls
 from bandits.mechanisms import start_phases
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, optimism, tail_constant
 from bandits.parameters import ParameterError, require
@@ -34,7 +34,7 @@ class PerturbedLeader(Policy):
         """Pulls of every arm before the first perturbed value is drawn."""
 
     @abstractmethod
-    def law(self, horizon: int) -> tuple[int, FloatArray]:
+    def law(self, horizon: int) -> tuple[int, Constants]:
         """The law of the perturbed values and its constants, see `perturbed_leader.parameters`."""
 
     def check(self, instance: Instance) -> None:
@@ -66,8 +66,8 @@ class ThompsonGauss(PerturbedLeader):
     def guarantee(self) -> Guarantee:
         return NOT_PRIVATE
 
-    def law(self, horizon: int) -> tuple[int, FloatArray]:
-        return GAUSS, np.array([1.0, 1.0])
+    def law(self, horizon: int) -> tuple[int, Constants]:
+        return GAUSS, Constants(prior=1.0, variance=1.0)
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class ThompsonBeta(PerturbedLeader):
     def guarantee(self) -> Guarantee:
         return NOT_PRIVATE
 
-    def law(self, horizon: int) -> tuple[int, FloatArray]:
-        return BETA, np.array([0.0, 0.0])
+    def law(self, horizon: int) -> tuple[int, Constants]:
+        return BETA, Constants(mirrored=0.0)
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class DPFTPLGauss(WithStartPhase):
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 1"
     lengths: ClassVar[Lengths] = {"paper": start_phases.gauss_paper, "exact": start_phases.gauss_exact}
 
-    def law(self, horizon: int) -> tuple[int, FloatArray]:
-        return GAUSS, np.array([0.0, 2.0])
+    def law(self, horizon: int) -> tuple[int, Constants]:
+        return GAUSS, Constants(prior=0.0, variance=2.0)
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class DPFTPLBeta(WithStartPhase):
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 2"
     lengths: ClassVar[Lengths] = {"paper": start_phases.beta_paper, "exact": start_phases.beta_exact}
 
-    def law(self, horizon: int) -> tuple[int, FloatArray]:
-        return BETA, np.array([1.0, 0.0])
+    def law(self, horizon: int) -> tuple[int, Constants]:
+        return BETA, Constants(mirrored=1.0)
 
 
 @dataclass(frozen=True)
@@ -185,10 +185,15 @@ class DPFTPLNew(DecisionPrivate):
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 3"
     start: ClassVar[int] = 1
 
-    def law(self, horizon: int) -> tuple[int, FloatArray]:
+    def law(self, horizon: int) -> tuple[int, Constants]:
         lift = optimism(horizon, self.epsilon, self.delta)
-        constants = [math.log(horizon), lift, self.epsilon, self.delta, tail_constant(self.epsilon, self.delta)]
-        return TRUNCATED_LAPLACE, np.array(constants)
+        return TRUNCATED_LAPLACE, Constants(
+            log_horizon=math.log(horizon),
+            lift=lift,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            tail=tail_constant(self.epsilon, self.delta),
+        )
 
 
 @dataclass(frozen=True)
