@@ -111,9 +111,9 @@ def runs_of(loop, law, rule, most, threshold_noise, runs):
         rng = random_stream(loop.__name__, j)
         constants = rule.constants(law.bound)
         if loop is leap:
-            results.append(leap(law.low, law.high, law.chance, most, threshold_noise, *constants, rng))
+            results.append(leap(law.low, law.high, law.chance, most, threshold_noise, constants, rng))
         else:
-            results.append(walk(law.draw(most, rng), 0, 0.0, threshold_noise, *constants, rng))
+            results.append(walk(law.draw(most, rng), 0, 0.0, threshold_noise, constants, rng))
     return np.array(results, dtype=float).T
 
 

@@ -1,10 +1,10 @@
 """The compiled part of stopping rules: widths, and runs that ask after every sample.
 
-Every function takes plain numbers: R, alpha, beta, the part of beta that the means may spend, and the
-scales sigma1, sigma2 and sigma3 of the noises B, A_t and L (see `bandits.policies.stopping_rules`).
+The formulas are explained in `bandits.policies.stopping_rules`.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,41 +13,66 @@ from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace
 
 
+class Scales(NamedTuple):
+    """Scales of the Laplace noises of a rule, in units of a sum of samples.
+
+    Attributes
+    ----------
+    threshold: sigma1, of B, drawn once.
+    question: sigma2, of A_t, drawn for every question.
+    output: sigma3, of L, drawn on halting.
+    """
+
+    threshold: float
+    question: float
+    output: float
+
+
+class Constants(NamedTuple):
+    """What the compiled functions know about a rule.
+
+    Attributes
+    ----------
+    bound: R, the largest absolute value of a sample.
+    accuracy: alpha, the relative error that is allowed.
+    beta: the probability with which it may be exceeded.
+    mean_share: the part of beta that the widths of the means may spend.
+    scales: those of the noises.
+    """
+
+    bound: float
+    accuracy: float
+    beta: float
+    mean_share: float
+    scales: Scales
+
+
 @compiled
-def mean_width(samples: int, question: int, bound: float, beta: float, mean_share: float) -> float:
+def mean_width(samples: int, question: int, rule: Constants) -> float:
     """h_t = R sqrt(2/t log(4 q^2 / (share beta))), t the samples and q the number of the question.
 
     By Hoeffding's inequality the mean is off by more with probability share beta / (2 q^2) at most, and
     these add up to less than share beta. Share 1/4 makes it the paper's log(16 q^2 / beta).
     """
-    return bound * math.sqrt(2 / samples * math.log(4 * float(question) ** 2 / (mean_share * beta)))
+    return rule.bound * math.sqrt(2 / samples * math.log(4 * float(question) ** 2 / (rule.mean_share * rule.beta)))
 
 
 @compiled
-def noise_width(question: int, accuracy: float, beta: float, sigma1: float, sigma2: float, sigma3: float) -> float:
+def noise_width(question: int, rule: Constants) -> float:
     """c_t = sigma1 log(4/beta) + sigma2 log(8 q^2 / beta) + (sigma3 / accuracy) log(4/beta), q the question.
 
     |B| + |A_t| + |L| / accuracy stays below it for all t with probability 1 - 3 beta / 4.
     """
-    once = (sigma1 + sigma3 / accuracy) * math.log(4 / beta)
-    return once + sigma2 * math.log(8 * float(question) ** 2 / beta)
+    scales = rule.scales
+    once = (scales.threshold + scales.output / rule.accuracy) * math.log(4 / rule.beta)
+    return once + scales.question * math.log(8 * float(question) ** 2 / rule.beta)
 
 
 @compiled
-def required_sum(
-    samples: int,
-    question: int,
-    bound: float,
-    accuracy: float,
-    beta: float,
-    mean_share: float,
-    sigma1: float,
-    sigma2: float,
-    sigma3: float,
-) -> float:
+def required_sum(samples: int, question: int, rule: Constants) -> float:
     """t h_t (1 + 1/accuracy) + c_t; increasing in the samples and in the question."""
-    from_means = samples * mean_width(samples, question, bound, beta, mean_share) * (1 + 1 / accuracy)
-    return from_means + noise_width(question, accuracy, beta, sigma1, sigma2, sigma3)
+    from_means = samples * mean_width(samples, question, rule) * (1 + 1 / rule.accuracy)
+    return from_means + noise_width(question, rule)
 
 
 @compiled
@@ -62,21 +87,15 @@ def walk(
     samples: int,
     total: float,
     threshold_noise: float,
-    bound: float,
-    accuracy: float,
-    beta: float,
-    mean_share: float,
-    sigma1: float,
-    sigma2: float,
-    sigma3: float,
+    rule: Constants,
     rng: np.random.Generator,
 ) -> tuple[int, float, bool]:
     """Take `values` one by one, with a question after each: new count and sum, and whether the rule halted."""
     for value in values:
         samples += 1
         total += value
-        required = required_sum(samples, samples, bound, accuracy, beta, mean_share, sigma1, sigma2, sigma3)
-        if abs(total) >= required + threshold_noise + noise(sigma2, rng):
+        required = required_sum(samples, samples, rule)
+        if abs(total) >= required + threshold_noise + noise(rule.scales.question, rng):
             return samples, total, True
     return samples, total, False
 
@@ -88,13 +107,7 @@ def leap(
     chance: float,
     max_samples: int,
     threshold_noise: float,
-    bound: float,
-    accuracy: float,
-    beta: float,
-    mean_share: float,
-    sigma1: float,
-    sigma2: float,
-    sigma3: float,
+    rule: Constants,
     rng: np.random.Generator,
 ) -> tuple[int, float, bool]:
     """A run that asks after every sample, without drawing every sample: count, sum, and whether it halted.
@@ -105,15 +118,16 @@ def leap(
     any more than that none was loud. Otherwise the samples up to the loud A_t are drawn by their sum; given
     that it is loud, A_t is -loud minus an exponential number, and only this question may halt.
     """
+    sigma2 = rule.scales.question
     samples = 0
     highs = 0
     total = 0.0
     while samples < max_samples:
         following = samples + 1
-        required = required_sum(following, following, bound, accuracy, beta, mean_share, sigma1, sigma2, sigma3)
+        required = required_sum(following, following, rule)
         slack = required + threshold_noise - abs(total)
         loud = 0.75 * slack if sigma2 > 0 else 0.0
-        calm = min(math.ceil((slack - loud) / bound) - 1.0, float(max_samples - samples))
+        calm = min(math.ceil((slack - loud) / rule.bound) - 1.0, float(max_samples - samples))
         asked = True
         step = 1
         if calm < 1:
@@ -128,7 +142,7 @@ def leap(
         samples += step
         total = low * samples + (high - low) * highs
         if asked:
-            required = required_sum(samples, samples, bound, accuracy, beta, mean_share, sigma1, sigma2, sigma3)
+            required = required_sum(samples, samples, rule)
             if abs(total) >= required + threshold_noise + question_noise:
                 return samples, total, True
     return samples, total, False

@@ -16,14 +16,14 @@ sums: O(log samples). The others leap, see `leap`, where the values have two poi
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bandits.environments.streams import Stream, TwoPointStream, require_bound
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
 from bandits.learner import Learner
-from bandits.loops.stopping import leap, mean_width, noise, noise_width, required_sum, walk
+from bandits.loops.stopping import Constants, Scales, leap, mean_width, noise, noise_width, required_sum, walk
 from bandits.parameters import ParameterError, require, require_epsilon
 
 BLOCK = 4096  # values drawn at once where they are walked through
@@ -48,21 +48,6 @@ class Outcome:
     @property
     def expired(self) -> bool:
         return self.estimate is None
-
-
-class Scales(NamedTuple):
-    """Scales of the Laplace noises of a rule, in units of a sum of samples.
-
-    Attributes
-    ----------
-    threshold: sigma1, of B, drawn once.
-    question: sigma2, of A_t, drawn for every question.
-    output: sigma3, of L, drawn on halting.
-    """
-
-    threshold: float
-    question: float
-    output: float
 
 
 class StoppingRule(Learner[Stream]):
@@ -102,19 +87,19 @@ class StoppingRule(Learner[Stream]):
 
     def mean_width(self, samples: int, bound: float) -> float:
         """h_t after `samples` samples; the rule must ask there."""
-        return mean_width(samples, self._number(samples), bound, self.beta, self.mean_share)
+        return mean_width(samples, self._number(samples), self.constants(bound))
 
     def noise_width(self, samples: int, bound: float) -> float:
         """c_t after `samples` samples; the rule must ask there."""
-        return noise_width(self._number(samples), self.accuracy, self.beta, *self.scales(bound))
+        return noise_width(self._number(samples), self.constants(bound))
 
     def required_sum(self, samples: int, bound: float) -> float:
         """t h_t (1 + 1/accuracy) + c_t: |S_t| from which the rule halts, but for the noises B and A_t."""
-        return required_sum(samples, self._number(samples), *self.constants(bound))
+        return required_sum(samples, self._number(samples), self.constants(bound))
 
-    def constants(self, bound: float) -> tuple[float, float, float, float, float, float, float]:
-        """What the compiled functions of this module know about the rule."""
-        return bound, self.accuracy, self.beta, self.mean_share, *self.scales(bound)
+    def constants(self, bound: float) -> Constants:
+        """What the compiled functions know about the rule."""
+        return Constants(bound, self.accuracy, self.beta, self.mean_share, self.scales(bound))
 
     def release(self, total: float, samples: int, bound: float, rng: np.random.Generator) -> Estimate:
         """The mean of `samples` samples with sum `total`, plus L / t."""
@@ -145,8 +130,9 @@ class Running:
         self.total = 0.0
         self.estimate: Estimate | None = None
         self._rule, self._bound, self._rng = rule, bound, rng
-        self._scales = rule.scales(bound)
-        self.threshold_noise = noise(self._scales.threshold, rng)
+        self._allowed = f"a number in [-{bound:g}, {bound:g}]"
+        self._constants = rule.constants(bound)
+        self.threshold_noise = noise(self._constants.scales.threshold, rng)
 
     def update(self, x: float) -> Estimate | None:
         """Take one value; the estimate if the rule halts on it, else None.
@@ -154,7 +140,7 @@ class Running:
         Raises `ParameterError("x", ...)` for a value outside [-bound, bound] and for NaN, and
         `RuntimeError` once the rule has halted.
         """
-        require(-self._bound <= x <= self._bound, "x", x, f"a number in [-{self._bound:g}, {self._bound:g}]")
+        require(-self._bound <= x <= self._bound, "x", x, self._allowed)
         return self.add(float(x), 1)
 
     def add(self, total: float, samples: int) -> Estimate | None:
@@ -163,10 +149,11 @@ class Running:
             raise RuntimeError(f"the rule has halted after {self.samples} samples; start a new run")
         self.samples += samples
         self.total += total
-        if self._rule.question(self.samples) is None:
+        question = self._rule.question(self.samples)
+        if question is None:
             return None
-        required = self._rule.required_sum(self.samples, self._bound)
-        if abs(self.total) >= required + self.threshold_noise + noise(self._scales.question, self._rng):
+        required = required_sum(self.samples, question, self._constants)
+        if abs(self.total) >= required + self.threshold_noise + noise(self._constants.scales.question, self._rng):
             self.estimate = self._rule.release(self.total, self.samples, self._bound, self._rng)
         return self.estimate
 
@@ -184,11 +171,11 @@ class StepRule(StoppingRule):
         samples, total, halted = 0, 0.0, False
         if isinstance(stream, TwoPointStream):
             law = stream.low, stream.high, stream.chance
-            samples, total, halted = leap(*law, max_samples, threshold_noise, *constants, rng)
+            samples, total, halted = leap(*law, max_samples, threshold_noise, constants, rng)
         while samples < max_samples and not halted:
             values = stream.draw(min(BLOCK, max_samples - samples), rng)
             _require_bounded(stream, float(np.abs(values).max()), 1)
-            samples, total, halted = walk(values, samples, total, threshold_noise, *constants, rng)
+            samples, total, halted = walk(values, samples, total, threshold_noise, constants, rng)
         if not halted:
             return Outcome(max_samples, None)
         return Outcome(samples, self.release(total, samples, stream.bound, rng).value)
@@ -326,8 +313,9 @@ def require_max_samples(max_samples: int) -> None:
 
 def _require_bounded(stream: Stream, largest: float, rounds: int) -> None:
     """Refuse a sum of `rounds` values that no values within the bound have, but for rounding."""
-    bounded = largest <= rounds * stream.bound * (1 + 1e-9)
-    require(bounded, "stream", stream.name, f"one whose values lie in [-{stream.bound:g}, {stream.bound:g}]")
+    if not largest <= rounds * stream.bound * (1 + 1e-9):  # so that NaN is refused
+        values = f"must have values in [-{stream.bound:g}, {stream.bound:g}], those of {stream.name} go beyond it"
+        raise ParameterError("stream", values)
 
 
 def _require_promise(rule: StoppingRule) -> None:
