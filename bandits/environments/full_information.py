@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy import stats
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.beta_sums import beta_sums
@@ -77,6 +76,8 @@ def binomial_sums(probability: float, arms: int, rounds: int, rng: np.random.Gen
     """
     if arms <= rounds + 1:
         return rng.binomial(rounds, probability, size=arms).astype(np.float64), np.ones(arms, dtype=np.int64)
+    from scipy import stats  # a slow import, for which every command would wait
+
     values = np.arange(rounds + 1)
     mass = stats.binom.pmf(values, rounds, probability)
     arms_at = rng.multinomial(arms, mass / mass.sum())

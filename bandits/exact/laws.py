@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.signal import lfilter
 
 from bandits.arrays import FloatArray
 
@@ -239,6 +238,8 @@ class _Cells:
 
 def _decayed(mass: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
     """Sums over n <= i of mass(n) q^(i-n) and of mass(n) (1 - q^(i-n)), q = exp(-1/scale), without cancellation."""
+    from scipy.signal import lfilter  # a slow import, for which every command would wait
+
     q = math.exp(-1 / scale)
     near = lfilter([1.0], [1.0, -q], mass)
     lower = lfilter([0.0, -math.expm1(-1 / scale)], [1.0, -q], np.cumsum(mass))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.optimize import Bounds, differential_evolution
 
 from bandits.arrays import FloatArray
 from bandits.environments.gap_profiles import Free
@@ -70,6 +69,7 @@ class WorstProfile(Environment):
 
     def search(self, policy: RNMFTNL, horizon: int, rng: np.random.Generator) -> tuple[Free, float, int]:
         """The worst profile that was found, its expected regret, and how many profiles were tried."""
+        from scipy.optimize import Bounds, differential_evolution  # a slow import, for which every command would wait
 
         def negated(place: FloatArray) -> float:
             return -self.regret(self.profile(place), policy, horizon)
