@@ -105,7 +105,7 @@ def test_a_full_disk_is_one_line(call, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("experiments.store.os.fsync", full)
-    outcome = call("replications=1", "horizon=100", f"results_dir={tmp_path}")
+    outcome = call("replications=1", "horizon=100", "runner.workers=1", f"results_dir={tmp_path}")
     assert outcome.code == 2
     assert "No space left on device" in outcome.err
     assert outcome.err.count("\n") == 1
@@ -130,7 +130,7 @@ def test_the_sweep_is_checked_before_anything_is_simulated(call, tmp_path):
 
 
 def test_plan_shows_and_does_nothing(call, tmp_path):
-    call("horizon=1e4", "replications=2", f"results_dir={tmp_path}")
+    call("horizon=1e4", "replications=2", "runner.workers=1", f"results_dir={tmp_path}")
     files = sorted(tmp_path.rglob("*"))
     outcome = call("-m", "plan=true", "policy=dp_se,ucb1", "horizon=1e4", "replications=5", f"results_dir={tmp_path}")
     assert "2 cells: 0 stored, 2 to simulate, 8 replications" in outcome.out
@@ -147,7 +147,7 @@ def test_a_users_file_does_not_hide_ours_or_the_other_way_round(call, tmp_path):
 
 
 def test_planning_leaves_a_damaged_file_where_it_is(call, tmp_path):
-    asked = ["horizon=1e3", "replications=1", f"results_dir={tmp_path}"]
+    asked = ["horizon=1e3", "replications=1", "runner.workers=1", f"results_dir={tmp_path}"]
     call(*asked)
     (file,) = tmp_path.rglob("*.parquet")
     file.write_bytes(b"")

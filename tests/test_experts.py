@@ -83,17 +83,19 @@ def test_losses_and_sums_have_the_means_of_their_groups(instance, failure):
     np.testing.assert_allclose(values / 10_000, environment.mean_losses[2], atol=half)
 
 
-def walk(policy, instance, horizon, rng):
-    """RNM-FTNL as printed, step by step and arm by arm; plays of every group."""
+def walk(policy, instance, horizon, runs, rng):
+    """RNM-FTNL as printed, step by step and arm by arm, runs side by side; plays of every group in every run."""
     group_of = np.repeat(np.arange(len(instance.counts)), instance.counts)
     noise = Noise(policy.noise, policy.scale)
-    plays, playing, sums = np.zeros(len(instance.counts), dtype=int), rng.integers(len(group_of)), 0.0
+    plays, sums = np.zeros((runs, len(instance.counts)), dtype=int), 0.0
+    playing = rng.integers(len(group_of), size=runs)
     for t in range(1, horizon + 1):
-        plays[group_of[playing]] += 1
-        losses = instance.losses_of(group_of, 1, rng)[0]
-        sums = sums + ((rng.random(len(losses)) < losses) if policy.resample else losses)
+        plays[np.arange(runs), group_of[playing]] += 1
+        losses = instance.losses_of(group_of, runs, rng)
+        assert losses.shape == (runs, len(group_of))
+        sums = sums + ((rng.random(losses.shape) < losses) if policy.resample else losses)
         if (t + 1).bit_count() == 1:  # t = 2^r - 1 ends an epoch
-            playing, sums = np.argmax(-sums + draws_of(noise, len(losses), rng)), 0.0
+            playing, sums = np.argmax(-sums + draws_of(noise, losses.shape, rng), axis=1), 0.0
     return plays
 
 
@@ -109,7 +111,7 @@ def walk(policy, instance, horizon, rng):
 def test_epochs_have_the_law_of_the_walk(instance, noise, resample, failure):
     policy, rng = RNMFTNL(1.0, noise, resample), stream(f"walk {noise} {resample}", 0)
     horizon, runs = 31, 1500
-    walked = np.array([walk(policy, instance, horizon, rng) for _ in range(runs)]) @ instance.gaps
+    walked = walk(policy, instance, horizon, runs, rng) @ instance.gaps
     checkpoints = np.array([horizon])
     drawn = [regret(policy.simulate(instance, horizon, checkpoints, rng), instance.gaps)[0] for _ in range(runs)]
     assert ks_2samp(walked, drawn).pvalue > failure

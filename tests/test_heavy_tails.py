@@ -109,7 +109,8 @@ def test_a_moment_that_is_too_small_is_a_caveat():
 
 def test_a_caveat_is_said_stored_and_drawn(call, tmp_path):
 
-    asked = ["instance=s1", "policy=dprse", "policy.u=1", "horizon=1e3", "replications=1", f"results_dir={tmp_path}"]
+    asked = ["instance=s1", "policy=dprse", "policy.u=1", "horizon=1e3", "replications=1", "runner.workers=1"]
+    asked.append(f"results_dir={tmp_path}")
     outcome = call(*asked)
     assert "warning: dprse: u = 1 is below the moment" in outcome.err
     (file,) = tmp_path.rglob("*.parquet")

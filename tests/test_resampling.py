@@ -58,7 +58,8 @@ def test_the_inner_instance_is_part_of_what_a_cell_is():
 
 
 def test_from_the_shell(call, tmp_path):
-    asked = ["policy=dp_ftpl_new", "budget.delta=0.01", "horizon=1e3", "replications=1", f"results_dir={tmp_path}"]
+    asked = ["policy=dp_ftpl_new", "budget.delta=0.01", "horizon=1e3", "replications=1", "runner.workers=1"]
+    asked.append(f"results_dir={tmp_path}")
     assert call("instance=resampled", "instance.inner.means=[0.9,0.1]", *asked).code == 0
     outcome = call("instance=resampled", "instance.inner.means=[0.9,1.1]", *asked)
     assert outcome.code == 2
