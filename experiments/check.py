@@ -5,7 +5,7 @@
 
 Which replications are chosen follows from the key of the cell. If one of every cell would take longer than
 `check_seconds` on one core, some expensive cells are left out, again by their keys, and counted. What was stored on
-another platform may round differently; cells that do are compared as samples of one law, see experiments/judge.py.
+another platform may round differently; cells that do are compared as samples of one law, see experiments/same_law.py.
 So are, with a tolerance, cells that are computed rather than simulated: their sums are rounded as the processor likes.
 """
 
@@ -16,22 +16,23 @@ import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
 
+from bandits.arrays import FloatArray
 from bandits.seeds import entropy
-from experiments.cells import BaseCell
+from experiments.cells import Cell, Rows
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
+from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.frames import stored_cells
 from experiments.provenance import machine
 from experiments.reproduce import difference
-from experiments.same_law import Verdict, judge, replications_for
+from experiments.same_law import Comparison, compare, replications_for
 from experiments.simulate import simulate_block
-from experiments.store import Result, Store
+from experiments.store import Store, stored_cells
+from experiments.stored import Contents, Stored
 
 QUICK = 0.01  # seconds: of a cell whose replications are quicker, several are simulated,
 MOST = 5  # but not more than so many
@@ -39,23 +40,23 @@ MOST = 5  # but not more than so many
 
 @dataclass(frozen=True)
 class Sample:
-    """Some stored replications of a cell.
+    """Some stored replications of a cell, to be simulated again.
 
     Attributes
     ----------
     asked: the overrides of an experiment that has the cell.
     replications, platforms: their numbers and where each was simulated; `rows` has a row for each.
-    headline: the number that `experiments.same_law` compares, of all stored replications.
+    headline: the number that sums up each of all stored replications, for `experiments.same_law`.
     seconds: what one replication took.
     """
 
-    cell: BaseCell
+    cell: Cell
     path: Path
     asked: tuple[str, ...]
     replications: tuple[int, ...]
     platforms: tuple[str, ...]
-    rows: Result
-    headline: Any
+    rows: Rows
+    headline: FloatArray
     seconds: float
 
     @property
@@ -75,9 +76,9 @@ class Difference:
         return f"{self.sample.cell.identity}, {self.sample.path}: {self.told}"
 
 
-def sample_of(cell: BaseCell, stored: Result, path: Path, asked: Sequence[str]) -> Sample:
+def sample_of(stored: Stored, path: Path, asked: Sequence[str]) -> Sample:
     """What is to be simulated again of a cell; depends on its content alone."""
-    runs = stored.footer["runs"]
+    cell, runs = stored.cell, stored.footer["runs"]
     seconds = runs[-1]["typical_seconds"]
     count = min(stored.replications, max(1, min(MOST, math.floor(QUICK / max(seconds, 1e-6)))))
     drawn = sorted(range(stored.replications), key=lambda number: entropy(f"check {cell.key} {number}"))[:count]
@@ -85,17 +86,15 @@ def sample_of(cell: BaseCell, stored: Result, path: Path, asked: Sequence[str]) 
     platforms = [
         run["platform"] for number in numbers for run in runs if number in range(*run["replications"])
     ]  # the runs of a footer follow one another
-    rows = Result({name: values[numbers] for name, values in stored.rows.items()}, {})
-    return Sample(cell, path, tuple(asked), tuple(numbers), tuple(platforms), rows, cell.headline(stored.rows), seconds)
+    rows = {name: values[numbers] for name, values in stored.rows.items()}
+    return Sample(cell, path, tuple(asked), tuple(numbers), tuple(platforms), rows, stored.headline, seconds)
 
 
 def samples_of(asked: Sequence[str], root: Path, config_dirs: Sequence[Path]) -> list[Sample]:
     """A sample of every cell that `asked` plans. Raises `UserError` when some are not stored."""
     store = Store(root)
-    return [
-        sample_of(cell, stored, store.path(cell), asked)
-        for cell, stored in stored_cells(asked, store, Composer(config_dirs))
-    ]
+    found = stored_cells(plan(asked, Composer(config_dirs)), store)
+    return [sample_of(stored, store.path(stored.cell), asked) for stored in found]
 
 
 def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:
@@ -117,9 +116,9 @@ def differences(sample: Sample) -> list[Difference]:
     """The replications of `sample` that are not simulated as they are stored; a failing policy is one."""
     found = []
     for place, (number, platform) in enumerate(zip(sample.replications, sample.platforms, strict=True)):
-        stored = Result({name: values[[place]] for name, values in sample.rows.rows.items()}, {})
+        stored = Contents({name: values[[place]] for name, values in sample.rows.items()}, {})
         try:
-            fresh = Result(simulate_block(sample.cell, number, number + 1).rows, {})
+            fresh = Contents(simulate_block(sample.cell, number, number + 1).rows, {})
             told = difference(stored, fresh, [number])
             excused = platform != machine() or not sample.cell.repeatable
         except Exception:
@@ -154,7 +153,7 @@ def _seconds(command: CommandLine) -> float:
     return float(seconds)
 
 
-def _judged(excused: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Verdict]]:
+def _compared(excused: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Comparison]]:
     """The first difference of every cell that another platform stored, with what its law looks like here."""
     of_cell = {found.sample.cell.key: found for found in reversed(list(excused))}
     diverging = sorted(of_cell.values(), key=lambda found: (found.sample.seconds, found.sample.cell.key))
@@ -162,11 +161,11 @@ def _judged(excused: Iterable[Difference], command: CommandLine) -> list[tuple[D
     for found in diverging:
         left -= found.sample.seconds * replications_for(found.sample.cell)
         taken.append(left >= 0)
-    verdicts = joblib.Parallel(n_jobs=command.workers)(
-        joblib.delayed(judge)(found.sample.cell, found.sample.headline, time_left)
+    comparisons = joblib.Parallel(n_jobs=command.workers)(
+        joblib.delayed(compare)(found.sample.cell, found.sample.rows, found.sample.headline, time_left)
         for found, time_left in zip(diverging, taken, strict=True)
     )
-    return list(zip(diverging, verdicts, strict=True))
+    return list(zip(diverging, comparisons, strict=True))
 
 
 def _how_to_accept(wrong: Iterable[Difference]) -> str:
@@ -193,16 +192,16 @@ def main() -> None:
     wrong = [item for item in found if not item.excused]
     for item in wrong:
         print(item)
-    judged = _judged((item for item in found if item.excused), command)
-    for item, verdict in judged:
-        if verdict.different or item.sample.cell.repeatable:  # that a computed number is rounded otherwise is no news
-            print(f"{item}: {verdict.told}")
-    wrong += [item for item, verdict in judged if verdict.different]
+    compared = _compared((item for item in found if item.excused), command)
+    for item, comparison in compared:
+        if comparison.different or item.sample.cell.repeatable:  # computed numbers are often rounded otherwise
+            print(f"{item}: {comparison.evidence}")
+    wrong += [item for item, comparison in compared if comparison.different]
     count, cells = sum(len(sample.replications) for sample in chosen), len({item.sample.cell.key for item in wrong})
     print(
         f"{count} stored replications of {len(chosen)} of {len(samples)} cells simulated again "
         f"({len(samples) - len(chosen)} cells left out for time): {cells} cells different, "
-        f"{len(judged)} that may be rounded otherwise judged"
+        f"{len(compared)} that may be rounded otherwise compared"
     )
     if wrong:
         print(_how_to_accept(wrong))

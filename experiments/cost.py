@@ -1,10 +1,11 @@
 """What a plan would cost."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from experiments.cells import BaseCell
+from experiments.cells import Cell
 from experiments.simulate import Job
 from experiments.store import DamagedFileError, Store, read_footer
 
@@ -16,7 +17,7 @@ def describe(jobs: Sequence[Job], stores: Iterable[Store]) -> str:
     number of arms at the nearest horizon, in proportion to the horizon (which overrates policies
     whose cost does not grow with it); `?` where nothing is known.
     """
-    costs = _costs(stores)
+    costs = _costs(stores, {job.request.cell.policy.name for job in jobs if job.missing})
     rows, total, unknown = [], 0.0, 0
     for job in jobs:
         cell = job.request.cell
@@ -42,11 +43,11 @@ def describe(jobs: Sequence[Job], stores: Iterable[Store]) -> str:
     )
 
 
-def _costs(stores: Iterable[Store]) -> pd.DataFrame:
-    """Typical seconds of a replication, a row for each stored cell."""
+def _costs(stores: Iterable[Store], policies: Iterable[str]) -> pd.DataFrame:
+    """Typical seconds of a replication, a row for each stored cell of the `policies`."""
     rows = []
-    for store in stores:
-        for path in store.files():
+    for store, policy in itertools.product(stores, sorted(policies)):
+        for path in store.files(policy):
             try:
                 footer = read_footer(path)
             except DamagedFileError:
@@ -56,7 +57,7 @@ def _costs(stores: Iterable[Store]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["policy", "arms", "horizon", "seconds"])
 
 
-def _seconds(costs: pd.DataFrame, cell: BaseCell) -> float | None:
+def _seconds(costs: pd.DataFrame, cell: Cell) -> float | None:
     known = costs[(costs.policy == cell.policy.name) & (costs.arms == cell.arms)]
     if known.empty:
         return None

@@ -19,7 +19,8 @@ from bandits.arrays import FloatArray
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses
 from bandits.environments.gap_profiles import Geometric
 from bandits.policies.full_information import RNMFTNL
-from experiments.cells import Cell, ExactCell
+from experiments.cells.exact import ExactCell
+from experiments.cells.regret import RegretCell
 from experiments.config.build import whole_number
 from experiments.config.command_line import exit_on_user_error
 from experiments.errors import UserError
@@ -27,7 +28,7 @@ from experiments.errors import UserError
 HORIZON = 255
 PROFILE = Geometric(arms=16, gap=0.3)
 CELLS = [
-    Cell(instance(PROFILE, best=0.1), RNMFTNL(0.5, noise, resample, "proved"), HORIZON, recorded=1)
+    RegretCell(instance(PROFILE, best=0.1), RNMFTNL(0.5, noise, resample, "proved"), HORIZON, recorded=1)
     for noise in ("laplace", "gumbel", "exponential")
     for instance, resample in (
         (BernoulliLosses, False),
@@ -38,13 +39,13 @@ CELLS = [
 ]
 
 
-def runs_of(cell: Cell, first: int, last: int) -> FloatArray:
+def runs_of(cell: RegretCell, first: int, last: int) -> FloatArray:
     """Final regret of replications `first` to `last` - 1."""
     runs = [cell.replicate(run)["regret"] for run in range(first, last)]
     return np.concatenate(runs)
 
 
-def row(cell: Cell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
+def row(cell: RegretCell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
     """Mean, standard error and how many of these the exact value is away."""
     edges = np.linspace(0, runs, 21).astype(int)
     blocks = workers(joblib.delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))

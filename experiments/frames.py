@@ -1,27 +1,21 @@
 """Stored results as tidy tables."""
 
-import math
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.cells import KINDS, BaseCell, Cell
-from experiments.config.compose import REPOSITORY, Composer
-from experiments.config.plan import Request, plan
+from experiments.cells import KINDS
+from experiments.cells.regret import RegretCell
+from experiments.config.compose import Composer
+from experiments.config.plan import plan
 from experiments.errors import UserError, nearest
-from experiments.store import DamagedFileError, Result, Store, read_file, read_footer
+from experiments.store import RESULTS, Store, complete_files, read_file, read_footer, trusted
+from experiments.stored import Contents, matches
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
-RESULTS = REPOSITORY / "results"
-Read = TypeVar("Read")
-
-
-class NotStoredError(UserError):
-    """An experiment is not completely stored; the message has the command that completes it."""
 
 
 def load(
@@ -81,7 +75,7 @@ def load_outcomes(
 
 
 def _load(
-    tell: Callable[[Result, int | None], dict[str, Any]],
+    tell: Callable[[Contents, int | None], dict[str, Any]],
     rows: tuple[str, ...],
     experiment: str | None,
     overrides: Sequence[str],
@@ -95,14 +89,12 @@ def _load(
     if experiment is None:
         wanted: dict[Path, int | None] = dict.fromkeys(store.files())
     else:
-        composer = Composer(config_dirs)
-        asked = [f"+experiment={experiment}", *overrides]
-        requests = plan(asked, composer)
-        paths = _complete(requests, store, asked, composer)
-        wanted = {path: request.replications for path, request in zip(paths, requests, strict=True)}
-    columns = {path: {**_trusted(read_footer, path)["columns"]} for path in wanted}
+        asked = plan([f"+experiment={experiment}", *overrides], Composer(config_dirs))
+        paths = complete_files(asked, store)
+        wanted = {path: request.replications for path, request in zip(paths, asked.requests, strict=True)}
+    columns = {path: {**trusted(read_footer, path)["columns"]} for path in wanted}
     for of in columns.values():
-        of.setdefault("record", Cell.record)
+        of.setdefault("record", RegretCell.record)
     recorded = {path: KINDS[of["record"]].fields for path, of in columns.items()}
     columns = {path: of for path, of in columns.items() if set(rows) - set(recorded[path]) <= {"replication", "arm"}}
     if wanted and not columns:
@@ -110,7 +102,7 @@ def _load(
     _check_filters(filters, list(columns.values()), rows)
     of_rows = {name: filters.pop(name) for name in rows if name in filters}
     frames = [
-        pd.DataFrame(tell(_trusted(read_file, path), replications)).assign(
+        pd.DataFrame(tell(trusted(read_file, path), replications)).assign(
             **{name: str(value) if isinstance(value, list) else value for name, value in columns[path].items()}
         )
         for path, replications in wanted.items()
@@ -134,7 +126,7 @@ def _check_filters(filters: dict[str, Any], cells: list[dict[str, Any]], rows: t
                 raise UserError(f"{name}={word}: no stored cell has it; {nearest(word, stored)}")
 
 
-def _curves(result: Result, replications: int | None) -> dict[str, Any]:
+def _curves(result: Contents, replications: int | None) -> dict[str, Any]:
     regret = result.first(replications).regret
     count, checkpoints = regret.shape
     return {
@@ -144,7 +136,7 @@ def _curves(result: Result, replications: int | None) -> dict[str, Any]:
     }
 
 
-def _pulls(result: Result, replications: int | None) -> dict[str, Any]:
+def _pulls(result: Contents, replications: int | None) -> dict[str, Any]:
     pulls = result.first(replications).pulls
     count, arms = pulls.shape
     return {
@@ -154,52 +146,5 @@ def _pulls(result: Result, replications: int | None) -> dict[str, Any]:
     }
 
 
-def _outcomes(result: Result, replications: int | None) -> dict[str, Any]:
+def _outcomes(result: Contents, replications: int | None) -> dict[str, Any]:
     return {"replication": np.arange(result.first(replications).replications), **result.first(replications).rows}
-
-
-def stored_cells(overrides: Sequence[str], store: Store, composer: Composer) -> list[tuple[BaseCell, Result]]:
-    """The cells that `overrides` ask for and their stored replications, as many as are asked for.
-
-    Raises `UserError`, with the command that completes them, when some are not stored.
-    """
-    requests = plan(overrides, composer)
-    return [
-        (request.cell, _trusted(read_file, path).first(request.replications))
-        for request, path in zip(requests, _complete(requests, store, overrides, composer), strict=True)
-    ]
-
-
-def _complete(requests: Sequence[Request], store: Store, overrides: Sequence[str], composer: Composer) -> list[Path]:
-    """The file of every cell, all replications in it."""
-    paths = [store.path(request.cell) for request in requests]
-    missing = sum(
-        not path.exists() or _trusted(read_footer, path)["runs"][-1]["replications"][1] < request.replications
-        for request, path in zip(requests, paths, strict=True)
-    )
-    if missing:
-        elsewhere = [] if store.root.resolve() == RESULTS else [f"results_dir={store.root}"]
-        places = [word for folder in composer.config_dirs for word in ("--config-dir", str(folder))]
-        words = dict.fromkeys(["python", "-m", "experiments.run", *places, *overrides, *elsewhere])
-        raise NotStoredError(f"{missing} of {len(paths)} cells are not stored yet; run: {shlex.join(words)}")
-    return paths
-
-
-def _trusted(read: Callable[[Path], Read], path: Path) -> Read:
-    try:
-        return read(path)
-    except DamagedFileError as damage:
-        raise UserError(
-            f"{path}: damaged: {damage}; the run that made it sets it aside and computes it again"
-        ) from None
-
-
-def matches(value: Any, wanted: Any) -> bool:
-    """Whether `value` is `wanted` or among it."""
-    if isinstance(value, list):
-        return isinstance(wanted, Sequence) and len(value) == len(wanted) and all(map(matches, value, wanted))
-    if isinstance(wanted, Iterable) and not isinstance(wanted, str):
-        return any(matches(value, option) for option in wanted)
-    if isinstance(value, int | float) and isinstance(wanted, int | float):
-        return math.isclose(value, wanted, rel_tol=1e-12)
-    return bool(value == wanted)

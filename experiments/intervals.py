@@ -28,8 +28,13 @@ def mean(values: FloatArray, error: float) -> Interval:
     centre = float(values.mean())
     if len(values) == 1:
         return Interval(centre, -math.inf, math.inf)
-    half = _student(error, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    half = float(half_width(values.std(ddof=1), len(values), error))
     return Interval(centre, centre - half, centre + half)
+
+
+def half_width(deviation: Any, runs: int, error: float) -> Any:
+    """Half of Student's interval of a mean of `runs` >= 2 runs with this standard deviation, a number or an array."""
+    return _student(error, runs - 1) * deviation / math.sqrt(runs)
 
 
 def share(successes: NDArray[np.bool_], error: float) -> Interval:

@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from experiments.config.command_line import exit_on_user_error, read_command_line
-from experiments.frames import stored_cells
+from experiments.config.plan import merge
 from experiments.provenance import machine
 from experiments.simulate import Job, run
-from experiments.store import Result, Store
+from experiments.store import Store, stored_cells
+from experiments.stored import Contents
 
 
-def difference(stored: Result, fresh: Result, numbers: Sequence[int] | None = None) -> str | None:
+def difference(stored: Contents, fresh: Contents, numbers: Sequence[int] | None = None) -> str | None:
     """Where two results of a cell first differ, in words, or None; `numbers` of their replications unless 0, 1, ..."""
     for name, values in stored.rows.items():
         same = (values == fresh.rows[name]) | ((values != values) & (fresh.rows[name] != fresh.rows[name]))  # NaN
@@ -39,9 +40,9 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:
         return
-    requests = command.requests()
-    composer = command.composer
-    stored = {cell.key: result for job in command.jobs for cell, result in stored_cells(job, command.store, composer)}
+    plans = command.plans()
+    requests = merge(request for asked in plans for request in asked.requests)
+    stored = {found.cell.key: found for asked in plans for found in stored_cells(asked, command.store)}
     different = 0
     with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
         scratch = Store(Path(folder))
@@ -57,7 +58,7 @@ def main() -> None:
     sys.exit(1 if different else 0)
 
 
-def _other_platform(stored: Result) -> str:
+def _other_platform(stored: Contents) -> str:
     platform = stored.footer["runs"][-1]["platform"]
     return "" if platform == machine() else f" (stored on {platform}, this is {machine()})"
 

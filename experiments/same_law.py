@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from experiments.cells import BaseCell
+from bandits.arrays import FloatArray
+from experiments.cells import Cell, Rows
+from experiments.stored import Stored
 
 LEVEL = 1e-9
 ROUNDING = 1e-9
@@ -20,30 +22,33 @@ FRESH = 20  # replications
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Comparison:
     """Whether the law of a cell is another one, and in words what was compared."""
 
     different: bool
-    told: str
+    evidence: str
 
 
-def replications_for(cell: BaseCell) -> int:
-    """How many replications `judge` simulates."""
+def replications_for(cell: Cell) -> int:
+    """How many replications `compare` simulates."""
     return FRESH if cell.repeatable else 1
 
 
-def judge(cell: BaseCell, stored: Any, time_left: bool) -> Verdict:
-    """Compare the `stored` headlines of a cell with fresh ones, if there is time left to simulate them."""
+def compare(cell: Cell, rows: Rows, headline: FloatArray, time_left: bool) -> Comparison:
+    """Compare what is stored of a cell with fresh replications, if there is time left to simulate them.
+
+    `headline` is that of every stored replication; of a cell that is computed, `rows` are compared.
+    """
     if not time_left:
-        return Verdict(False, "not judged, no time left")
+        return Comparison(False, "not compared, no time left")
     if not cell.repeatable:
-        return _compared(stored, cell.headline(_rows(cell, 0, 1)))
-    if least_probability(len(stored), FRESH) >= LEVEL:
-        return Verdict(False, f"not judged, {len(stored)} stored replications are too few")
-    fresh = cell.headline(_rows(cell, len(stored), len(stored) + FRESH))
-    probability = same_law(stored, fresh)
-    told = f"{FRESH} fresh replications beside {len(stored)} stored: p = {probability:.2g}, level {LEVEL:g}"
-    return Verdict(probability < LEVEL, f"{'another' if probability < LEVEL else 'the same'} law; {told}")
+        return _rounded(rows, _fresh(cell, 0, 1).rows)
+    if least_probability(len(headline), FRESH) >= LEVEL:
+        return Comparison(False, f"not compared, {len(headline)} stored replications are too few")
+    fresh = _fresh(cell, len(headline), len(headline) + FRESH)
+    probability = same_law(headline, fresh.headline)
+    evidence = f"{FRESH} fresh replications beside {len(headline)} stored: p = {probability:.2g}, level {LEVEL:g}"
+    return Comparison(probability < LEVEL, f"{'another' if probability < LEVEL else 'the same'} law; {evidence}")
 
 
 def least_probability(first: int, second: int) -> float:
@@ -62,12 +67,17 @@ def same_law(first: Any, second: Any) -> float:
     return float(stats.ks_2samp(ranks[: len(first)], ranks[len(first) :], method="exact").pvalue)
 
 
-def _compared(stored: Any, fresh: Any) -> Verdict:
-    agree = bool(np.allclose(fresh, stored, rtol=ROUNDING, atol=0))
-    worst = float(np.max(np.abs(fresh - stored) / np.maximum(np.abs(stored), 1e-300)))
-    return Verdict(not agree, f"computed values differ by a relative {worst:.1e}, {ROUNDING:g} is allowed")
+def _rounded(stored: Rows, fresh: Rows) -> Comparison:
+    """Whether every computed number agrees to `ROUNDING`."""
+    worst = max(
+        float(np.max(np.abs(fresh[name] - values) / np.maximum(np.abs(values), 1e-300)))
+        for name, values in stored.items()
+    )
+    return Comparison(
+        not worst <= ROUNDING, f"computed values differ by a relative {worst:.1e}, {ROUNDING:g} is allowed"
+    )
 
 
-def _rows(cell: BaseCell, first: int, last: int) -> dict[str, Any]:
+def _fresh(cell: Cell, first: int, last: int) -> Stored:
     rows = [cell.replicate(number) for number in range(first, last)]
-    return {name: np.array([row[name] for row in rows]) for name in cell.fields}
+    return Stored({name: np.array([row[name] for row in rows]) for name in cell.fields}, {}, cell)

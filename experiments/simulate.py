@@ -13,10 +13,12 @@ from tqdm import tqdm
 
 from bandits.exact.regret import QuadratureError
 from bandits.seeds import entropy
-from experiments.cells import BaseCell, Cell, Rows
+from experiments.cells import Cell, Rows
+from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
 from experiments.provenance import provenance
-from experiments.store import FORMAT, DamagedFileError, Result, Store, set_aside, source_of
+from experiments.store import FORMAT, DamagedFileError, Store, set_aside, source_of
+from experiments.stored import Stored
 
 BLOCK = 5  # replications per task; fixed, so that what a task computes does not depend on the number of workers
 
@@ -26,7 +28,7 @@ class Job:
     """A cell with replications still to be simulated."""
 
     request: Request
-    stored: Result | None
+    stored: Stored | None
     damage: str | None = None
     blocks: dict[int, "Block"] = field(default_factory=dict)
 
@@ -46,8 +48,8 @@ class Job:
     def complete(self) -> bool:
         return len(self.blocks) == len(self.starts())
 
-    def result(self) -> Result:
-        """Stored and fresh replications together. Call when `complete`."""
+    def stored_now(self) -> Stored:
+        """Stored and fresh replications together, with a footer that says how they came about. Call when `complete`."""
         cell = self.request.cell
         fresh = [self.blocks[start] for start in self.starts()]
         seconds = [second for block in fresh for second in block.seconds]
@@ -59,7 +61,7 @@ class Job:
         }
         footer: dict[str, Any] = {
             "format": FORMAT,
-            **({} if cell.record == Cell.record else {"record": cell.record}),
+            **({} if cell.record == RegretCell.record else {"record": cell.record}),
             "key": cell.key,
             "identity": cell.identity,
             "revisions": {"instance": cell.instance.revision, "policy": cell.policy.revision},
@@ -71,7 +73,8 @@ class Job:
             "runs": [*(self.stored.footer["runs"] if self.stored else []), run],
         }
         parts = [*([self.stored.rows] if self.stored else []), *(block.rows for block in fresh)]
-        return Result({name: np.concatenate([rows[name] for rows in parts]) for name in cell.fields}, footer)
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in cell.fields}
+        return Stored(rows, footer, cell)
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Failure:
     traceback: str
 
 
-def simulate_block(cell: BaseCell, start: int, stop: int) -> Block:
+def simulate_block(cell: Cell, start: int, stop: int) -> Block:
     """Replications `start` to `stop` - 1 of `cell`; depends on nothing else. Raises `ValueError` for wrong pulls."""
     rows, seconds = [], []
     for replication in range(start, stop):
@@ -132,7 +135,7 @@ def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
             job.blocks[start] = block
             bar.update(len(block.seconds))
             if job.complete:
-                store.write(job.request.cell, job.result())
+                store.write(job.stored_now())
                 job.blocks.clear()
                 done += 1
                 bar.set_postfix_str(f"{done}/{len(missing)} cells")
@@ -166,7 +169,7 @@ def _blocks(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, int, Block
         yield jobs[index], start, block
 
 
-def _labelled_block(index: int, cell: BaseCell, start: int, stop: int) -> tuple[int, int, Block | Failure]:
+def _labelled_block(index: int, cell: Cell, start: int, stop: int) -> tuple[int, int, Block | Failure]:
     try:
         return index, start, simulate_block(cell, start, stop)
     except QuadratureError as error:  # refused rather than broken: no traceback

@@ -3,72 +3,47 @@
 import hashlib
 import json
 import os
+import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from bandits.arrays import FloatArray, IntArray
-from experiments.cells import KINDS, BaseCell, Cell, Rows
+from experiments.cells import KINDS, Cell
+from experiments.cells.regret import RegretCell
+from experiments.config.compose import REPOSITORY
+from experiments.config.plan import Plan
 from experiments.errors import UserError
+from experiments.stored import Contents, Stored
 
 FORMAT = 1
 FOOTER = b"private-bandits"
+
+
+RESULTS = REPOSITORY / "results"
+Read = TypeVar("Read")
 
 
 class DamagedFileError(Exception):
     """A results file that cannot be trusted; the message says why."""
 
 
-def schema_of(kind: type[BaseCell]) -> pa.Schema:
+class NotStoredError(UserError):
+    """An experiment is not completely stored; the message has the command that completes it."""
+
+
+def schema_of(kind: type[Cell]) -> pa.Schema:
     """The columns of a results file; a value that does not exist, as the estimate of an expired rule, is null."""
     fields = [pa.field(name, of, nullable=name in kind.optional) for name, of in kind.fields.items()]
     return pa.schema([pa.field("replication", pa.int32(), nullable=False), *fields])
-
-
-@dataclass(frozen=True)
-class Result:
-    """What is known of a cell: replications 0, 1, ... in this order.
-
-    Attributes
-    ----------
-    rows: a column for each of the cell's `fields`, the first axis of each is the replication.
-    footer: who this is and how it came about, see `Store.write`.
-    """
-
-    rows: Rows
-    footer: dict[str, Any]
-
-    @property
-    def replications(self) -> int:
-        return len(next(iter(self.rows.values())))
-
-    def first(self, replications: int | None) -> "Result":
-        """The first so many replications, or all."""
-        return replace(self, rows={name: values[:replications] for name, values in self.rows.items()})
-
-    @property
-    def t(self) -> IntArray:
-        """Checkpoints of a regret curve, shape (checkpoints,)."""
-        return cast(IntArray, self.rows["t"][0])
-
-    @property
-    def regret(self) -> FloatArray:
-        """Pseudo-regret at the checkpoints, shape (replications, checkpoints)."""
-        return self.rows["regret"]
-
-    @property
-    def pulls(self) -> IntArray:
-        """Final pulls, shape (replications, arms)."""
-        return self.rows["pulls"]
 
 
 @dataclass(frozen=True)
@@ -76,10 +51,6 @@ class Store:
     """The results under `root`: `<instance>/<policy>-<key>.parquet`."""
 
     root: Path
-
-    def changed_source(self, cell: BaseCell, stored: Result) -> bool:
-        """Whether a policy from outside this repository was edited since, under the same revision."""
-        return not _ours(cell) and stored.footer["source"] != source_of(cell)
 
     def check_writable(self) -> None:
         """Raise `UserError` now rather than after an hour of simulation."""
@@ -99,30 +70,30 @@ class Store:
                 f"results_dir={self.root}: cannot be written: {reason}; cells stored so far are safe"
             ) from error
 
-    def path(self, cell: BaseCell) -> Path:
+    def path(self, cell: Cell) -> Path:
         return self.root / cell.instance.name / f"{cell.policy.name}-{cell.key}.parquet"
 
-    def read(self, cell: BaseCell) -> Result | None:
+    def read(self, cell: Cell) -> Stored | None:
         """The stored replications of `cell`, or None. Raises `DamagedFileError`."""
         path = self.path(cell)
         if not path.exists():
             return None
-        result = read_file(path)
-        if "t" in result.rows and not np.array_equal(result.t, cell.checkpoints):
+        contents = read_file(path)
+        if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
             raise DamagedFileError("its checkpoints are not those of the cell")
-        return result
+        return Stored(contents.rows, contents.footer, cell)
 
-    def write(self, cell: BaseCell, result: Result) -> Path:
-        """Store `result` as all that is known of `cell`, in one step: a reader sees the old file or the new."""
-        path = self.path(cell)
-        kind = type(cell)
-        columns = {"replication": np.arange(result.replications, dtype=np.int32), **result.rows}
+    def write(self, stored: Stored) -> Path:
+        """Keep `stored` as all that is known of its cell, in one step: a reader sees the old file or the new."""
+        path = self.path(stored.cell)
+        kind = type(stored.cell)
+        columns = {"replication": np.arange(stored.replications, dtype=np.int32), **stored.rows}
         schema = schema_of(kind)
         arrays = [
             pa.array(list(columns[field.name]), field.type, from_pandas=field.nullable)  # a NaN is stored as null
             for field in schema
         ]
-        table = pa.table(arrays, schema=schema.with_metadata({FOOTER: json.dumps(result.footer)}))
+        table = pa.table(arrays, schema=schema.with_metadata({FOOTER: json.dumps(stored.footer)}))
         with self._writing():
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
@@ -147,12 +118,17 @@ class Store:
                 raise
         return path
 
-    def files(self) -> Iterator[Path]:
-        """Every results file, in the order of names."""
-        return iter(sorted(self.root.glob("*/*.parquet")))
+    def files(self, policy: str = "*") -> Iterator[Path]:
+        """Every results file, or those of a policy, in the order of names."""
+        return iter(sorted(self.root.glob(f"*/{policy}-*.parquet")))
 
 
-def source_of(cell: BaseCell) -> str | None:
+def changed_source(stored: Stored) -> bool:
+    """Whether a policy from outside this repository was edited since, under the same revision."""
+    return not _ours(stored.cell) and stored.footer["source"] != source_of(stored.cell)
+
+
+def source_of(cell: Cell) -> str | None:
     """A hash of the file that defines the policy, if it is not one of this repository."""
     if _ours(cell):
         return None
@@ -161,7 +137,7 @@ def source_of(cell: BaseCell) -> str | None:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
 
 
-def _ours(cell: BaseCell) -> bool:
+def _ours(cell: Cell) -> bool:
     return type(cell.policy).__module__.partition(".")[0] == "bandits"
 
 
@@ -173,7 +149,7 @@ def read_footer(path: Path) -> dict[str, Any]:
         raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
     try:
         footer: dict[str, Any] = json.loads((schema.metadata or {})[FOOTER])
-        version, key, kind = footer["format"], footer["key"], KINDS[footer.get("record", Cell.record)]
+        version, key, kind = footer["format"], footer["key"], KINDS[footer.get("record", RegretCell.record)]
     except (KeyError, ValueError) as error:
         raise DamagedFileError("it has no footer of this project") from error
     if version != FORMAT:
@@ -185,14 +161,14 @@ def read_footer(path: Path) -> dict[str, Any]:
     return footer
 
 
-def read_file(path: Path) -> Result:
+def read_file(path: Path) -> Contents:
     """A whole results file. Raises `DamagedFileError`."""
     footer = read_footer(path)
     try:
         table = pq.read_table(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise DamagedFileError(f"its data cannot be read ({_first_line(error)})") from error
-    kind = KINDS[footer.get("record", Cell.record)]
+    kind = KINDS[footer.get("record", RegretCell.record)]
     try:
         rows = {name: _values(table.column(name)) for name in kind.fields}
     except ValueError as error:
@@ -203,7 +179,7 @@ def read_file(path: Path) -> Result:
         kind.check(rows, footer)
     except ValueError as error:
         raise DamagedFileError(str(error)) from None
-    return Result(rows, footer)
+    return Contents(rows, footer)
 
 
 def _values(column: pa.ChunkedArray) -> NDArray[Any]:
@@ -225,3 +201,40 @@ def set_aside(path: Path) -> Path:
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
+
+
+def stored_cells(asked: Plan, store: Store) -> list[Stored]:
+    """The stored replications of every cell of a plan, as many as are asked for.
+
+    Raises `UserError`, with the command that completes them, when some are not stored.
+    """
+    found = []
+    for request, path in zip(asked.requests, complete_files(asked, store), strict=True):
+        contents = trusted(read_file, path).first(request.replications)
+        found.append(Stored(contents.rows, contents.footer, request.cell))
+    return found
+
+
+def complete_files(asked: Plan, store: Store) -> list[Path]:
+    """The file of every cell of a plan, all replications in it. Raises `NotStoredError`."""
+    paths = [store.path(request.cell) for request in asked.requests]
+    missing = sum(
+        not path.exists() or trusted(read_footer, path)["runs"][-1]["replications"][1] < request.replications
+        for request, path in zip(asked.requests, paths, strict=True)
+    )
+    if missing:
+        elsewhere = [] if store.root.resolve() == RESULTS else [f"results_dir={store.root}"]
+        places = [word for folder in asked.composer.config_dirs for word in ("--config-dir", str(folder))]
+        words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asked.overrides, *elsewhere])
+        raise NotStoredError(f"{missing} of {len(paths)} cells are not stored yet; run: {shlex.join(words)}")
+    return paths
+
+
+def trusted(read: Callable[[Path], Read], path: Path) -> Read:
+    """What `read` makes of a results file. Raises `UserError` for a damaged one."""
+    try:
+        return read(path)
+    except DamagedFileError as damage:
+        raise UserError(
+            f"{path}: damaged: {damage}; the run that made it sets it aside and computes it again"
+        ) from None

@@ -22,16 +22,16 @@ a variant holds, the claim `holds under` the one that does; so it does if its fi
 from experiments.claims.files import Claim, Erratum, claims, errata
 from experiments.claims.judge import judge, judge_all
 from experiments.claims.results import Results
-from experiments.claims.verdicts import Finding, Outcome, Result, Setting, Verdict
+from experiments.claims.verdicts import Finding, Outcome, Setting, Standing, Verdict
 
 __all__ = [
     "Claim",
     "Erratum",
     "Finding",
     "Outcome",
-    "Result",
     "Results",
     "Setting",
+    "Standing",
     "Verdict",
     "claims",
     "errata",

@@ -1,4 +1,4 @@
-"""Claims and errata from YAML files: conf/claims, and claims/ in a user's --config-dir."""
+"""Claims and errata: claims/PAPER.yaml and errata/PAPER.yaml, in conf/ and in the folders of --config-dir."""
 
 import dataclasses
 import typing
@@ -12,20 +12,19 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bandits import ParameterError
-from experiments.claims.forms import Form, Growth, Monotone, NotJudged, OctaveSlope, Ratio, Slope
-from experiments.claims.promises import Bound, Exact, Exceedance, Frequency, Never, PullsBound
+from experiments.claims import forms, promises
+from experiments.claims.forms import Form
 from experiments.config.build import convert
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.errors import UserError, nearest
+from experiments.papers import papers
 
 FORMS: dict[str, type[Form]] = {
     form.test: form
-    for form in (
-        *(Ratio, Monotone, Growth, Slope, OctaveSlope),
-        *(Bound, PullsBound, Frequency, Never, Exceedance, Exact, NotJudged),
-    )
+    for module in (forms, promises)
+    for form in vars(module).values()
+    if isinstance(form, type) and issubclass(form, Form) and hasattr(form, "test")
 }
-ERRATA = "errata"  # a file of that name has errata, every other the claims of the paper that it is named after
 
 
 @dataclass(frozen=True)
@@ -107,18 +106,23 @@ class _Entry:
 
 def claims(config_dirs: Iterable[Path] = ()) -> list[Claim]:
     """The claims of this repository and of the folders `config_dirs`. Raises `UserError`: file, id and key."""
-    return [_claim(entry, file.stem) for file in _files(config_dirs) if file.stem != ERRATA for entry in _entries(file)]
+    return [_claim(entry, file.stem) for file in _files("claims", config_dirs) for entry in _entries(file)]
 
 
 def errata(config_dirs: Iterable[Path] = ()) -> list[Erratum]:
     """The errata of this repository and of the folders `config_dirs`. Raises `UserError`."""
-    files = (file for file in _files(config_dirs) if file.stem == ERRATA)
-    return [entry.build(Erratum, entry.keys) for file in files for entry in _entries(file)]
+    return [
+        entry.build(Erratum, {**entry.keys, "paper": file.stem})
+        for file in _files("errata", config_dirs)
+        for entry in _entries(file)
+    ]
 
 
-def _files(config_dirs: Iterable[Path]) -> Iterator[Path]:
-    for folder in (CONF, *config_dirs):
-        yield from sorted((folder / "claims").glob("*.yaml"))
+def _files(folder: str, config_dirs: Iterable[Path]) -> list[Path]:
+    """A file for each paper: papers in their order, then whatever else is there."""
+    found = [file for place in (CONF, *config_dirs) for file in sorted((place / folder).glob("*.yaml"))]
+    order = list(papers(config_dirs))
+    return sorted(found, key=lambda file: order.index(file.stem) if file.stem in order else len(order))
 
 
 def _entries(file: Path) -> Iterator[_Entry]:

@@ -17,11 +17,11 @@ from bandits import ParameterError
 from bandits.arrays import FloatArray
 from bandits.parameters import require
 from experiments import intervals
-from experiments.claims.results import Conditions, Labels, Measured, Results, apart, groups, labels, pick
+from experiments.cells import QUANTITIES
+from experiments.claims.results import Conditions, Labels, Results, apart, groups, labels, pick, values_of
 from experiments.claims.verdicts import FAMILY, Setting
-from experiments.errors import nearest
 from experiments.intervals import Interval
-from experiments.quantities import QUANTITIES
+from experiments.stored import Stored, require_quantity
 
 
 class Form(ABC):
@@ -59,12 +59,6 @@ class NotJudged(Form):
         return []
 
 
-def require_quantity(quantity: str) -> None:
-    """A word of `QUANTITIES`."""
-    if quantity not in QUANTITIES:
-        raise ParameterError("quantity", f"{quantity} is unknown; {nearest(quantity, QUANTITIES)}")
-
-
 def limits(at_least: float | None, at_most: float | None) -> tuple[float, float]:
     """Both limits of what is claimed; raises `ParameterError` if there is none."""
     require(at_least is not None or at_most is not None, "at_least", None, "given, or at_most")
@@ -92,7 +86,7 @@ class Ratio(Form):
 
     @property
     def measures(self) -> str:
-        return f"ratio of {QUANTITIES[self.quantity][0]}"
+        return f"ratio of {QUANTITIES[self.quantity]}"
 
     def settings(self, results: Results) -> list[Setting]:
         cells = results.cells(self.experiments)
@@ -110,7 +104,7 @@ class Ratio(Form):
             for key, top, bottom in pairs
         ]
 
-    def _labels(self, key: tuple[Any, ...], top: Measured, bottom: Measured) -> Labels:
+    def _labels(self, key: tuple[Any, ...], top: Stored, bottom: Stored) -> Labels:
         """What the pair agrees in, and the words of each that its conditions leave open."""
         told = dict(zip(self.by, key, strict=True))
         for name in (name for name in dict.fromkeys((*self.numerator, *self.denominator)) if name not in self.by):
@@ -121,7 +115,7 @@ class Ratio(Form):
                 told[name] = (top if several[0] else bottom).columns[name]
         return told
 
-    def _check(self, pairs: Sequence[tuple[tuple[Any, ...], Measured, Measured]]) -> None:
+    def _check(self, pairs: Sequence[tuple[tuple[Any, ...], Stored, Stored]]) -> None:
         """Raise `ParameterError` if pairs cannot be told apart."""
         seen = [str(self._labels(key, top, bottom)) for key, top, bottom in pairs]
         apart([top for _, top, _ in pairs], [(told, pair[2].cell.key) for told, pair in zip(seen, pairs, strict=True)])
@@ -131,9 +125,9 @@ class Ratio(Form):
         )
 
 
-def ratio(top: Measured, bottom: Measured, quantity: str, error: float) -> Interval:
+def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
     """Of means; exact where both are."""
-    above, below = top.values(quantity).astype(float), bottom.values(quantity).astype(float)
+    above, below = values_of(top, quantity).astype(float), values_of(bottom, quantity).astype(float)
     if top.exact and bottom.exact:
         return intervals.exactly(float(above[0] / below[0]))
     if bottom.exact:
@@ -165,10 +159,10 @@ class Monotone(Form):
 
     @property
     def measures(self) -> str:
-        return f"ratio of {QUANTITIES[self.quantity][0]}"
+        return f"ratio of {QUANTITIES[self.quantity]}"
 
     def settings(self, results: Results) -> list[Setting]:
-        steps: list[tuple[Labels, Measured, Measured]] = []
+        steps: list[tuple[Labels, Stored, Stored]] = []
         for key, group in groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by).items():
             axis = [cell.number(self.along) for cell in group]
             apart(group, axis)
@@ -214,12 +208,12 @@ class Growth(Form):
             for told, cell in zip(labels(cells), cells, strict=True)
         ]
 
-    def _growth(self, cell: Measured, error: float) -> Interval:
-        t = cell.result.t
-        cell.values("regret")  # there are enough runs
+    def _growth(self, cell: Stored, error: float) -> Interval:
+        t = cell.t
+        values_of(cell, "regret")  # there are enough runs
         places = np.searchsorted(t, np.array(self.stretch) * cell.cell.horizon, side="right") - 1
         require(0 <= places[0] < places[1], "stretch", list(self.stretch), "wide enough for two checkpoints")
-        begin, end = cell.result.regret[:, places[0]], cell.result.regret[:, places[1]]
+        begin, end = cell.regret[:, places[0]], cell.regret[:, places[1]]
         interval = intervals.exactly(end[0] / begin[0]) if cell.exact else intervals.paired_ratio(end, begin, error)
         return Interval(*(value - 1 for value in interval))
 
@@ -228,7 +222,8 @@ class Growth(Form):
 class Slope(Form):
     """The power of `x` with which the mean `quantity` grows: least squares in logarithms over x in `between`.
 
-    `x` is a word, see `Measured.word`; one fit for the cells that agree in `by`. `expected` is a number, or one for
+    In place of `between`, `fitted_in` names the {experiment, policy} whose figure fits this slope: its window is taken.
+    `x` is a word, see `Stored.word`; one fit for the cells that agree in `by`. `expected` is a number, or one for
     each value of the only column in `by`. The interval is Student's over the points, so that a curve which is no
     power has a wide one.
     """
@@ -240,6 +235,7 @@ class Slope(Form):
     expected: Any
     tolerance: float
     between: tuple[float, ...] = (0.0, math.inf)
+    fitted_in: Conditions | None = None
     by: tuple[str, ...] = ()
     quantity: str = "regret"
     fewest: ClassVar[int] = 3
@@ -248,6 +244,8 @@ class Slope(Form):
         require_quantity(self.quantity)
         ordered = len(self.between) == 2 and self.between[0] < self.between[1]
         require(ordered, "between", list(self.between), "two increasing numbers")
+        named = self.fitted_in is None or set(self.fitted_in) == {"experiment", "policy"}
+        require(named, "fitted_in", self.fitted_in, "{experiment, policy}")
         number = isinstance(self.expected, int | float) and not isinstance(self.expected, bool)
         table = isinstance(self.expected, dict) and len(self.by) == 1
         require(self.tolerance >= 0, "tolerance", self.tolerance, "a number >= 0")
@@ -255,15 +253,16 @@ class Slope(Form):
 
     @property
     def measures(self) -> str:
-        return f"power of {self.x} in {QUANTITIES[self.quantity][0]}"
+        return f"power of {self.x} in {QUANTITIES[self.quantity]}"
 
     def settings(self, results: Results) -> list[Setting]:
         found = groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by)
+        between = self._window(results)
         settings = []
         for key, group in found.items():
             expected = self._expected(key)
             told = dict(zip(self.by, key, strict=True)) or {"x": self.x}
-            interval = self._interval(group, FAMILY / len(found))
+            interval = self._interval(group, between, FAMILY / len(found))
             settings.append(Setting(told, interval, expected - self.tolerance, expected + self.tolerance))
         return settings
 
@@ -273,15 +272,23 @@ class Slope(Form):
         require(key[0] in self.expected, "expected", self.expected, f"given for {self.by[0]} {key[0]}")
         return float(self.expected[key[0]])
 
-    def _interval(self, group: Sequence[Measured], error: float) -> Interval:
-        low, high = self.between
+    def _window(self, results: Results) -> tuple[float, ...]:
+        """The x that the fit is over. Raises `ParameterError` if the figure named does not fit such a slope."""
+        if self.fitted_in is None:
+            return self.between
+        experiment, policy = self.fitted_in["experiment"], self.fitted_in["policy"]
+        for slope in results.figure(experiment).get("slopes", []):
+            if slope["policy"] == policy:
+                return tuple(slope["between"])
+        raise ParameterError("fitted_in", f"the figure of {experiment} fits no slope of {policy}")
+
+    def _interval(self, group: Sequence[Stored], between: tuple[float, ...], error: float) -> Interval:
+        low, high = between
         points = [(cell.number(self.x), cell) for cell in group]
         points = sorted((pair for pair in points if low <= pair[0] <= high), key=lambda pair: pair[0])
         apart([cell for _, cell in points], [x for x, _ in points])
-        require(
-            len(points) >= self.fewest, "between", list(self.between), f"so wide that {self.fewest} cells lie in it"
-        )
-        means = [float(cell.values(self.quantity).mean()) for _, cell in points]
+        require(len(points) >= self.fewest, "between", list(between), f"so wide that {self.fewest} cells lie in it")
+        means = [float(values_of(cell, self.quantity).mean()) for _, cell in points]
         return self.fit(np.array([x for x, _ in points]), np.array(means), error)
 
     def fit(self, x: FloatArray, y: FloatArray, error: float) -> Interval:

@@ -1,9 +1,7 @@
 """What a claim promises of every run or on average: bounds, and how often something happens."""
 
-import importlib
 import inspect
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,43 +10,14 @@ import numpy as np
 from bandits import ParameterError
 from bandits.parameters import require
 from experiments import intervals
-from experiments.claims.forms import Form, limits, require_quantity
-from experiments.claims.results import Conditions, Measured, Results, labels, pick
+from experiments.cells import QUANTITIES
+from experiments.claims.forms import Form, limits
+from experiments.claims.results import Conditions, Results, labels, pick, values_of
 from experiments.claims.verdicts import FAMILY, Setting
 from experiments.errors import nearest
 from experiments.intervals import Interval
-from experiments.quantities import QUANTITIES
-
-Words = dict[str, Any]  # arguments of a bound: a number, or a word, see `Measured.word`
-
-
-def imported(path: str, key: str) -> Callable[..., Any]:
-    """The function that a dotted `path` names. Raises `ParameterError` on `key`."""
-    module_name, _, name = path.rpartition(".")
-    try:
-        module = importlib.import_module(module_name)
-    except (ImportError, ValueError) as error:
-        raise ParameterError(key, f"cannot import {path}: {error}") from None
-    function: Callable[..., Any] | None = getattr(module, name, None)
-    if not callable(function):
-        raise ParameterError(key, f"{module_name} has no function {name}; {nearest(name, vars(module))}")
-    return function
-
-
-def value_of(bound: str, arguments: Words, cell: Measured, more: Mapping[str, float] | None = None) -> float:
-    """The bound for a cell, `more` being words besides those of the cell; NaN where its theorem does not apply."""
-    known = more or {}
-    given = {
-        name: known[word] if word in known else cell.word(word) if isinstance(word, str) else word
-        for name, word in arguments.items()
-    }
-    function = imported(bound, "bound")
-    try:
-        return float(function(**given))
-    except ParameterError:
-        return math.nan
-    except (TypeError, ValueError) as error:
-        raise ParameterError("arguments", str(error)) from None
+from experiments.stored import Stored, require_quantity
+from experiments.theorems import Words, imported, value_of
 
 
 @dataclass(frozen=True)
@@ -72,13 +41,13 @@ class Bound(Form):
 
     @property
     def measures(self) -> str:
-        return f"{QUANTITIES[self.quantity][0]} against {self.bound.rpartition('.')[2]}"
+        return f"{QUANTITIES[self.quantity]} against {self.bound.rpartition('.')[2]}"
 
     def settings(self, results: Results) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         return [self._closest(cell, told, len(cells)) for told, cell in zip(labels(cells), cells, strict=True)]
 
-    def _closest(self, cell: Measured, told: dict[str, Any], cells: int) -> Setting:
+    def _closest(self, cell: Stored, told: dict[str, Any], cells: int) -> Setting:
         """The checkpoint at which the bound is the nearest, relative to it."""
         points = self._points(cell)
         settings = []
@@ -92,14 +61,14 @@ class Bound(Form):
             settings.append(Setting(told, interval, **asked))
         return min(settings, key=lambda setting: setting.severity)
 
-    def _points(self, cell: Measured) -> list[tuple[float, Any]]:
+    def _points(self, cell: Stored) -> list[tuple[float, Any]]:
         """Times, and the number of each run then; the last alone where neither bound nor mean can be closer before."""
-        values = cell.values(self.quantity)
+        values = values_of(cell, self.quantity)
         if self.quantity != "regret":
             return [(float(cell.cell.horizon), values)]
         if self.side == "upper" and "t" not in self.arguments.values():
             return [(float(cell.cell.horizon), values)]  # regret never falls and the bound stays
-        return [(float(t), column) for t, column in zip(cell.result.t, cell.result.regret.T, strict=True)]
+        return [(float(t), column) for t, column in zip(cell.t, cell.regret.T, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -127,12 +96,12 @@ class PullsBound(Form):
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         return [self._closest(cell, told) for told, cell in zip(labels(cells), cells, strict=True)]
 
-    def _closest(self, cell: Measured, told: dict[str, Any]) -> Setting:
+    def _closest(self, cell: Stored, told: dict[str, Any]) -> Setting:
         instance: Any = cell.cell.instance
         settings = []
         for arm in np.flatnonzero(instance.gaps > 0):
             limit = value_of(self.bound, self.arguments, cell, {"gap": float(instance.gaps[arm])})
-            most = intervals.exactly(float(cell.result.pulls[:, arm].max()))
+            most = intervals.exactly(float(cell.pulls[:, arm].max()))
             settings.append(Setting({**told, "arm": int(arm)}, most, at_most=limit))
         return min(settings, key=lambda setting: setting.severity)
 
@@ -155,7 +124,7 @@ class Frequency(Form):
 
     @property
     def measures(self) -> str:
-        return QUANTITIES[self.event][0]
+        return QUANTITIES[self.event]
 
     def settings(self, results: Results) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
@@ -164,13 +133,13 @@ class Frequency(Form):
             for told, cell in zip(labels(cells), cells, strict=True)
         ]
 
-    def share(self, cell: Measured, error: float) -> Interval:
+    def share(self, cell: Stored, error: float) -> Interval:
         """How often it happens in the runs of a cell."""
-        happened = cell.values(self.event)
+        happened = values_of(cell, self.event)
         require(happened.dtype == bool, "event", self.event, "a quantity that is yes or no")
         return intervals.share(happened, error)
 
-    def _limits(self, cell: Measured) -> tuple[float, float]:
+    def _limits(self, cell: Stored) -> tuple[float, float]:
         at_least, at_most = (None if limit is None else cell.number(limit) for limit in (self.at_least, self.at_most))
         return limits(at_least, at_most)
 
@@ -182,7 +151,7 @@ class Never(Frequency):
     test: ClassVar[str] = "never"
     at_most: float | str | None = 0.0
 
-    def share(self, cell: Measured, error: float) -> Interval:
+    def share(self, cell: Stored, error: float) -> Interval:
         return intervals.exactly(super().share(cell, error).estimate)
 
 
@@ -200,14 +169,14 @@ class Exceedance(Frequency):
 
     @property
     def measures(self) -> str:
-        number = QUANTITIES[self.event][0].removeprefix("mean ")
+        number = QUANTITIES[self.event].removeprefix("mean ")
         return f"share of runs with {number} above {self.bound.rpartition('.')[2]}"
 
-    def share(self, cell: Measured, error: float) -> Interval:
+    def share(self, cell: Stored, error: float) -> Interval:
         limit = value_of(self.bound, self.arguments, cell)
         if math.isnan(limit):
             return Interval(math.nan, math.nan, math.nan)
-        return intervals.share(cell.values(self.event) > limit, error)
+        return intervals.share(values_of(cell, self.event) > limit, error)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from experiments.intervals import Interval
 FAMILY = 0.05  # probability with which the intervals of a claim may miss anywhere, all settings together
 
 
-class Result(StrEnum):
+class Standing(StrEnum):
     """Of one setting: its whole interval meets what is claimed, violates it, or neither."""
 
     PASSES = "passes"
@@ -48,13 +48,13 @@ class Setting:
     at_most: float = math.inf
 
     @property
-    def result(self) -> Result:
+    def result(self) -> Standing:
         estimate, low, high = self.interval
         if any(map(math.isnan, (estimate, self.at_least, self.at_most))):
-            return Result.NOT_COVERED
+            return Standing.NOT_COVERED
         if self.at_least <= low and high <= self.at_most:
-            return Result.PASSES
-        return Result.FAILS if high < self.at_least or low > self.at_most else Result.OPEN
+            return Standing.PASSES
+        return Standing.FAILS if high < self.at_least or low > self.at_most else Standing.OPEN
 
     @property
     def margin(self) -> float:
@@ -66,7 +66,7 @@ class Setting:
     @property
     def severity(self) -> tuple[int, float]:
         """The smaller, the worse: what fails before what is open before what passes, then by margin."""
-        return [Result.FAILS, Result.OPEN, Result.PASSES, Result.NOT_COVERED].index(self.result), self.margin
+        return [Standing.FAILS, Standing.OPEN, Standing.PASSES, Standing.NOT_COVERED].index(self.result), self.margin
 
     def __str__(self) -> str:
         estimate, low, high = (f"{value:.4g}" for value in self.interval)
@@ -90,18 +90,18 @@ class Finding:
     @classmethod
     def of(cls, settings: Sequence[Setting], measures: str) -> "Finding":
         """Holds if all settings pass, fails if one fails, undecided otherwise; those not covered do not count."""
-        covered = [setting for setting in settings if setting.result is not Result.NOT_COVERED]
+        covered = [setting for setting in settings if setting.result is not Standing.NOT_COVERED]
         if not covered:
             return cls(Outcome.CANNOT_BE_JUDGED, "the theorem covers none of the settings", settings)
         counts = Counter(setting.result for setting in covered)
         worst = min(covered, key=lambda setting: setting.severity)
         total = f"{len(covered)} {'setting' if len(covered) == 1 else 'settings'}"
         beside = f" ({len(settings) - len(covered)} more are not covered)" if len(covered) < len(settings) else ""
-        if counts[Result.FAILS]:
-            outcome, told = Outcome.FAILS, f"fails in {counts[Result.FAILS]} of {total}"
-            told += "".join(f", {counts[of]} {of}" for of in (Result.PASSES, Result.OPEN) if counts[of])
-        elif counts[Result.OPEN]:
-            outcome, told = Outcome.UNDECIDED, f"open in {counts[Result.OPEN]} of {total}, fails in none"
+        if counts[Standing.FAILS]:
+            outcome, told = Outcome.FAILS, f"fails in {counts[Standing.FAILS]} of {total}"
+            told += "".join(f", {counts[of]} {of}" for of in (Standing.PASSES, Standing.OPEN) if counts[of])
+        elif counts[Standing.OPEN]:
+            outcome, told = Outcome.UNDECIDED, f"open in {counts[Standing.OPEN]} of {total}, fails in none"
         else:
             outcome, told = Outcome.HOLDS, f"passes in {'all ' if len(covered) > 1 else ''}{total}"
         place = "worst" if outcome is Outcome.FAILS else "closest"

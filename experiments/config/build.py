@@ -21,13 +21,74 @@ from experiments.errors import UserError, nearest
 Built = TypeVar("Built")
 
 
+class Parts:
+    """Builds the instances and policies of many cells, each of them once."""
+
+    def __init__(self) -> None:
+        self._built: dict[tuple[str, str], Any] = {}
+
+    def build(self, config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
+        """See `build`."""
+        resolved = _resolved(config, group, files)
+        content = (group, repr(resolved))
+        if content not in self._built:
+            self._built[content] = _build(config, group, resolved, files, kind)
+        return typing.cast(Built, self._built[content])
+
+
 def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
     """The object that the node `group` of `config` describes, a dataclass of the given `kind`.
 
     `files` says where each config group was read from. Raises `UserError` that names the file and the key.
     """
-    node, file = OmegaConf.select(config, group), files[group.partition(".")[0]]
-    target = node.get("_target_")
+    return Parts().build(config, group, files, kind)
+
+
+def _resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[str, Any]:
+    """The keys and values of a node. Raises `UserError` that names the key which refers to nothing."""
+    node: DictConfig = config[group]
+    try:
+        return typing.cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
+    except OmegaConfBaseException:
+        for name in map(str, node):
+            try:
+                OmegaConf.to_container(OmegaConf.masked_copy(node, name), resolve=True)
+            except OmegaConfBaseException as error:
+                raise UserError(f"{files[group]}: {group}.{name}: {str(error).partition(chr(10))[0]}") from None
+        raise
+
+
+def _build(config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]) -> Any:
+    """The object of the node at `group`, whose resolved keys and values are `given`."""
+    file = files[group.partition(".")[0]]
+    cls = _class_of(given.get("_target_"), group, file, kind)
+    keys = _keys(OmegaConf.select(config, group), group)
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    for name in keys:
+        if name not in fields:
+            target = given["_target_"]
+            raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(name, fields)}")
+    types_of = typing.get_type_hints(cls)
+    values = {}
+    for name, field in fields.items():
+        if name in keys and _is_part(types_of[name]):
+            values[name] = _build(config, keys[name], given[name], files, types_of[name])
+        elif name in keys:
+            try:
+                values[name] = convert(given[name], types_of[name])
+            except ValueError as error:
+                raise UserError(f"{keys[name]}: must be {error} ({group} {file})") from None
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise UserError(f"{file}: {group}.{name}: missing; {given['_target_']} needs it")
+    try:
+        return cls(**values)
+    except ParameterError as error:
+        key = keys.get(error.parameter, f"{group}.{error.parameter}")
+        raise UserError(f"{key}: {error.problem} ({group} {file})") from None
+
+
+def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
+    """The dataclass that `_target_` names. Raises `UserError`."""
     if target is None:
         raise UserError(
             f"{file}: _target_ is missing: the class of this {group}, as in bandits.policies.elimination.DPSE"
@@ -41,31 +102,7 @@ def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[
         raise UserError(f"{file}: _target_: cannot import {target}: {_one_line(error)}{where}") from error
     if not (isinstance(cls, type) and issubclass(cls, kind) and dataclasses.is_dataclass(cls)):
         raise UserError(f"{file}: _target_: {target} is not a dataclass derived from {kind.__module__}.{kind.__name__}")
-
-    keys = _keys(node, group)
-    fields = {field.name: field for field in dataclasses.fields(cls)}
-    for name in keys:
-        if name not in fields:
-            raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(name, fields)}")
-    types_of = typing.get_type_hints(cls)
-    values = {}
-    for name, field in fields.items():
-        if name in keys and _is_part(types_of[name]):
-            values[name] = build(config, keys[name], files, types_of[name])
-        elif name in keys:
-            try:
-                values[name] = convert(OmegaConf.to_container(node, resolve=True)[name], types_of[name])  # type: ignore[index, call-overload]
-            except OmegaConfBaseException as error:
-                raise UserError(f"{file}: {group}.{name}: {str(error).partition(chr(10))[0]}") from None
-            except ValueError as error:
-                raise UserError(f"{keys[name]}: must be {error} ({group} {file})") from None
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise UserError(f"{file}: {group}.{name}: missing; {target} needs it")
-    try:
-        return typing.cast(Built, cls(**values))
-    except ParameterError as error:
-        key = keys.get(error.parameter, f"{group}.{error.parameter}")
-        raise UserError(f"{key}: {error.problem} ({group} {file})") from None
+    return cls
 
 
 def _is_part(of: Any) -> bool:

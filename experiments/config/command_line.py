@@ -4,9 +4,10 @@ import itertools
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hydra
 import yaml
@@ -18,9 +19,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.build import whole_number
 from experiments.config.compose import CONF, Composer
-from experiments.config.plan import Request, merge, plan
 from experiments.errors import UserError
-from experiments.store import Store
+
+if TYPE_CHECKING:
+    from experiments.config.plan import Plan
+    from experiments.store import Store
 
 
 @dataclass
@@ -36,7 +39,10 @@ class CommandLine:
         return Composer(self.config_dirs)
 
     @property
-    def store(self) -> Store:
+    def store(self) -> "Store":
+        """Where results are."""
+        from experiments.store import Store
+
         return Store(Path(self.config.results_dir))
 
     @property
@@ -50,15 +56,30 @@ class CommandLine:
             raise UserError(f"runner.workers: must be at least 1, or -1 for one per core, got {workers}")
         return workers
 
-    def requests(self) -> list[Request]:
-        """The cells of all jobs, each once."""
+    def plans(self) -> "list[Plan]":
+        """What each job asks for."""
+        from experiments.config.plan import plan  # brings all policies along, which --help need not wait for
+
         composer = self.composer
-        return merge(request for job in self.jobs for request in plan(job, composer))
+        return [plan(job, composer) for job in self.jobs]
+
+    def of_experiments(self) -> "CommandLine":
+        """The same for every experiment where none is named, as in python -m scripts.figures."""
+        if any(named_experiment(job) for job in self.jobs):
+            return self
+        (job, config), names = (self.jobs[0], self.configs[0]), self.composer.choices("experiment")
+        jobs = [[f"+experiment={name}", *job] for name in names]
+        return CommandLine(jobs, [config] * len(jobs), self.config_dirs)
 
     @property
     def config(self) -> DictConfig:
         """The config of the first job, for what concerns the whole run."""
         return self.configs[0]
+
+
+def named_experiment(overrides: Sequence[str]) -> str | None:
+    """The experiment that a job names, if it names one."""
+    return next((text.partition("=")[2] for text in overrides if text.startswith("+experiment=")), None)
 
 
 def read_command_line(config_name: str = "config") -> CommandLine:

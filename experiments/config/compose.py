@@ -1,11 +1,11 @@
 """Hydra configs composed outside of a Hydra application, many at once."""
 
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from hydra import compose, initialize_config_dir
@@ -21,15 +21,33 @@ from experiments.errors import UserError, nearest
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
-GROUPS = ("instance", "profile", "policy", "budget", "runner", "experiment")
+PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
+GROUPS = (*PARTS, "runner", "experiment")
+NOT_OF_A_CELL = ("cells", "figure")
+_MISSING = object()
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A config and the name of the choice made in each group, as in policy=dp_se."""
+    """A config and how it came about.
+
+    Attributes
+    ----------
+    choices: the name of the choice made in each group, as in policy: dp_se.
+    given: what the shell gave, choices and values, by key.
+    """
 
     config: DictConfig
     choices: dict[str, str]
+    given: dict[str, Any] = field(default_factory=dict)
+
+    def set(self, values: Mapping[str, Any], composer: "Composer") -> None:
+        """Set `values` of keys that exist. Raises `UserError`."""
+        try:
+            for key, value in values.items():
+                OmegaConf.update(self.config, key, value, merge=False)
+        except OmegaConfBaseException as error:
+            raise composer.explain(error, [f"{group}={choice}" for group, choice in self.choices.items()]) from error
 
 
 class Composer:
@@ -57,13 +75,35 @@ class Composer:
             choices = [text for text, item in zip(overrides, parsed, strict=True) if not _sets_a_value(item)]
             composed = _compose_choices(self.config_dirs, tuple(choices))
             config = composed.config.copy()
+            given = {item.key_or_group: item.value() for item in parsed}
             for item in filter(_sets_a_value, parsed):
                 if item.is_add():
                     raise UserError(f"{item.input_line}: nothing reads this key; with + goes +experiment=NAME only")
                 OmegaConf.update(config, item.key_or_group, item.value(), merge=False)
         except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
             raise self.explain(error, overrides) from error
-        return Composed(config, composed.choices)
+        return Composed(config, composed.choices, given)
+
+    def choose(self, composed: Composed, choices: Mapping[str, str]) -> Composed:
+        """The same config with other `choices` in some of its parts; what an experiment or the shell sets stays set.
+
+        A config of its own, without what no cell reads. Raises `UserError`.
+        """
+        config = OmegaConf.masked_copy(
+            composed.config, [str(key) for key in composed.config if key not in NOT_OF_A_CELL]
+        )
+        with open_dict(config):
+            for group, choice in choices.items():
+                file_node, now = self.node(group, composed.choices[group]), composed.config[group]
+                set_there = {key: node for key, node in _raw(now).items() if _raw(file_node).get(key, _MISSING) != node}
+                config[group] = OmegaConf.merge(self.node(group, choice), set_there)
+        chosen = Composed(config, {**composed.choices, **choices}, composed.given)
+        chosen.set({key: value for key, value in composed.given.items() if key.partition(".")[0] in choices}, self)
+        return chosen
+
+    def node(self, group: str, choice: str) -> DictConfig:
+        """The config of one choice of a group, as its file says. Raises `UserError` where there is none."""
+        return _node(self, group, str(choice))
 
     def explain(self, error: Exception, overrides: Sequence[str]) -> UserError:
         """An error of Hydra or OmegaConf in one line, with the nearest names of the groups that `overrides` choose."""
@@ -121,6 +161,27 @@ def _compose_choices(config_dirs: tuple[Path, ...], overrides: tuple[str, ...]) 
     with open_dict(config):
         choices = config.pop("hydra").runtime.choices
     return Composed(config, {group: str(choice) for group, choice in choices.items()})
+
+
+@cache
+def _node(composer: Composer, group: str, choice: str) -> DictConfig:
+    file = REPOSITORY / composer.file_of(group, choice)
+    try:
+        node = OmegaConf.load(file)
+    except (yaml.YAMLError, OmegaConfBaseException) as error:
+        raise UserError(f"{file}: {' '.join(str(error).split())}") from None
+    if isinstance(node, DictConfig) and "defaults" not in node and "@package" not in file.read_text(encoding="utf-8"):
+        return node
+    try:
+        found: DictConfig = _compose_choices(composer.config_dirs, (f"{group}={choice}",)).config[group]
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+        raise composer.explain(error, [f"{group}={choice}"]) from error
+    return found
+
+
+def _raw(node: DictConfig) -> dict[str, Any]:
+    """The keys and values of a node, interpolations as they are written."""
+    return cast(dict[str, Any], OmegaConf.to_container(node, resolve=False))
 
 
 def _sets_a_value(override: Override) -> bool:

@@ -1,68 +1,67 @@
 """From overrides to the cells that they ask for."""
 
 import itertools
-import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
 from bandits import ParameterError
-from bandits.environments.streams import Stream
-from bandits.exact.worst_profiles import WorstProfile
 from bandits.learner import Environment, Learner
-from bandits.policies.stopping_rules import StoppingRule
-from experiments.cells import BaseCell, Cell, ExactCell, StoppingCell, WorstProfileCell
-from experiments.config.build import build, flag, whole_number
-from experiments.config.compose import Composer
+from experiments.cells import Cell, kind_of
+from experiments.config.build import Parts, flag, whole_number
+from experiments.config.compose import PARTS, Composed, Composer
 from experiments.errors import UserError
+
+Setting = tuple[tuple[str, Any], ...]  # keys of a config and what a cell sets them to
 
 
 @dataclass(frozen=True)
 class Request:
     """A cell and how many replications of it are wanted, with the resolved config it came from."""
 
-    cell: BaseCell
+    cell: Cell
     replications: int
     config: dict[str, Any]
 
 
-def plan(overrides: Sequence[str], composer: Composer) -> list[Request]:
-    """The cells that `overrides` ask for, each once: one cell, or those of `+experiment=...`.
+@dataclass(frozen=True)
+class Plan:
+    """All that one list of overrides asks for.
+
+    Attributes
+    ----------
+    overrides: as given in the shell, what reproduces the plan.
+    composed: the config and the choices that they lead to.
+    requests: each cell once, in the order of first mention.
+    """
+
+    overrides: tuple[str, ...]
+    composer: Composer
+    composed: Composed
+    requests: list[Request]
+
+    @property
+    def config(self) -> DictConfig:
+        return self.composed.config
+
+    @property
+    def experiment(self) -> str | None:
+        """The name of the experiment, None without one."""
+        return self.composed.choices.get("experiment")
+
+
+def plan(overrides: Sequence[str], composer: Composer) -> Plan:
+    """What `overrides` ask for: one cell, or those of `+experiment=...`. Raises `UserError`.
 
     Overrides win over what an experiment says of its cells: `+experiment=sajed2019/fig01 horizon=1e5`
     is the same figure at a shorter horizon, and `policy=dp_se` picks its cells of that policy.
     """
     composed = composer.compose(overrides)
-    if composed.config.cells is None:
-        return [_request(overrides, composer)]
-    sweeps = _sweeps(composed.config)
-    given = dict(text.split("=", 1) for text in overrides)
-    for key, value in given.items():
-        if any(value in sweep.get(key, ()) for sweep in sweeps):
-            sweeps = [sweep for sweep in sweeps if value in sweep.get(key, (value,))]
-    requests = []
-    for sweep in sweeps:
-        axes = [[f"{key}={value}" for value in values] for key, values in sweep.items() if key not in given]
-        for combination in itertools.product(*axes):
-            requests.append(_request([*combination, *overrides], composer))
-    return merge(requests)
-
-
-def _sweeps(config: DictConfig) -> list[dict[str, list[str]]]:
-    """An experiment's `cells`: for each sweep the values of each override, in Hydra's grammar."""
-    cells = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))["cells"]
-    if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
-        raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
-    return [
-        {
-            key: [_text(value) for value in (values if isinstance(values, list) else [values])]
-            for key, values in sweep.items()
-        }
-        for sweep in cells
-    ]
+    settings = [()] if composed.config.cells is None else _settings(composed)
+    planner = _Planner(composed, composer)
+    return Plan(tuple(overrides), composer, composed, merge(map(planner.request, settings)))
 
 
 def merge(requests: Iterable[Request]) -> list[Request]:
@@ -75,45 +74,70 @@ def merge(requests: Iterable[Request]) -> list[Request]:
     return list(merged.values())
 
 
-def _text(value: Any) -> str:
-    """A value in Hydra's override grammar."""
-    return json.dumps(value) if isinstance(value, list | bool) or value is None else str(value)
+def _settings(composed: Composed) -> list[Setting]:
+    """What each cell of an experiment sets: every combination of the values that its `cells` list."""
+    sweeps, given = _sweeps(composed.config), composed.given
+    for key, value in given.items():
+        if any(value in sweep.get(key, ()) for sweep in sweeps):
+            sweeps = [sweep for sweep in sweeps if value in sweep.get(key, (value,))]
+    settings: list[Setting] = []
+    for sweep in sweeps:
+        axes = [[(key, value) for value in values] for key, values in sweep.items() if key not in given]
+        settings += itertools.product(*axes)
+    return settings
 
 
-def _request(overrides: Sequence[str], composer: Composer) -> Request:
-    """The one cell that `overrides` ask for. Raises `UserError`."""
-    composed = composer.compose(overrides)
-    config = composed.config
-    files = {group: composer.file_of(group, composed.choices[group]) for group in ("instance", "profile", "policy")}
-    instance = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
-    policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
-    _check_delta(config, policy)
-    _check_profile(overrides, instance)
-    horizon, replications, recorded = (_whole(config, key) for key in ("horizon", "replications", "recorded"))
-    for key, value in (("replications", replications), ("recorded", recorded)):
-        if value < 1:
-            raise UserError(f"{key}: must be at least 1, got {value}")
+def _sweeps(config: DictConfig) -> list[dict[str, list[Any]]]:
+    """An experiment's `cells`: for each sweep the values of each key. Raises `UserError`."""
+    without_figure = OmegaConf.masked_copy(config, [str(key) for key in config if key != "figure"])
+    cells = cast(dict[str, Any], OmegaConf.to_container(without_figure, resolve=True))["cells"]
+    if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
+        raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
+    return [{key: values if isinstance(values, list) else [values] for key, values in sweep.items()} for sweep in cells]
+
+
+class _Planner:
+    """Turns what a cell sets into the cell: one config for each combination of choices, one build of each part."""
+
+    def __init__(self, composed: Composed, composer: Composer) -> None:
+        self._composed = composed
+        self._composer = composer
+        self._chosen: dict[tuple[tuple[str, ...], Setting], Composed] = {}
+        self._parts = Parts()
+
+    def request(self, setting: Setting) -> Request:
+        """The cell of one combination of values. Raises `UserError`."""
+        chosen = self._chosen_for(setting)
+        chosen.set({key: value for key, value in setting if key not in PARTS}, self._composer)
+        config = chosen.config
+        files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
+        instance: Environment = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
+        policy: Learner[Any] = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+        _check_delta(config, policy)
+        _check_profile({**dict(setting), **self._composed.given}, instance)
+        cell = _cell(config, instance, policy)
+        replications = _positive(config, "replications") if cell.repeatable else 1
+        resolved = {group: OmegaConf.to_container(config[group], resolve=True) for group in ("instance", "policy")}
+        budget = OmegaConf.to_container(config.budget, resolve=True)
+        return Request(cell, replications, {**resolved, "budget": budget, "horizon": config.horizon})
+
+    def _chosen_for(self, setting: Setting) -> Composed:
+        """A config for all cells that make the same choices and set the same keys: none keeps a value of another."""
+        choices = tuple(pair for pair in setting if pair[0] in PARTS)
+        shared = tuple(key for key, _ in setting), choices
+        if shared not in self._chosen:
+            self._chosen[shared] = self._composer.choose(self._composed, dict(choices))
+        return self._chosen[shared]
+
+
+def _cell(config: DictConfig, instance: Environment, policy: Learner[Any]) -> Cell:
+    """The cell of an instance and a policy. Raises `UserError`."""
+    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded")
+    _positive(config, "replications")
     try:
-        cell = _kind(config, instance, policy)(instance, policy, horizon, recorded)
+        return kind_of(instance, policy, flag(config, "exact"))(instance, policy, horizon, recorded)
     except ParameterError as error:
         raise UserError(str(error)) from None
-    groups = ["instance", "policy", "budget", "horizon"]
-    node = OmegaConf.masked_copy(config, ["profile", *groups])  # an instance may refer to the profile
-    resolved = cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
-    wanted = replications if cell.repeatable else 1
-    return Request(cell, wanted, {name: resolved[name] for name in groups})
-
-
-def _kind(config: DictConfig, instance: Environment, policy: Learner[Any]) -> type[BaseCell]:
-    """What is to be recorded. Raises `UserError`."""
-    exact = flag(config, "exact")
-    if exact and isinstance(instance, Stream | WorstProfile):
-        raise UserError(f"exact: has no meaning for {instance.name}; leave it false")
-    if isinstance(policy, StoppingRule):
-        return StoppingCell
-    if isinstance(instance, WorstProfile):
-        return WorstProfileCell
-    return ExactCell if exact else Cell
 
 
 def _check_delta(config: DictConfig, policy: Learner[Any]) -> None:
@@ -125,9 +149,9 @@ def _check_delta(config: DictConfig, policy: Learner[Any]) -> None:
         )
 
 
-def _check_profile(overrides: Sequence[str], instance: Environment) -> None:
+def _check_profile(set_keys: Mapping[str, Any], instance: Environment) -> None:
     """A profile says nothing to an instance without one, and ignoring it would mislabel the results."""
-    asked = [text for text in overrides if re.match(r"profile[.=]", text)]
+    asked = [f"{key}={value}" for key, value in set_keys.items() if key.partition(".")[0] == "profile"]
     if asked and not hasattr(instance, "profile"):
         raise UserError(f"{asked[0]}: {instance.name} has no gap profile; it is for the instances dtol_*")
 
@@ -137,3 +161,10 @@ def _whole(config: DictConfig, key: str) -> int:
         return whole_number(config[key])
     except ValueError as error:
         raise UserError(f"{key}: must be {error}") from None
+
+
+def _positive(config: DictConfig, key: str) -> int:
+    value = _whole(config, key)
+    if value < 1:
+        raise UserError(f"{key}: must be at least 1, got {value}")
+    return value

@@ -1,0 +1,37 @@
+"""Kinds of cells: a file for each kind of record, found by being in this package."""
+
+import importlib
+import pkgutil
+from typing import Any
+
+from bandits import ParameterError
+from bandits.learner import Environment, Learner
+from experiments.cells.base import RECORDED, Cell, Quantity, Rows, Values, is_part, mismatch
+
+
+def _kinds() -> dict[str, type[Cell]]:
+    """Every kind by the word for its record."""
+    found = {}
+    for item in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{item.name}")
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, Cell) and hasattr(value, "record"):
+                found[value.record] = value
+    return found
+
+
+KINDS = _kinds()
+QUANTITIES = {word: quantity.label for kind in KINDS.values() for word, quantity in kind.quantities.items()}
+
+
+def kind_of(instance: Environment, policy: Learner[Any], exact: bool) -> type[Cell]:
+    """The kind of record of `policy` on `instance`. Raises `ParameterError` where there is none."""
+    for kind in KINDS.values():
+        if kind.records(instance, policy, exact):
+            return kind
+    if exact:
+        raise ParameterError("exact", f"has no meaning for {instance.name}; leave it false")
+    raise ParameterError("instance", mismatch(instance, policy))
+
+
+__all__ = ["KINDS", "QUANTITIES", "RECORDED", "Cell", "Quantity", "Rows", "Values", "is_part", "kind_of"]

@@ -1,0 +1,196 @@
+"""What is planned, run and stored as one, and what a kind of record says of itself."""
+
+import dataclasses
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bandits import ParameterError, checkpoint_grid
+from bandits.arrays import IntArray
+from bandits.learner import Environment, Learner
+
+RECORDED = 200
+Rows = Mapping[str, NDArray[Any]]
+Values = NDArray[Any]  # a number, or yes or no, for each replication
+
+
+class Quantity(NamedTuple):
+    """What a run can be asked for: how an axis or a table calls its mean, and its value of each replication."""
+
+    label: str
+    measure: Callable[[Any, Rows], Values]
+
+
+@dataclass(frozen=True)
+class Cell(ABC):
+    """Instance x policy (its budget among its parameters) x horizon; a subclass is a kind of record.
+
+    A kind says what a replication leaves behind, and every word that a table, figure or check needs of it: a file of
+    this package holds all of a kind. `recorded` is about how many checkpoints are kept of a curve; it changes no other
+    number.
+
+    Raises `ParameterError` if the policy cannot learn from the instance, or refuses it, and for a horizon
+    below 1 or beyond the `longest` of its kind.
+
+    Attributes
+    ----------
+    record: the word for what a replication leaves behind; "regret" is left out of identities and footers.
+    fields: its columns in a results file, beside `replication`; those in `optional` may be missing, as NaN.
+    repeatable: whether another replication would tell anything new; if not, the numbers are computed exactly.
+    headline: the quantity that sums up a run in tables and checks, and `title`, what a table of it is called.
+    unit: what the horizon counts.
+    quantities: what runs can be asked for, by the word that configs use.
+    """
+
+    instance: Environment
+    policy: Learner[Any]
+    horizon: int
+    recorded: int = RECORDED
+
+    record: ClassVar[str]
+    fields: ClassVar[dict[str, pa.DataType]]
+    optional: ClassVar[frozenset[str]] = frozenset()
+    repeatable: ClassVar[bool] = True
+    headline: ClassVar[str]
+    title: ClassVar[str]
+    unit: ClassVar[str] = "steps"
+    quantities: ClassVar[dict[str, Quantity]]
+    longest: ClassVar[int] = 2**62  # steps are counted in 64 bits
+
+    def __post_init__(self) -> None:
+        self._check_horizon()
+        if not isinstance(self.instance, self.policy.faces):
+            raise ParameterError("instance", mismatch(self.instance, self.policy))
+        self.policy.check(self.instance)
+
+    def _check_horizon(self) -> None:
+        if not 1 <= self.horizon <= self.longest:
+            raise ParameterError("horizon", f"must be a whole number in 1..{self.longest}, got {self.horizon}")
+
+    @classmethod
+    @abstractmethod
+    def records(cls, instance: Environment, policy: Learner[Any], exact: bool) -> bool:
+        """Whether this is the kind for `policy` on `instance`, simulated or, where `exact` is asked for, computed."""
+
+    @abstractmethod
+    def replicate(self, replication: int) -> dict[str, Any]:
+        """The row of one replication, a value for each of `fields`; depends on nothing but the cell and its number."""
+
+    @staticmethod
+    @abstractmethod
+    def check(rows: Rows, footer: Mapping[str, Any]) -> None:
+        """Raise `ValueError` if stored `rows` cannot be those of the cell that their `footer` describes."""
+
+    @abstractmethod
+    def simulated_steps(self, rows: Rows) -> int:
+        """Steps that were simulated for `rows`; 0 where nothing is simulated step by step."""
+
+    @classmethod
+    def until(cls, horizons: str) -> str:
+        """How a caption says where runs end, from the horizons as text."""
+        return f"T = {horizons}"
+
+    @classmethod
+    def repeated(cls, runs: str) -> str:
+        """How a caption says what a point stands for, from the numbers of runs as text."""
+        return f"{runs} runs; mean and 95 % interval"
+
+    @property
+    def arms(self) -> int:
+        return self.instance.number_of_arms
+
+    @property
+    def checkpoints(self) -> IntArray:
+        """The steps at which regret is recorded."""
+        return checkpoint_grid(self.horizon, self.recorded)
+
+    @cached_property
+    def identity(self) -> str:
+        """What the cell is, as canonical JSON, parameters at their default left out. Seeds follow from it."""
+        content = {"instance": _describe(self.instance), "policy": _describe(self.policy), "horizon": self.horizon}
+        kind = {} if self.record == "regret" else {"record": self.record}
+        return json.dumps(content | kind, sort_keys=True)
+
+    @cached_property
+    def key(self) -> str:
+        """What its stored numbers are filed under: the identity and the revisions of instance and policy."""
+        kept = "" if self.recorded == RECORDED else f" recorded {self.recorded}"
+        text = (
+            f"{self.identity}{kept} instance revision {self.instance.revision} policy revision {self.policy.revision}"
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @cached_property
+    def columns(self) -> dict[str, Any]:
+        """What `experiments.load` tells about the cell in every row; epsilon is infinite without privacy."""
+        guarantee = self.policy.guarantee
+        return {
+            **_parameters(self.instance),
+            **_parameters(self.policy),
+            "instance": self.instance.name,
+            "arms": self.arms,
+            "policy": self.policy.name,
+            "epsilon": guarantee.epsilon,
+            "delta": guarantee.delta,
+            "scope": guarantee.scope.value,
+            "horizon": self.horizon,
+            **({} if self.record == "regret" else {"record": self.record}),
+        }
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Why a theorem does not apply here, for whoever reads the results."""
+        return self.policy.caveats(self.instance, self.horizon)
+
+
+def mismatch(instance: Environment, policy: Learner[Any]) -> str:
+    """Why `policy` cannot learn from `instance`."""
+    return f"{policy.name} learns from {policy.faces.feedback}, and {instance.name} gives {instance.feedback}"
+
+
+def check_curves(rows: Rows) -> None:
+    """Raise `ValueError` unless all replications are at the same checkpoints."""
+    t = rows["t"]
+    if (t != t[0]).any() or t.shape != rows["regret"].shape:
+        raise ValueError("its replications are not each at the same checkpoints")
+
+
+def column(name: str) -> Callable[[Cell, Rows], Values]:
+    """The quantity that is stored as it is under `name`."""
+    return lambda _, rows: np.asarray(rows[name])
+
+
+def is_part(value: Any) -> bool:
+    """Whether a field's value is a described thing by itself, as the inner instance or the gap profile."""
+    return dataclasses.is_dataclass(value) and hasattr(value, "name")
+
+
+def _parameters(part: Any) -> dict[str, Any]:
+    """The fields of `part`; of a part within it the name, and its own fields besides."""
+    values: dict[str, Any] = {}
+    for item in dataclasses.fields(part):
+        value = getattr(part, item.name)
+        if is_part(value):
+            values |= {**_parameters(value), item.name: value.name}
+        else:
+            values[item.name] = value
+    return values
+
+
+def _describe(part: Any) -> dict[str, Any]:
+    """Name and parameters; the top-level package keeps a user's `dp_se` apart from ours."""
+    package = type(part).__module__.partition(".")[0]
+    values = {}
+    for item in dataclasses.fields(part):
+        value = getattr(part, item.name)
+        if value != item.default:
+            values[item.name] = _describe(value) if is_part(value) else value
+    return {"class": f"{package}:{part.name}", **values}

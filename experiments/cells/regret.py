@@ -1,0 +1,120 @@
+"""Simulated regret: what a bandit policy, or one of full information, leaves behind."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from bandits import Instance, ParameterError, regret
+from bandits.arrays import IntArray
+from bandits.environments.full_information import FullInformation
+from bandits.learner import Environment, Learner
+from bandits.policies.base import Policy
+from bandits.policies.full_information import FullInformationPolicy
+from bandits.policies.identification import identification
+from bandits.seeds import stream
+from experiments.cells.base import Cell, Quantity, Rows, Values, check_curves
+
+
+def final_regret(cell: Cell, rows: Rows) -> Values:
+    """Pseudo-regret at the horizon."""
+    return np.asarray(rows["regret"][:, -1])
+
+
+def regret_ratio(cell: Cell, rows: Rows) -> Values:
+    """Regret x epsilon / log K: bounded where the rate is log(K) / epsilon."""
+    return np.asarray(final_regret(cell, rows) * cell.columns["epsilon"] / math.log(cell.arms))
+
+
+def identification_samples(cell: Cell, rows: Rows) -> Values:
+    """Pulls until an elimination policy had one arm left."""
+    return np.array([identification(pulls).samples for pulls in rows["pulls"]])
+
+
+def wrong_arm(cell: Cell, rows: Rows) -> Values:
+    """Whether an elimination policy was left with an arm that is not the best, or with more than one."""
+    gaps = cell.instance.gaps  # type: ignore[attr-defined]
+    found = [identification(pulls).arm for pulls in rows["pulls"]]
+    return np.array([arm is None or gaps[arm] > 0 for arm in found])
+
+
+def best_arm_behind(cell: Cell, rows: Rows) -> Values:
+    """Whether some other arm was pulled at least two times more than every best arm."""
+    gaps = cell.instance.gaps  # type: ignore[attr-defined]
+    return np.asarray(rows["pulls"][:, gaps == 0].max(axis=1) < rows["pulls"].max(axis=1) - 1)
+
+
+def suboptimal_pulls(cell: Cell, rows: Rows) -> Values:
+    """Pulls of all suboptimal arms together."""
+    gaps = cell.instance.gaps  # type: ignore[attr-defined]
+    return np.asarray(rows["pulls"][:, gaps > 0].sum(axis=1))
+
+
+OF_REGRET = {  # of every kind that records regret against time
+    "regret": Quantity("mean regret at the horizon", final_regret),
+    "regret_ratio": Quantity("regret × ε / log K", regret_ratio),
+}
+
+
+@dataclass(frozen=True)
+class RegretCell(Cell):
+    """Simulated regret: pseudo-regret at checkpoints, and final pulls of every arm (or group of equal arms).
+
+    Raises `ParameterError` also if the horizon is shorter than one pull of every arm of a bandit.
+    """
+
+    record: ClassVar[str] = "regret"
+    fields: ClassVar[dict[str, pa.DataType]] = {
+        "t": pa.list_(pa.int64()),  # checkpoints
+        "regret": pa.list_(pa.float64()),  # pseudo-regret at each checkpoint
+        "pulls": pa.list_(pa.int64()),  # final pulls
+    }
+    headline: ClassVar[str] = "regret"
+    title: ClassVar[str] = "Regret at the horizon"
+    quantities: ClassVar[dict[str, Quantity]] = {
+        **OF_REGRET,
+        "identification_samples": Quantity("mean pulls until one arm is left", identification_samples),
+        "wrong_arm": Quantity("share of runs with a wrong arm", wrong_arm),
+        "best_arm_behind": Quantity("share of runs with the best arm behind", best_arm_behind),
+        "suboptimal_pulls": Quantity("mean pulls of suboptimal arms", suboptimal_pulls),
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.instance, Instance) and self.horizon < self.arms:
+            raise ParameterError("horizon", f"must be at least the number of arms, {self.arms}, got {self.horizon}")
+
+    @classmethod
+    def records(cls, instance: Environment, policy: Learner[Any], exact: bool) -> bool:
+        learns = isinstance(policy, Policy | FullInformationPolicy) and isinstance(instance, policy.faces)
+        return learns and not exact
+
+    def replicate(self, replication: int) -> dict[str, Any]:
+        instance = cast(Instance | FullInformation, self.instance)
+        policy = cast(Policy | FullInformationPolicy, self.policy)
+        checkpoints = self.checkpoints
+        pulls = policy.simulate(instance, self.horizon, checkpoints, stream(self.identity, replication))  # type: ignore[arg-type]  # `faces` was checked
+        check_pulls(pulls, checkpoints, len(instance.gaps))
+        return {"t": checkpoints, "regret": regret(pulls, instance.gaps), "pulls": pulls[-1]}
+
+    @staticmethod
+    def check(rows: Rows, footer: Mapping[str, Any]) -> None:
+        check_curves(rows)
+        if (rows["pulls"].sum(axis=1) != footer["columns"]["horizon"]).any():
+            raise ValueError("its pulls do not add up to the horizon")
+
+    def simulated_steps(self, rows: Rows) -> int:
+        return self.horizon * len(rows["t"])
+
+
+def check_pulls(pulls: Any, checkpoints: IntArray, arms: int) -> None:
+    """Raise `ValueError` unless `pulls` is what `Policy.simulate` promises."""
+    shape = (len(checkpoints), arms)
+    if not isinstance(pulls, np.ndarray) or pulls.shape != shape or not np.issubdtype(pulls.dtype, np.integer):
+        told = f"{pulls.dtype} of shape {pulls.shape}" if isinstance(pulls, np.ndarray) else type(pulls).__name__
+        raise ValueError(f"simulate must return whole numbers of shape (checkpoints, arms) = {shape}, got {told}")
+    if (np.diff(pulls, axis=0, prepend=0) < 0).any() or (pulls.sum(axis=1) != checkpoints).any():
+        raise ValueError("the pulls that simulate returns must not decrease and must add up to the step at checkpoints")

@@ -1,0 +1,70 @@
+"""What Wang and Zhu (2024) claim of laws and algorithms."""
+
+import math
+
+import numpy as np
+
+from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace
+from experiments.claims.checks import ROUNDING
+from experiments.claims.verdicts import Setting
+from experiments.intervals import exactly
+
+BUDGETS = ((1.0, 0.01), (1.0, math.exp(-10)), (0.1, 0.01), (0.1, 1e-3), (0.01, 1e-3))  # of Figures 4, 6 and 7
+
+
+def start_phase_needed() -> list[Setting]:
+    """Smallest delta that one pull less than printed achieves, in units of the delta asked for"""
+    settings = []
+    for epsilon, delta in BUDGETS:
+        for policy, paper, condition in (
+            ("dp_ftpl_gauss", gauss_paper, gauss_condition),
+            ("dp_ftpl_beta", beta_paper, beta_condition),
+        ):
+            told = {"policy": policy, "epsilon": epsilon, "delta": delta}
+            before = paper(epsilon, delta) - 1
+            settings.append(Setting(told, exactly(condition(before, epsilon) / delta), at_least=1.0))
+    return settings
+
+
+def start_phase_sufficient() -> list[Setting]:
+    """Smallest delta of a decision of the three perturbed leaders, in units of the delta asked for"""
+    settings = []
+    for epsilon, delta in BUDGETS:
+        smallest = {
+            "dp_ftpl_gauss": gauss_condition(gauss_paper(epsilon, delta), epsilon),
+            "dp_ftpl_beta": beta_condition(beta_paper(epsilon, delta), epsilon),
+            "dp_ftpl_new": _hockey_stick(epsilon, delta),
+        }
+        for policy, least in smallest.items():
+            told = {"policy": policy, "epsilon": epsilon, "delta": delta}
+            settings.append(Setting(told, exactly(least / delta), at_most=1 + ROUNDING))
+    return settings
+
+
+def _hockey_stick(epsilon: float, delta: float) -> float:
+    """The largest F(x) - e^epsilon F'(x), F' about a mean that is larger by one reward; the law is symmetric."""
+    law, changed = (TruncatedLaplace(epsilon, delta, 1.0, center) for center in (0.0, 1.0))
+    x = np.linspace(-law.half_width, 1 + law.half_width, 20_001)
+    return float((law.cdf(x) - math.exp(epsilon) * changed.cdf(x)).max())
+
+
+def beta_without_k() -> list[Setting]:
+    """Smallest delta of DP-FTPL-Beta without k at epsilon = 1, after no reward or one of 1 in N pulls"""
+    return [
+        Setting({"pulls": count}, exactly(beta_divergence(np.array([1.0]), np.array([count]), 1.0)[0]), at_least=0.01)
+        for count in (10.0, 1e4, 1e7, 1e12)
+    ]
+
+
+def truncated_laplace_boundary() -> list[Setting]:
+    """Largest distance of F from e^epsilon F' + delta where F' has mass and lies above F's centre by one reward"""
+    settings = []
+    for epsilon, delta in ((0.1, 0.0), (1.0, 0.01), (1.0, math.exp(-10)), (0.0, 0.01)):
+        for count in (10, 50):
+            law, changed = (TruncatedLaplace(epsilon, delta, count, center) for center in (0.0, 1 / count))
+            x = np.linspace(max(1 / count - law.half_width, -20.0), 0.0, 10_001)
+            distance = np.abs(law.cdf(x) - math.exp(epsilon) * changed.cdf(x) - delta).max()
+            told = {"epsilon": epsilon, "delta": delta, "pulls": count}
+            settings.append(Setting(told, exactly(distance), at_most=ROUNDING))
+    return settings

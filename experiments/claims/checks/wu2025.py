@@ -1,0 +1,114 @@
+"""What Wu and Wang (2025) claim of laws and algorithms."""
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from bandits.bounds.wu2025 import (
+    deterministic_lower_bound,
+    deterministic_resampling_regret,
+    deterministic_sharp_lower_bound,
+)
+from bandits.environments.full_information import DeterministicLosses
+from bandits.environments.gap_profiles import OneGap
+from bandits.exact.regret import expected_regret_curve, selection_probabilities
+from bandits.mechanisms.report_noisy_max import NoiseName
+from bandits.policies.full_information import RNMFTNL
+from experiments.claims.checks import ROUNDING
+from experiments.claims.verdicts import Setting
+from experiments.intervals import exactly
+
+NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
+
+
+def exponential_noise_printed() -> list[Setting]:
+    """Log odds that one loss vector moves with exponential noise of scale 1 / epsilon, in units of epsilon"""
+    return _two_arms("printed")
+
+
+def exponential_noise_proved() -> list[Setting]:
+    """Log odds that one loss vector moves with exponential noise of scale 2 / epsilon, in units of epsilon"""
+    return _two_arms("proved")
+
+
+def _two_arms(calibration: str) -> list[Setting]:
+    """Two arms whose sums differ by 2, or by 0 after one vector (0, 1) became (1, 0): deterministic losses 0 and 1.
+
+    After r = 2 rounds the gap of the sums is 2 for mean losses (0, 1), and 0 for equal ones.
+    """
+    settings = []
+    for epsilon in (0.1, 0.5, 1.0, 2.0):
+        apart, level = (
+            selection_probabilities(means, [1, 1], "exponential", epsilon, 2, calibration=calibration)[1]
+            for means in ([0.0, 1.0], [0.5, 0.5])
+        )
+        spent = math.log(level / apart) / epsilon
+        settings.append(Setting({"epsilon": epsilon}, exactly(spent), at_most=1 + ROUNDING))
+    return settings
+
+
+def choice_probabilities() -> list[Setting]:
+    """Probability times j that the j-th best arm is chosen after an epoch, at most, Bernoulli losses"""
+    settings = []
+    means, counts = np.array([0.3, 0.35, 0.5, 0.9]), np.array([1, 3, 4, 8])
+    places = np.cumsum(counts)  # of the last arm of each group, with which ties are the hardest on the claim
+    for noise in NOISES:
+        for rounds in (2**power for power in range(0, 13, 2)):
+            chance = selection_probabilities(
+                means, counts, noise, 0.5, rounds, losses="bernoulli", calibration="proved"
+            )
+            told = {"noise": noise, "rounds": rounds}
+            settings.append(Setting(told, exactly((chance / counts * places).max()), at_most=1 + ROUNDING))
+    return settings
+
+
+def regret_without_end() -> list[Setting]:
+    """Growth of exact expected regret from T = 10^9 to T = 10^12 with resampling, Bernoulli losses"""
+    settings = []
+    for noise in NOISES:
+        for epsilon in (0.1, 1.0):
+            for gap in (0.01, 0.1):
+                times = [10**9, 10**12]
+                regret = expected_regret_curve(
+                    [0.3, 0.3 + gap], [1, 63], noise, epsilon, times, losses="bernoulli", calibration="proved"
+                )
+                told = {"noise": noise, "epsilon": epsilon, "gap": gap}
+                settings.append(Setting(told, exactly(regret[1] / regret[0] - 1), at_most=1e-6))
+    return settings
+
+
+def above_lower_bound() -> list[Setting]:
+    """Exact regret over the lower bound of the proof, one arm of loss 0 and the others of loss 1"""
+    return list(_above(deterministic_lower_bound))
+
+
+def above_sharp_lower_bound() -> list[Setting]:
+    """Exact regret over log(K) / epsilon less what the horizon cuts off, one arm of loss 0 and the others of loss 1"""
+    return list(_above(deterministic_sharp_lower_bound))
+
+
+def _above(bound: Callable[[int, float, float], float]) -> Iterable[Setting]:
+    times = [1 << power for power in (4, 10, 20, 60)]
+    for noise in NOISES:
+        for arms in (2, 16, 1024, 1 << 20):
+            for epsilon in (0.01, 0.1, 1.0):
+                policy = RNMFTNL(epsilon, noise, calibration="proved")
+                regret = policy.expected_regret(DeterministicLosses(OneGap(arms, 1.0)), np.array(times))
+                for horizon, value in zip(times, regret, strict=True):
+                    told = {"noise": noise, "arms": arms, "epsilon": epsilon, "horizon": horizon}
+                    yield Setting(told, exactly(value / bound(arms, epsilon, horizon)), at_least=1.0)
+
+
+def corollary_3_with_resampling() -> list[Setting]:
+    """Exact regret with B = 1 where losses never vary over the bound of Corollary 3, K = 1024, T = 2^30"""
+    settings = []
+    for noise in NOISES:
+        for gap in (0.001, 0.01, 0.1):
+            for epsilon in (0.1, 1.0):
+                policy = RNMFTNL(epsilon, noise, resample=True, calibration="proved")
+                regret = policy.expected_regret(DeterministicLosses(OneGap(1024, gap), 0.3), np.array([1 << 30]))[0]
+                told = {"noise": noise, "gap": gap, "epsilon": epsilon}
+                bound = deterministic_resampling_regret(1024, epsilon, noise)
+                settings.append(Setting(told, exactly(regret / bound), at_most=1.0))
+    return settings

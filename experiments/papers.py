@@ -1,0 +1,94 @@
+"""The papers that are reproduced: conf/papers/NAME.yaml, and papers/NAME.yaml in a folder of --config-dir.
+
+    authors: Sajed and Sheffet
+    year: 2019
+    title: "An Optimal Private Stochastic-MAB Algorithm Based on an Optimal Private Stopping Rule"
+    venue: ICML                      # may be left out
+    figures: 12                      # printed in the paper; the experiments NAME/fig01 to NAME/fig12 are theirs
+    colours: {dp_se: "#0072B2"}      # of its private policies in all figures; others get one that is free
+
+NAME also names the folder of its experiments, and the files of its claims, errata and bounds. Papers stand in the order
+of their year, then of their name.
+"""
+
+import dataclasses
+import typing
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from experiments.config.build import convert
+from experiments.config.compose import CONF
+from experiments.errors import UserError, nearest
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper. `figures` is how many it prints."""
+
+    name: str
+    authors: str
+    year: int
+    title: str
+    venue: str = ""
+    figures: int = 0
+    colours: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def cited(self) -> str:
+        """Authors and year, as in Sajed and Sheffet (2019)."""
+        return f"{self.authors} ({self.year})"
+
+    @property
+    def printed(self) -> list[str]:
+        """The experiments of its figures."""
+        return [f"{self.name}/fig{number:02d}" for number in range(1, self.figures + 1)]
+
+
+def papers(config_dirs: Iterable[Path] = ()) -> dict[str, Paper]:
+    """Every paper by name, in order. Raises `UserError` that names file and key."""
+    return dict(_papers(tuple(config_dirs)))
+
+
+def colours(config_dirs: Iterable[Path] = ()) -> dict[str, str]:
+    """The colours that papers give to their policies."""
+    return {policy: colour for paper in papers(config_dirs).values() for policy, colour in paper.colours.items()}
+
+
+@cache
+def _papers(config_dirs: tuple[Path, ...]) -> dict[str, Paper]:
+    found = [_read(file) for folder in (CONF, *config_dirs) for file in (folder / "papers").glob("*.yaml")]
+    return {paper.name: paper for paper in sorted(found, key=lambda paper: (paper.year, paper.name))}
+
+
+def _read(file: Path) -> Paper:
+    try:
+        keys = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise UserError(f"{file}: {' '.join(str(error).split())}") from None
+    if not isinstance(keys, dict):
+        raise UserError(f"{file}: must be a mapping: authors, year, title, ...")
+    fields = {item.name: item for item in dataclasses.fields(Paper) if item.name != "name"}
+    hints = typing.get_type_hints(Paper)
+    for key in keys:
+        if key not in fields:
+            raise UserError(f"{file}: {key}: unknown; {nearest(str(key), fields)}")
+    for name, item in fields.items():
+        if name not in keys and item.default is item.default_factory is dataclasses.MISSING:
+            raise UserError(f"{file}: {name}: missing")
+    return Paper(name=file.stem, **{key: _value(file, key, value, hints[key]) for key, value in keys.items()})
+
+
+def _value(file: Path, key: str, value: Any, to: Any) -> Any:
+    if key == "colours":
+        if not isinstance(value, dict) or not all(isinstance(text, str) for text in (*value, *value.values())):
+            raise UserError(f"{file}: {key}: must be a mapping of policies to colours, got {value}")
+        return value
+    try:
+        return convert(value, to)
+    except ValueError as error:
+        raise UserError(f"{file}: {key}: must be {error}") from None

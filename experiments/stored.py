@@ -1,0 +1,147 @@
+"""Stored replications, and what can be asked of them."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bandits import ParameterError
+from bandits.arrays import FloatArray, IntArray
+from experiments.cells import QUANTITIES, Cell, Rows, Values
+from experiments.errors import nearest
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a results file holds: replications 0, 1, ... in this order.
+
+    Attributes
+    ----------
+    rows: a column for each of the cell's `fields`, the first axis of each is the replication.
+    footer: what the cell is and how its numbers came about, see `experiments.simulate.Job.stored_now`.
+    """
+
+    rows: Rows
+    footer: dict[str, Any]
+
+    @property
+    def replications(self) -> int:
+        return len(next(iter(self.rows.values())))
+
+    def first(self, replications: int | None) -> Self:
+        """The first so many replications, or all."""
+        return replace(self, rows={name: values[:replications] for name, values in self.rows.items()})
+
+    @property
+    def t(self) -> IntArray:
+        """Checkpoints of a regret curve, shape (checkpoints,)."""
+        return cast(IntArray, self.rows["t"][0])
+
+    @property
+    def regret(self) -> FloatArray:
+        """Pseudo-regret at the checkpoints, shape (replications, checkpoints)."""
+        return self.rows["regret"]
+
+    @property
+    def pulls(self) -> IntArray:
+        """Final pulls, shape (replications, arms)."""
+        return self.rows["pulls"]
+
+
+@dataclass(frozen=True)
+class Stored(Contents):
+    """A cell and its stored replications."""
+
+    cell: Cell
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What the cell is, as in `experiments.load`, and what is recorded of it."""
+        return {**self.cell.columns, "record": self.cell.record}
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are computed rather than estimated."""
+        return not self.cell.repeatable
+
+    @property
+    def headline(self) -> FloatArray:
+        """The number that sums up each replication, shape (replications,)."""
+        return self.measure(self.cell.headline).astype(float)
+
+    @property
+    def unit(self) -> str:
+        """What the horizon counts."""
+        return self.cell.unit
+
+    def measure(self, quantity: str) -> Values:
+        """The `quantity` of each replication. Raises `ParameterError` where nothing of it is recorded."""
+        require_quantity(quantity, "value")
+        try:
+            return self.cell.quantities[quantity].measure(self.cell, self.rows)
+        except (KeyError, AttributeError):
+            told = f"{quantity} is not recorded of {self.cell.policy.name} on {self.cell.instance.name}"
+            raise ParameterError("value", told) from None
+
+    def word(self, word: str) -> Any:
+        """What a `word` in a config stands for: a column, else something about the instance. Raises `ParameterError`.
+
+        So the arguments of a bound can be written down once for many cells; `rule` is the policy itself.
+        """
+        if word == "rule":
+            return self.cell.policy
+        if self.columns.get(word) is not None:
+            return self.columns[word]
+        instance: Any = self.cell.instance
+        if word not in DERIVED:
+            raise ParameterError(word, f"stands for no number here; {nearest(word, WORDS | self.columns.keys())}")
+        try:
+            return DERIVED[word](instance)
+        except AttributeError:
+            raise ParameterError(word, f"is not known of the instance {instance.name}") from None
+
+    def number(self, value: float | str) -> float:
+        """A number as it is, or what a word stands for. Raises `ParameterError`."""
+        stands_for = self.word(value) if isinstance(value, str) else value
+        try:
+            return float(stands_for)
+        except (TypeError, ValueError):
+            raise ParameterError(str(value), f"is {stands_for}, no number") from None
+
+
+def matches(value: Any, wanted: Any) -> bool:
+    """Whether `value` is `wanted` or among it."""
+    if isinstance(value, list):
+        return isinstance(wanted, Sequence) and len(value) == len(wanted) and all(map(matches, value, wanted))
+    if isinstance(wanted, Iterable) and not isinstance(wanted, str):
+        return any(matches(value, option) for option in wanted)
+    if isinstance(value, int | float) and isinstance(wanted, int | float):
+        return math.isclose(value, wanted, rel_tol=1e-12)
+    return bool(value == wanted)
+
+
+def require_quantity(quantity: str, key: str = "quantity") -> None:
+    """Raise `ParameterError` on `key` unless some kind of cell records the `quantity`."""
+    if quantity not in QUANTITIES:
+        raise ParameterError(key, f"{quantity} is unknown; {nearest(quantity, QUANTITIES)}")
+
+
+def _gaps(instance: Any) -> NDArray[np.float64]:
+    return np.asarray(instance.gaps[instance.gaps > 0])
+
+
+DERIVED: dict[str, Callable[[Any], Any]] = {
+    "gaps": _gaps,
+    "least_gap": lambda instance: float(_gaps(instance).min()),
+    "inverse_gap": lambda instance: 1 / float(_gaps(instance).min()),
+    "slack": lambda instance: float(_gaps(instance).min()) / 3,
+    "log_arms": lambda instance: math.log(instance.number_of_arms),
+    "moment": lambda instance: instance.moment,
+    "means": lambda instance: instance.mean_rewards,
+    "losses": lambda instance: instance.losses,
+}
+
+WORDS = {"rule", *DERIVED}  # beside the columns of a cell

@@ -1,0 +1,41 @@
+"""Bounds of theorems, named in configs by their dotted path, at stored cells."""
+
+import importlib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bandits import ParameterError
+from experiments.errors import nearest
+from experiments.stored import Stored
+
+Words = dict[str, Any]  # arguments of a bound: a number, or a word, see `Stored.word`
+
+
+def imported(path: str, key: str) -> Callable[..., Any]:
+    """The function that a dotted `path` names. Raises `ParameterError` on `key`."""
+    module_name, _, name = path.rpartition(".")
+    try:
+        module = importlib.import_module(module_name)
+    except (ImportError, ValueError) as error:
+        raise ParameterError(key, f"cannot import {path}: {error}") from None
+    function: Callable[..., Any] | None = getattr(module, name, None)
+    if not callable(function):
+        raise ParameterError(key, f"{module_name} has no function {name}; {nearest(name, vars(module))}")
+    return function
+
+
+def value_of(bound: str, arguments: Words, stored: Stored, more: Mapping[str, float] | None = None) -> float:
+    """The bound for a cell, `more` being words besides those of the cell; NaN where its theorem does not apply."""
+    known = more or {}
+    given = {
+        name: known[word] if word in known else stored.word(word) if isinstance(word, str) else word
+        for name, word in arguments.items()
+    }
+    function = imported(bound, "bound")
+    try:
+        return float(function(**given))
+    except ParameterError:
+        return math.nan
+    except (TypeError, ValueError) as error:
+        raise ParameterError("arguments", str(error)) from None
