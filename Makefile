@@ -10,6 +10,7 @@ FIG ?= $(EXPERIMENTS)
 comma := ,
 empty :=
 SWEEP := -m +experiment=$(subst $(empty) $(empty),$(comma),$(strip $(FIG)))
+NAMED := $(if $(filter file,$(origin FIG)),,$(SWEEP)) # for commands that mean every experiment where none is named
 
 # The environment is made again when another Python is named on the command line than it was made with.
 ifeq ($(origin PYTHON),command line)
@@ -35,12 +36,11 @@ $(READY): requirements.lock
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@echo $(PYTHON) > $@
 
-figures: $(READY) ## simulate what is missing and draw every figure; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
-	$(RUN) -m experiments.run $(SWEEP) $(ARGS)
-	$(RUN) -m scripts.figures $(SWEEP) $(ARGS)
+figures: $(READY) ## simulate what is missing, draw what changed; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
+	$(RUN) -m scripts.figures $(NAMED) complete=true $(ARGS)
 
 report: $(READY) ## write report/index.html from what is stored; ARGS="--config-dir mine strict=true" adds own experiments, fails on gaps
-	$(RUN) -m scripts.report $(if $(filter file,$(origin FIG)),,$(SWEEP)) $(ARGS)
+	$(RUN) -m scripts.report $(NAMED) $(ARGS)
 
 # Even if told to keep no bytecode: pytest keeps what it made of the test files, and collects them in half the time.
 quick test: export PYTHONDONTWRITEBYTECODE =

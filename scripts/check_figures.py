@@ -18,16 +18,19 @@ import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from experiments.config.build import flag
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
+from experiments.config.plan import plan
 from experiments.errors import UserError
+from experiments.store import Store, stored_cells
 from scripts.drawing import text_free
+from scripts.drawing.drawing import Drawing
+from scripts.drawing.render import render
 from scripts.drawing.tables import NUMBERS, tables
 from scripts.drawing.text_free import Picture
-from scripts.figures import figure_of
+from scripts.figures import describe, name_of
 
 TOLERANCES = {"x": 1e-8, "y": 1e-6, "low": 1e-6, "high": 1e-6}  # relative; any other column must be equal
 NEGLIGIBLE = 1e-12  # difference of numbers, absolute
@@ -42,9 +45,10 @@ class Drawn:
     picture: Picture
 
     @classmethod
-    def of(cls, figure: Figure) -> "Drawn":
+    def of(cls, drawing: Drawing) -> "Drawn":
+        figure = render(drawing)
         try:
-            return cls(dict(zip(TABLES, tables(figure), strict=True)), text_free.render(figure))
+            return cls(dict(zip(TABLES, tables(drawing), strict=True)), text_free.render(figure))
         finally:
             plt.close(figure)
 
@@ -95,7 +99,7 @@ def _differs(before: pd.Series, now: pd.Series, name: str) -> np.ndarray:
     if name not in TOLERANCES:
         return words
     numbers = [pd.to_numeric(values).to_numpy(dtype=float) for values in (before, now)]
-    return words & ~np.isclose(numbers[1], numbers[0], rtol=TOLERANCES[name], atol=NEGLIGIBLE)
+    return np.asarray(words & ~np.isclose(numbers[1], numbers[0], rtol=TOLERANCES[name], atol=NEGLIGIBLE))
 
 
 def _named(row: pd.Series, artists: pd.DataFrame) -> str:
@@ -132,13 +136,16 @@ def check_figure(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Check
 
     What the user can mend is a problem of this figure, so that others are still compared.
     """
-    asked = next((text for text in overrides if text.startswith("+experiment=")), "")
-    name, drawn = asked.removeprefix("+experiment="), None
+    named = next((text for text in overrides if text.startswith("+experiment=")), "")
+    name, drawn = named.removeprefix("+experiment="), None
     try:
-        name, config, figure = figure_of(overrides, Composer(config_dirs))
-        if figure is None:
+        asked = plan(overrides, Composer(config_dirs))
+        name, config = name_of(asked), asked.config
+        if config.figure is None:
             return Checked(name, [], "has no figure")
-        drawn, stem = Drawn.of(figure), Path(config.baselines_dir) / name
+        drawing = describe(asked, stored_cells(asked, Store(Path(config.results_dir))))
+        assert drawing is not None
+        drawn, stem = Drawn.of(drawing), Path(config.baselines_dir) / name
         if flag(config, "accept"):
             drawn.write(stem)
             return Checked(name, [], f"baseline written to {stem}.*")

@@ -1,92 +1,116 @@
-"""Draw the figures of experiments from stored results alone.
+"""Draw the figures of experiments from stored results, those whose inputs changed since they were drawn.
 
     python -m scripts.figures +experiment=sajed2019/fig03
     python -m scripts.figures -m +experiment=sajed2019/fig01,sajed2019/fig02
+    python -m scripts.figures                              # every experiment
+    python -m scripts.figures complete=true                # simulate first what is missing, as make figures does
 
-An experiment's `figure` says what to draw:
-
-    kind: curves (the default): regret against time
-        title: above the figure
-        band: sd, quarter_sd, ci95 or quantiles (5 % to 95 %), the shading around the mean; runs: every run
-        panels: a list of {title: ..., column: value or values}, the cells each panel shows
-        scales: rows of panels, linear or log; both by default
-    kind: sweep: a number of each run against a parameter
-        title, panels as above; x: a column
-        value: regret (the default, at the horizon) or another of experiments/quantities.py
-        scales: [log, log], those of x and y, linear or log
-        curves: columns that tell curves of one policy apart
-        overlays: bounds of scripts/overlays.py
-        slopes: a list of {panel, policy, between: [low, high]}
-    kind: distribution: how the final regret of runs is spread, see scripts/distribution.py
-        title, panels as above; value: as in a sweep; shows: box or ecdf; scale: linear or log
-    kind: cdfs: laws of perturbed values, see scripts/cdfs.py
-        title, law, epsilon, delta; panels: a list of {title, count, total, mirrored}
-    kind: rates: pulls of the suboptimal arm against its gap, see scripts/rates.py
-        title: above the figure
+An experiment's `figure` says what to draw; its `kind` is a file of scripts/drawing/kinds/, whose first lines list the
+keys.
 """
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
-import joblib
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from experiments.config.command_line import exit_on_user_error, read_command_line
-from experiments.config.compose import Composed, Composer
-from experiments.errors import UserError, nearest
-from experiments.frames import stored_cells
-from experiments.store import Store
-from scripts.drawing import curves, distribution, rates, style
-from scripts.drawing import laws as cdfs
-from scripts.drawing import sweep as sweeps
+from experiments.config.build import flag
+from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.config.compose import Composed
+from experiments.errors import UserError
+from scripts.drawing.fresh import Drawn, digest_of_figure, overrides_as_text, resolved, state_of
 
-KINDS: dict[str, Callable[..., Figure]] = {
-    "cdfs": cdfs.draw,
-    "curves": curves.draw,
-    "distribution": distribution.draw,
-    "rates": rates.draw,
-    "sweep": sweeps.draw,
-}
+if TYPE_CHECKING:
+    from experiments.config.plan import Plan
+    from experiments.store import Store
+    from experiments.stored import Stored
+    from scripts.drawing.drawing import Drawing
 
 
-def figure_of(overrides: Sequence[str], composer: Composer) -> tuple[str, DictConfig, Figure | None]:
-    """Name, config and figure of one experiment, None where it has no figure. Raises `UserError`."""
-    composed = composer.compose(overrides)
-    name = composed.choices.get("experiment")
-    if name is None:
+def name_of(asked: "Plan") -> str:
+    """The experiment that is asked for. Raises `UserError` where none is."""
+    if asked.experiment is None:
         raise UserError("which figure? give +experiment=NAME, as in +experiment=sajed2019/fig01")
-    if composed.config.figure is None:
-        return name, composed.config, None
-    cells = stored_cells(overrides, Store(Path(composed.config.results_dir)), composer)
-    kind, config = read_figure(composed)
-    return name, composed.config, KINDS[kind](config, cells)
+    return asked.experiment
 
 
-def draw_experiment(overrides: Sequence[str], config_dirs: Sequence[Path]) -> str:
-    """Draw the figure of one experiment; what to tell of it. Raises `UserError`."""
-    name, config, figure = figure_of(overrides, Composer(config_dirs))
+def figure_of(composed: Composed) -> dict[str, Any] | None:
+    """What a config says of the figure."""
+    return None if composed.config.figure is None else resolved(composed.config.figure)
+
+
+def describe(asked: "Plan", cells: "Sequence[Stored]") -> "Drawing | None":
+    """What the figure of a planned experiment shows, None where it has no figure. Raises `UserError`."""
+    from experiments.papers import colours
+    from scripts.drawing.kinds import kind
+
+    figure = figure_of(asked.composed)
     if figure is None:
-        return f"{name}: has no figure"
-    command = shlex.join(["python", "-m", "scripts.figures", *overrides])
+        return None
+    return kind(figure.pop("kind", "curves"))(figure, cells, colours(asked.composer.config_dirs))
+
+
+def draw(asked: "Plan", store: "Store") -> list[str]:
+    """Draw the figure of a planned experiment; the paths written. Raises `UserError`."""
+    from experiments.store import stored_cells
+    from scripts.drawing.render import save
+
+    drawing = describe(asked, stored_cells(asked, store))
+    assert drawing is not None
+    folder = Path(asked.config.figures_dir)
     try:
-        return " ".join(style.save(figure, Path(config.figures_dir) / name, command))
+        return save(drawing, folder / name_of(asked), _command(asked))
     except OSError as error:
-        raise UserError(f"figures_dir={config.figures_dir}: cannot be written: {error.strerror}") from error
-    finally:
-        plt.close(figure)
+        raise UserError(f"figures_dir={folder}: cannot be written: {error.strerror}") from error
 
 
-def read_figure(composed: Composed) -> tuple[str, dict[str, Any]]:
-    """The kind of an experiment's figure, and what else its config says of it. Raises `UserError`."""
-    config = cast(dict[str, Any], OmegaConf.to_container(composed.config.figure, resolve=True))
-    kind = config.pop("kind", "curves")
-    if kind not in KINDS:
-        raise UserError(f"figure.kind: {kind} is unknown; {nearest(str(kind), KINDS)}")
-    return kind, config
+def _command(asked: "Plan") -> str:
+    """What to type for one figure; how it was asked for among others is left out."""
+    kept = [text for text in asked.overrides if text.partition("=")[0] not in ("complete", "redraw")]
+    return shlex.join(["python", "-m", "scripts.figures", *kept])
+
+
+def _digest(asked: "Plan", store: "Store") -> str:
+    from experiments.store import complete_files
+
+    keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
+    return digest_of_figure(figure_of(asked.composed) or {}, keys, complete_files(asked, store), _command(asked))
+
+
+def draw_all(command: CommandLine, drawn: Drawn) -> list[str]:
+    """Draw what is not fresh, a line for each figure as it is done; the names of all that have a figure."""
+    import joblib
+
+    from experiments.complete import complete
+
+    plans, store = command.plans(), command.store
+    if flag(command.config, "complete"):
+        print(complete(plans, store, command.workers), flush=True)
+    for asked in plans:
+        if asked.config.figure is None:
+            print(f"{name_of(asked)}: has no figure")
+    with_figure = [asked for asked in plans if name_of(asked) and asked.config.figure is not None]
+    digests = {name_of(asked): _digest(asked, store) for asked in with_figure}
+    redraw = flag(command.config, "redraw")
+    stale = [asked for asked in with_figure if redraw or not drawn.has(name_of(asked), digests[name_of(asked)])]
+    workers = 1 if len(stale) == 1 else command.workers
+    made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
+        joblib.delayed(draw)(asked, store) for asked in stale
+    )
+    for asked, paths in zip(stale, made, strict=True):
+        print(" ".join(paths), flush=True)
+        drawn.figures[name_of(asked)] = digests[name_of(asked)]
+    fresh = [name for name in digests if name not in {name_of(asked) for asked in stale}]
+    if fresh:
+        print(_skipped(fresh, drawn.folder))
+    return list(digests)
+
+
+def _skipped(names: Sequence[str], folder: Path) -> str:
+    figures = "1 figure is" if len(names) == 1 else f"{len(names)} figures are"
+    return f"{figures} in {folder} as they would be drawn now, and skipped (redraw=true draws all): {', '.join(names)}"
 
 
 def main() -> None:
@@ -94,12 +118,29 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:
         return
-    workers = 1 if len(command.jobs) == 1 else command.workers
-    drawn = joblib.Parallel(n_jobs=workers, return_as="generator")(
-        joblib.delayed(draw_experiment)(overrides, command.config_dirs) for overrides in command.jobs
-    )
-    for told in drawn:
-        print(told, flush=True)
+    command = command.of_experiments()
+    config: DictConfig = command.config
+    drawn = Drawn.read(Path(config.figures_dir))
+    asked = overrides_as_text(command.jobs)
+    state = state_of(Path(config.results_dir), command.config_dirs)
+    known = None if flag(config, "redraw") else drawn.nothing_changed(asked, state)
+    if known is not None:
+        print(_skipped(known, drawn.folder))
+        return
+    try:
+        names = draw_all(command, drawn)
+        drawn.remember(asked, state_of(Path(config.results_dir), command.config_dirs), names)
+    finally:
+        _keep(drawn)
+
+
+def _keep(drawn: Drawn) -> None:
+    """Without the note figures are drawn again, which is no reason to fail."""
+    try:
+        if drawn.figures:
+            drawn.write()
+    except OSError:
+        pass
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def failure() -> float:
 def plans() -> dict[str, list[Request]]:
     """What every experiment asks for."""
     composer = Composer()
-    return {name: plan([f"+experiment={name}"], composer) for name in composer.choices("experiment")}
+    return {name: plan([f"+experiment={name}"], composer).requests for name in composer.choices("experiment")}
 
 
 @pytest.fixture

@@ -16,16 +16,20 @@ from bandits.policies.full_information import RNMFTNL, FollowTheLeader
 from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
 from bandits.policies.ucb import UCB1
 from experiments import load, load_outcomes, load_pulls
-from experiments.cells import KINDS, Cell, ExactCell, StoppingCell, WorstProfileCell
+from experiments.cells import KINDS
+from experiments.cells.exact import ExactCell
+from experiments.cells.regret import RegretCell
+from experiments.cells.stopping import StoppingCell
+from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
 from experiments.simulate import look_up, run
 from experiments.store import DamagedFileError, Store
 
-EXPERTS = BernoulliLosses(OneGap(8, 0.3), best=0.1)
+ALL_SEEN = BernoulliLosses(OneGap(8, 0.3), best=0.1)
 CELLS = {
-    "regret": Cell(EXPERTS, RNMFTNL(1.0), 500, recorded=20),
-    "exact": ExactCell(EXPERTS, RNMFTNL(1.0), 500, recorded=20),
+    "regret": RegretCell(ALL_SEEN, RNMFTNL(1.0), 500, recorded=20),
+    "exact": ExactCell(ALL_SEEN, RNMFTNL(1.0), 500, recorded=20),
     "stopping": StoppingCell(SignedBernoulli(0.62), DPExponentialNAS(1.0, 0.5, 0.05), 1024),
     "worst_profile": WorstProfileCell(WorstProfile(8, 0.2, scales=2, generations=1), RNMFTNL(1.0), 100),
 }
@@ -96,7 +100,7 @@ def test_rows_that_cannot_be_are_damage(kind, column, wrong, tmp_path):
     cell, store = CELLS[kind], Store(tmp_path)
     run(look_up([Request(cell, 60 if kind == "stopping" else 1, {})], store), store, 1)
     result = store.read(cell)
-    store.write(cell, replace(result, rows={**result.rows, column: wrong(result.rows[column])}))
+    store.write(replace(result, rows={**result.rows, column: wrong(result.rows[column])}))
     with pytest.raises(DamagedFileError):
         store.read(cell)
 
@@ -104,7 +108,7 @@ def test_rows_that_cannot_be_are_damage(kind, column, wrong, tmp_path):
 def test_exact_regret_sees_resampled_losses():
     beta = BetaLosses(OneGap(8, 0.3), best=0.1)
     resampled = ExactCell(beta, RNMFTNL(1.0, resample=True), 500).replicate(0)["regret"]
-    bernoulli = ExactCell(EXPERTS, RNMFTNL(1.0), 500).replicate(0)["regret"]
+    bernoulli = ExactCell(ALL_SEEN, RNMFTNL(1.0), 500).replicate(0)["regret"]
     np.testing.assert_array_equal(resampled, bernoulli)
     fixed = ExactCell(DeterministicLosses(OneGap(8, 0.3)), RNMFTNL(1.0), 500).replicate(0)["regret"]
     assert fixed[-1] < bernoulli[-1]
@@ -113,11 +117,14 @@ def test_exact_regret_sees_resampled_losses():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Cell(C1(3), RNMFTNL(1.0), 100), "rnm_ftnl learns from the losses of all arms, and c1 gives the"),
-        (lambda: Cell(EXPERTS, DPSE(1.0), 100), "dp_se learns from the reward of the arm pulled, and dtol_bernoulli"),
-        (lambda: Cell(SignedBernoulli(0.1), UCB1(), 100), "ucb1 learns from the reward .* the values of a stream"),
+        (lambda: RegretCell(C1(3), RNMFTNL(1.0), 100), "rnm_ftnl learns from the losses of all arms, and c1 gives the"),
+        (lambda: RegretCell(ALL_SEEN, DPSE(1.0), 100), "dp_se learns from the reward of the arm pulled, and"),
+        (lambda: RegretCell(SignedBernoulli(0.1), UCB1(), 100), "ucb1 learns from the .* the values of a stream"),
         (lambda: StoppingCell(C1(3), DPNAS(1.0, 0.5, 0.1), 100), "dp_nas learns from the values of a stream"),
-        (lambda: ExactCell(EXPERTS, FollowTheLeader(), 100), "^exact: the expected regret of follow_the_leader has no"),
+        (
+            lambda: ExactCell(ALL_SEEN, FollowTheLeader(), 100),
+            "^exact: the expected regret of follow_the_leader",
+        ),
         (lambda: ExactCell(BetaLosses(OneGap(3, 0.1)), RNMFTNL(1.0), 100), "^exact: needs Bernoulli or deterministic"),
         (lambda: WorstProfileCell(WorstProfile(8, 0.1), FollowTheLeader(), 100), "^policy: follow_the_leader has no"),
     ],

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from experiments import check
-from experiments.cells import Cell
+from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
-from experiments.same_law import LEVEL, judge, same_law
+from experiments.same_law import LEVEL, compare, same_law
 from experiments.store import Store
 from scripts import check_figures
 from scripts.drawing import text_free
@@ -31,8 +31,9 @@ SMALL = [
     "replications=4",
     "runner.workers=1",
 ]
-POLICY, SEEDS = "bandits/policies/elimination.py", "bandits/random.py"
-CURVES, STYLE = "scripts/curves.py", "scripts/style.py"
+POLICY, SEEDS = "bandits/policies/elimination.py", "bandits/seeds.py"
+CURVES, PAPER = "scripts/drawing/kinds/curves.py", "conf/papers/sajed2019.yaml"
+INTERVALS, RENDER = "experiments/intervals.py", "scripts/drawing/render.py"
 
 
 @dataclass
@@ -111,11 +112,12 @@ def test_a_change_of_simulation_is_found(copy, file, old, new):
 @pytest.mark.parametrize(
     ("file", "old", "new", "told"),
     [
-        (CURVES, "        labels,\n        loc=", "        labels[::-1],\n        loc=", "artists: legend 'DP-SE"),
-        (CURVES, "1.96 * sd / math.sqrt(len(regret))", "1.96 * sd / len(regret)", "points: band"),
-        (CURVES, "regret.mean(axis=0), len(regret)", "np.median(regret, axis=0), len(regret)", "points: line"),
-        (STYLE, '"dp_se": "#0072B2"', '"dp_se": "#009E73"', "image: root mean square"),
+        (CURVES, "if label in known]", "if label in known][::-1]", "artists: legend 'DP-SE"),
+        (INTERVALS, "deviation / math.sqrt(runs)", "deviation / runs", "points: band"),
+        (CURVES, "Series(t, regret.mean(axis=0), look", "Series(t, np.median(regret, axis=0), look", "points: line"),
+        (PAPER, 'dp_se: "#0072B2"', 'dp_se: "#009E73"', "image: root mean square"),
         (CURVES, "np.maximum(mean - half, 0), mean + half", "mean, mean + half", "points: band"),
+        (RENDER, "axes.plot(series.x, series.y,", "axes.plot(series.x, 2 * series.y,", "image: root mean square"),
     ],
 )
 def test_a_change_of_a_figure_is_found(copy, file, old, new, told):
@@ -150,7 +152,7 @@ def stored(call, tmp_path):
     """A cell that is stored in `tmp_path`, its result, and the command line that asks for it."""
     asked = ["policy=dp_se", "horizon=1e5", "replications=20", f"results_dir={tmp_path}", "runner.workers=1"]
     call(*asked)
-    (request,) = plan(asked, Composer())
+    (request,) = plan(asked, Composer()).requests
     return request.cell, Store(tmp_path).read(request.cell), asked
 
 
@@ -158,7 +160,7 @@ def from_elsewhere(cell, result, root, change):
     """Store `result` as if another platform had made it, with changed regret."""
     runs = [run | {"platform": "VAX"} for run in result.footer["runs"]]
     rows = {**result.rows, "regret": change(result.regret)}
-    Store(root).write(cell, replace(result, rows=rows, footer=result.footer | {"runs": runs}))
+    Store(root).write(replace(result, rows=rows, footer=result.footer | {"runs": runs}))
 
 
 def test_rounding_on_another_platform_is_told_and_forgiven(call, tmp_path, stored):
@@ -191,10 +193,10 @@ def test_computed_cells_have_a_tolerance(call, tmp_path, factor, code):
     asked = ["instance=dtol_deterministic", "policy=rnm_ftnl", "budget.epsilon=0.5", "exact=true", "horizon=1000"]
     asked += [f"results_dir={tmp_path}", "runner.workers=1"]
     assert call(*asked).code == 0
-    (request,) = plan(asked, Composer())
+    (request,) = plan(asked, Composer()).requests
     store = Store(tmp_path)
     result = store.read(request.cell)
-    store.write(request.cell, replace(result, rows={**result.rows, "regret": factor * result.regret}))
+    store.write(replace(result, rows={**result.rows, "regret": factor * result.regret}))
     outcome = call(*asked, main=check.main)
     assert outcome.code == code, outcome.out
     assert ("computed values differ by a relative 1.0e-06, 1e-09 is allowed" in outcome.out) == bool(code)
@@ -202,8 +204,8 @@ def test_computed_cells_have_a_tolerance(call, tmp_path, factor, code):
 
 def test_too_few_replications_are_not_judged(stored):
     cell, result, _ = stored
-    assert "too few" in judge(cell, cell.headline(result.first(5).rows), True).told
-    assert "no time left" in judge(cell, cell.headline(result.rows), False).told
+    assert "too few" in compare(cell, result.rows, result.first(5).headline, True).evidence
+    assert "no time left" in compare(cell, result.rows, result.headline, False).evidence
 
 
 def test_a_small_budget_leaves_cells_out_by_their_keys(stored):
@@ -212,8 +214,8 @@ def test_a_small_budget_leaves_cells_out_by_their_keys(stored):
     for horizon, seconds in ((100, 0.001), (200, 0.002), (300, 50.0), (400, 50.0), (500, 50.0)):
         footer = json.loads(json.dumps(result.footer))
         footer["runs"][-1]["typical_seconds"] = seconds
-        other = Cell(cell.instance, cell.policy, horizon)
-        samples.append(check.sample_of(other, replace(result, footer=footer), Path("x"), asked))
+        other = RegretCell(cell.instance, cell.policy, horizon)
+        samples.append(check.sample_of(replace(result, footer=footer, cell=other), Path("x"), asked))
     chosen = check.within(samples, 110)
     assert {sample.cell.horizon for sample in chosen} >= {100, 200}
     assert len(chosen) == 4

@@ -15,12 +15,14 @@ from bandits.policies.full_information import RNMFTNL
 from bandits.policies.stopping_rules import DPNAS
 from bandits.policies.ucb import UCB1
 from experiments import intervals
-from experiments.cells import Cell, ExactCell, StoppingCell
+from experiments.cells.exact import ExactCell
+from experiments.cells.regret import RegretCell
+from experiments.cells.stopping import StoppingCell
 from experiments.claims import Results, __main__, claims, judge
-from experiments.claims.results import Measured
 from experiments.config.compose import GROUPS, Composer
 from experiments.errors import UserError
-from experiments.store import Result, Store
+from experiments.store import Store
+from experiments.stored import Stored
 
 RUNS = 40
 HORIZON = 10_000
@@ -28,20 +30,20 @@ HORIZON = 10_000
 
 def measured(policy, mean, spread=0.0, instance=None, growth=1.0, pulls=None):
     """A cell whose final regret averages `mean`, a linear curve (or flat for growth 0), runs `spread` apart."""
-    cell = Cell(instance or C1(3), policy, HORIZON)
+    cell = RegretCell(instance or C1(3), policy, HORIZON)
     t = cell.checkpoints
     final = mean + spread * np.linspace(-1, 1, RUNS)
     shape = np.where(t <= HORIZON / 4, t / (HORIZON / 4), 1) if growth == 0 else t / HORIZON
     shares = np.array(pulls or [HORIZON - 20, 10, 10])
     rows = {"t": np.tile(t, (RUNS, 1)), "regret": final[:, None] * shape, "pulls": np.tile(shares, (RUNS, 1))}
-    return Measured(cell, Result(rows, {}))
+    return Stored(rows, {}, cell)
 
 
 def stopped(wrong):
     """A stopping rule that is off in `wrong` of 1000 runs, always after 50 samples."""
     cell = StoppingCell(SignedBernoulli(0.5), DPNAS(1.0, accuracy=0.5, beta=0.05), 10**6)
     estimate = np.where(np.arange(1000) < wrong, 2.0, 0.5)
-    return Measured(cell, Result({"samples": np.full(1000, 50), "expired": estimate < 0, "estimate": estimate}, {}))
+    return Stored({"samples": np.full(1000, 50), "expired": estimate < 0, "estimate": estimate}, {}, cell)
 
 
 def verdict(tmp_path, cells, **keys):
@@ -121,6 +123,29 @@ def test_a_curve_that_is_no_power_has_a_wide_interval(tmp_path):
     assert outcome(tmp_path, cells, test="slope", **keys) == "undecided"
 
 
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        ({"experiment": "wang2024/fig06", "policy": "dp_ftpl_new"}, "holds"),
+        ({"experiment": "wang2024/fig06", "policy": "dp_se"}, "fitted_in: the figure of wang2024/fig06 fits no slope"),
+        ({"experiment": "sajed2019/tight", "policy": "dp_se"}, "fitted_in: the figure of sajed2019/tight fits no"),
+        ({"experiment": "tao2022/local_horizons", "policy": "dp_se"}, "experiment: tao2022/local_horizons has no figu"),
+        ({"policy": "dp_se"}, "fitted_in: must be {experiment, policy}"),
+    ],
+)
+def test_a_window_is_said_once_in_the_figure_that_fits_the_slope(tmp_path, window, expected):
+    """Figure 6 fits DP-FTPL-New between 0.0007 and 0.0085: what lies outside is of another power."""
+    powers = {0.0003: -3, 0.001: -1, 0.002: -1, 0.004: -1, 0.008: -1, 0.02: -3}
+    cells = [measured(DPSE(epsilon), 10 * epsilon**power, 0.001) for epsilon, power in powers.items()]
+    keys = {"filter": {"policy": "dp_se"}, "x": "epsilon", "expected": -1, "tolerance": 0.01, "test": "slope"}
+    if expected == "holds":
+        assert outcome(tmp_path, cells, **keys, fitted_in=window) == "holds"
+        assert outcome(tmp_path, cells, **keys) != "holds"
+    else:
+        with pytest.raises(UserError, match=expected):
+            outcome(tmp_path, cells, **keys, fitted_in=window)
+
+
 def test_expected_may_differ_by_group(tmp_path):
     cells = [
         measured(DPSE(e), 10 * e**power, 0.1, instance)
@@ -172,7 +197,7 @@ def test_pulls_bound(tmp_path):
     keys = {"filter": {"policy": "dp_se"}, "bound": "bandits.bounds.sajed2019.dp_se_pulls", "arguments": arguments}
     assert outcome(tmp_path, [measured(DPSE(1.0), 50)], test="pulls_bound", **keys) == "holds"
     many = measured(DPSE(1.0), 50)
-    many.result.pulls[7, 2] = 10**9  # in one run
+    many.pulls[7, 2] = 10**9  # in one run
     found = verdict(tmp_path, [many], test="pulls_bound", **keys)
     assert (found.outcome, found.table.arm[0]) == ("fails", 2)
 
@@ -203,7 +228,7 @@ def test_exceedance(tmp_path, divisor, expected):
 
 def test_exact_results_need_no_interval(tmp_path):
     cell = ExactCell(DeterministicLosses(OneGap(8, 0.5)), RNMFTNL(0.5, "gumbel"), 1000)
-    exact = Measured(cell, Result({"t": cell.checkpoints[None], "regret": cell.replicate(0)["regret"][None]}, {}))
+    exact = Stored({"t": cell.checkpoints[None], "regret": cell.replicate(0)["regret"][None]}, {}, cell)
     keys = {"filter": {"record": "exact"}, "bound": "bandits.bounds.wu2025.deterministic_regret"}
     keys["arguments"] = {"arms": "arms", "epsilon": "epsilon"}
     found = verdict(tmp_path, [exact], test="bound", **keys)
@@ -214,13 +239,13 @@ def test_exact_results_need_no_interval(tmp_path):
 
 def test_a_single_run_is_not_enough(tmp_path):
     one = measured(DPSE(1.0), 50)
-    one = Measured(one.cell, one.result.first(1))
+    one = one.first(1)
     keys = {"filter": {"policy": "dp_se"}, "stretch": [0.5, 1], "at_most": 2}
     assert outcome(tmp_path, [one], test="growth", **keys) == "cannot be judged"
 
 
 def test_checks_and_reasons(tmp_path):
-    printed, proved = (f"experiments.claims.checks.exponential_noise_{word}" for word in ("printed", "proved"))
+    printed, proved = (f"experiments.claims.checks.wu2025.exponential_noise_{word}" for word in ("printed", "proved"))
     assert outcome(tmp_path, [], test="exact", check=proved) == "holds"
     assert outcome(tmp_path, [], test="exact", check=printed) == "fails"
     found = verdict(tmp_path, [], test="exact", check=printed, variants={"twice the scale": {"check": proved}})
@@ -277,8 +302,8 @@ def test_a_malformed_claim_is_one_line(tmp_path, keys, named):
 @pytest.mark.parametrize(
     ("keys", "named"),
     [
-        ({"bound": "bandits.bounds.dp_se_regre"}, ["bound", "dp_se_regret"]),
-        ({"bound": "bandit.bounds.dp_se_regret"}, ["bound", "cannot import"]),
+        ({"bound": "bandits.bounds.sajed2019.dp_se_regre"}, ["bound", "dp_se_regret"]),
+        ({"bound": "bandit.bounds.sajed2019.dp_se_regret"}, ["bound", "cannot import"]),
         ({"arguments": {"gaps": "gap", "epsilon": "epsilon", "horizon": "horizon"}}, ["gap", "gaps"]),
         ({"arguments": {"gaps": "gaps"}}, ["arguments", "epsilon"]),
         ({"side": "left"}, ["side", "upper or lower"]),

@@ -8,8 +8,7 @@ import pytest
 from experiments.claims import Outcome, Results, claims, errata, judge_all
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.store import Store
-from scripts import errata as errata_page
-from scripts import readme_table
+from scripts import docs
 
 pytestmark = pytest.mark.slow
 
@@ -61,14 +60,13 @@ def test_every_claim_has_a_verdict_with_evidence(verdicts):
 
 
 def test_the_readme_is_current(verdicts):
-    text = readme_table.README.read_text()
-    assert readme_table.replaced(text, readme_table.table(verdicts, Composer())) == text, (
-        "python -m scripts.readme_table"
-    )
+    text = docs.README.read_text()
+    assert docs.replaced(text, docs.readme_part(verdicts)) == text, "python -m scripts.docs"
+    assert docs.CLAIMS.read_text() == docs.claims_page(verdicts), "python -m scripts.docs"
 
 
 def test_the_errata_page_is_current():
-    assert errata_page.PAGE.read_text() == errata_page.page(errata()), "python -m scripts.errata"
+    assert docs.ERRATA.read_text() == docs.errata_page(errata()), "python -m scripts.docs"
 
 
 def test_tests_that_show_errata_exist():

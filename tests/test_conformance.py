@@ -42,9 +42,11 @@ VARIANTS = {
 @cache
 def policy_of(name, *overrides):
     """The policy that a config builds."""
-    return plan(
-        [f"policy={name}", f"instance={INSTANCE.get(name, 'c1')}", *NEEDS.get(name, []), *overrides], Composer()
-    )[0].cell.policy
+    return (
+        plan([f"policy={name}", f"instance={INSTANCE.get(name, 'c1')}", *NEEDS.get(name, []), *overrides], Composer())
+        .requests[0]
+        .cell.policy
+    )
 
 
 POLICIES = [

@@ -2,13 +2,16 @@
 
 import matplotlib.pyplot as plt
 import pytest
-from omegaconf import OmegaConf
+from scipy import stats
 
-from experiments.config.compose import REPOSITORY, Composer
-from experiments.frames import stored_cells
-from experiments.store import Store
+from experiments.config.compose import Composer
+from experiments.config.plan import plan
+from experiments.papers import papers
+from experiments.store import RESULTS, Store, stored_cells
 from scripts import figures
-from scripts.drawing import curves
+from scripts.drawing import words
+from scripts.drawing.drawing import Band, Series
+from scripts.drawing.render import render
 
 EXPERIMENTS = Composer().choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
@@ -17,9 +20,10 @@ TINIER = {"wu2025/worst_profiles": ["instance=worst_profile", "instance.generati
 
 
 def test_the_papers_figures_are_there():
-    assert {f"sajed2019/fig{number:02d}" for number in range(1, 13)} <= set(EXPERIMENTS)
-    assert {f"tao2022/fig{number:02d}{form}" for number in range(1, 5) for form in ("", "_paper")} <= set(EXPERIMENTS)
-    assert {f"wang2024/fig{number:02d}" for number in range(1, 8)} <= set(EXPERIMENTS)
+    printed = [name for paper in papers().values() for name in paper.printed]
+    assert len(printed) == 12 + 4 + 7
+    assert set(printed) <= set(EXPERIMENTS)
+    assert {f"tao2022/fig{number:02d}_paper" for number in range(1, 5)} <= set(EXPERIMENTS)
 
 
 @pytest.mark.slow
@@ -38,20 +42,25 @@ def test_experiment_runs_and_draws(call, tmp_path, name):
 
 
 @pytest.fixture(scope="module")
-def drawn():
-    composer = Composer()
-    asked = ["+experiment=sajed2019/fig01"]
-    composed = composer.compose(asked)
-    cells = stored_cells(asked, Store(REPOSITORY / "results"), composer)
-    figure = curves.draw(OmegaConf.to_container(composed.config.figure), cells)
-    yield figure, cells
+def cells():
+    return stored_cells(plan(["+experiment=sajed2019/fig01"], Composer()), Store(RESULTS))
+
+
+@pytest.fixture(scope="module")
+def drawing(cells):
+    return figures.describe(plan(["+experiment=sajed2019/fig01"], Composer()), cells)
+
+
+@pytest.fixture(scope="module")
+def figure(drawing):
+    figure = render(drawing)
+    yield figure
     plt.close(figure)
 
 
-def test_curves_are_the_stored_means(drawn):
-    figure, cells = drawn
-    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
-    assert set(lines) == {
+def test_curves_are_the_stored_means(drawing, cells):
+    series = {mark.label: mark for mark in drawing.rows[0][0].marks if isinstance(mark, Series)}
+    assert set(series) == {
         "DP-SE, ε = 0.1, transcript",
         "DP-SE, ε = 0.25, transcript",
         "DP-UCB (mishra2015), ε = 0.1, transcript",
@@ -59,24 +68,37 @@ def test_curves_are_the_stored_means(drawn):
         "UCB1, not private",
         "Successive elimination, not private",
     }
-    for cell, result in cells:
-        label = curves.Curve(cell, result).label
-        if label in lines:
-            assert (lines[label].get_ydata() == result.regret.mean(axis=0)).all()
-            assert (lines[label].get_xdata() == result.t).all()
+    found = [stored for stored in cells if words.label(stored) in series]
+    assert len(found) == len(series)
+    for stored in found:
+        assert (series[words.label(stored)].y == stored.regret.mean(axis=0)).all()
+        assert (series[words.label(stored)].x == stored.t).all()
 
 
-def test_a_figure_says_what_it_shows(drawn):
-    figure, _ = drawn
-    assert figure.get_suptitle() == (
-        "Figure 1: C1, K = 5\nT = $5\\cdot10^{7}$, 30 runs; mean and 95 % interval of the mean"
+def test_the_band_is_students_interval(drawing, cells):
+    (band, *_) = [mark for mark in drawing.rows[0][0].marks if isinstance(mark, Band)]
+    runs = cells[0].regret[:, -1]
+    interval = stats.t.interval(0.95, len(runs) - 1, runs.mean(), runs.std(ddof=1) / len(runs) ** 0.5)
+    assert (band.low[-1], band.high[-1]) == pytest.approx(interval)
+
+
+def test_a_figure_says_what_it_shows(drawing, figure, cells):
+    assert drawing.heading == ("Figure 1: C1, K = 5\nT = $5\\cdot10^{7}$, 30 runs; mean and 95 % interval of the mean")
+    assert [panel.title for panel in drawing.rows[0]] == ["(a) ε = 0.1 and 0.25", "(b) ε = 0.5 and 1"]
+    assert {panel.x.label for panel in drawing.rows[1]} == {"step t"}
+    assert drawing.words.startswith("Figure 1: C1, K = 5. Mean pseudo-regret against the step, linear and logarithmic")
+    assert (
+        f"(a) ε = 0.1 and 0.25: DP-SE, ε = 0.1, transcript ends at {cells[0].regret[:, -1].mean():,.0f};"
+        in drawing.words
     )
-    assert [axes.get_title() for axes in figure.axes[:2]] == ["(a) ε = 0.1 and 0.25", "(b) ε = 0.5 and 1"]
-    assert {axes.get_xlabel() for axes in figure.axes[2:]} == {"step t"}
+    assert figure.get_suptitle() == drawing.heading
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(drawing.legend)
+    assert [axes.get_title() for axes in figure.axes] == [panel.title for panel in drawing.panels]
+    assert [axes.get_xlabel() for axes in figure.axes] == [panel.x.label for panel in drawing.panels]
+    assert [axes.get_ylabel() for axes in figure.axes] == [panel.y.label for panel in drawing.panels]
 
 
-def test_nothing_is_clipped(drawn):
-    figure, _ = drawn
+def test_nothing_is_clipped(figure):
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
     for artist in (figure.legends[0], figure._suptitle):
@@ -87,8 +109,7 @@ def test_nothing_is_clipped(drawn):
         assert box.y1 <= height
 
 
-def test_a_policy_keeps_its_colour_everywhere(drawn):
-    figure, _ = drawn
+def test_a_policy_keeps_its_colour_everywhere(figure):
     for axes in figure.axes:
         colours = {line.get_label().split(",")[0].split(" (")[0]: line.get_color() for line in axes.get_lines()}
         assert colours["DP-SE"] == "#0072B2"

@@ -18,8 +18,8 @@ def results(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("results"))
     composer = Composer()
     requests = [
-        *plan(["+experiment=sajed2019/fig01", *SMALL], composer),
-        *plan(["instance=bernoulli", "instance.means=[0.9,0.2]", "budget.epsilon=0.1", *SMALL], composer),
+        *plan(["+experiment=sajed2019/fig01", *SMALL], composer).requests,
+        *plan(["instance=bernoulli", "instance.means=[0.9,0.2]", "budget.epsilon=0.1", *SMALL], composer).requests,
     ]
     run(look_up(merge(requests), store), store, workers=1)
     return store.root

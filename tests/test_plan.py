@@ -10,7 +10,7 @@ from bandits.environments.heavy_tails import S1
 from bandits.policies.elimination import DPSE
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
-from experiments.cells import Cell
+from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import merge, plan
 
@@ -21,7 +21,7 @@ def composer():
 
 
 def test_a_cell_is_its_content():
-    cell = Cell(C1(5), DPSE(0.25), 1000)
+    cell = RegretCell(C1(5), DPSE(0.25), 1000)
     assert cell.identity == (
         '{"horizon": 1000, "instance": {"arms": 5, "class": "bandits:c1"}, '
         '"policy": {"class": "bandits:dp_se", "epsilon": 0.25}}'
@@ -30,24 +30,24 @@ def test_a_cell_is_its_content():
 
 
 def test_defaults_are_left_out_so_that_a_new_parameter_keeps_old_keys():
-    assert Cell(C1(5), DPUCB(1.0), 100).key == Cell(C1(5), DPUCB(1.0, split_budget=True), 100).key
-    assert "gamma" not in Cell(C1(5), DPUCB(1.0), 100).identity
+    assert RegretCell(C1(5), DPUCB(1.0), 100).key == RegretCell(C1(5), DPUCB(1.0, split_budget=True), 100).key
+    assert "gamma" not in RegretCell(C1(5), DPUCB(1.0), 100).identity
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        Cell(C2(5), DPSE(0.25), 1000),
-        Cell(C1(4), DPSE(0.25), 1000),
-        Cell(C1(5), DPSE(0.2500001), 1000),
-        Cell(C1(5), DPSE(0.25), 1001),
-        Cell(C1(5), UCB1(), 1000),
-        Cell(Bernoulli((0.75, 0.7, 0.7, 0.7, 0.7)), DPSE(0.25), 1000),
+        RegretCell(C2(5), DPSE(0.25), 1000),
+        RegretCell(C1(4), DPSE(0.25), 1000),
+        RegretCell(C1(5), DPSE(0.2500001), 1000),
+        RegretCell(C1(5), DPSE(0.25), 1001),
+        RegretCell(C1(5), UCB1(), 1000),
+        RegretCell(Bernoulli((0.75, 0.7, 0.7, 0.7, 0.7)), DPSE(0.25), 1000),
     ],
     ids=repr,
 )
 def test_other_content_is_another_key_and_another_seed(other):
-    cell = Cell(C1(5), DPSE(0.25), 1000)
+    cell = RegretCell(C1(5), DPSE(0.25), 1000)
     assert other.key != cell.key
     assert other.identity != cell.identity
 
@@ -60,8 +60,8 @@ def test_a_revision_changes_the_key_and_not_the_seed():
         revision: ClassVar[int] = 2
 
     Revised.__module__ = DPSE.__module__
-    assert Cell(C1(5), Revised(1.0), 100).key != Cell(C1(5), DPSE(1.0), 100).key
-    assert Cell(C1(5), Revised(1.0), 100).identity == Cell(C1(5), DPSE(1.0), 100).identity
+    assert RegretCell(C1(5), Revised(1.0), 100).key != RegretCell(C1(5), DPSE(1.0), 100).key
+    assert RegretCell(C1(5), Revised(1.0), 100).identity == RegretCell(C1(5), DPSE(1.0), 100).identity
 
 
 def test_an_instances_revision_changes_the_key():
@@ -72,11 +72,11 @@ def test_an_instances_revision_changes_the_key():
         revision: ClassVar[int] = 2
 
     Revised.__module__ = C1.__module__
-    assert Cell(Revised(5), UCB1(), 100).key != Cell(C1(5), UCB1(), 100).key
+    assert RegretCell(Revised(5), UCB1(), 100).key != RegretCell(C1(5), UCB1(), 100).key
 
 
 def test_fewer_checkpoints_are_another_file_of_the_same_numbers():
-    full, final = Cell(C1(5), UCB1(), 1000), Cell(C1(5), UCB1(), 1000, recorded=1)
+    full, final = RegretCell(C1(5), UCB1(), 1000), RegretCell(C1(5), UCB1(), 1000, recorded=1)
     assert full.key != final.key
     assert full.identity == final.identity
     assert final.checkpoints.tolist() == [1000]
@@ -84,11 +84,11 @@ def test_fewer_checkpoints_are_another_file_of_the_same_numbers():
 
 def test_a_cell_that_its_policy_refuses():
     with pytest.raises(ParameterError, match="needs rewards in"):
-        Cell(S1(0.5), DPSE(1.0), 100)
+        RegretCell(S1(0.5), DPSE(1.0), 100)
 
 
 def test_the_most_replications_win(composer):
-    few, many = (plan(["policy=ucb1", f"replications={count}"], composer)[0] for count in (2, 5))
+    few, many = (plan(["policy=ucb1", f"replications={count}"], composer).requests[0] for count in (2, 5))
     assert merge([few, many]) == merge([many, few]) == [many]
 
 
@@ -97,35 +97,36 @@ def test_a_users_policy_of_the_same_name_is_another_cell():
     class Mine(DPSE):
         """A policy outside this repository that is also called dp_se."""
 
-    assert Cell(C1(5), Mine(1.0), 100).key != Cell(C1(5), DPSE(1.0), 100).key
+    assert RegretCell(C1(5), Mine(1.0), 100).key != RegretCell(C1(5), DPSE(1.0), 100).key
 
 
 def test_horizon_holds_one_pull_of_every_arm():
     with pytest.raises(ParameterError, match="horizon"):
-        Cell(C1(5), UCB1(), 4)
-    assert Cell(C1(5), UCB1(), 5).horizon == 5
+        RegretCell(C1(5), UCB1(), 4)
+    assert RegretCell(C1(5), UCB1(), 5).horizon == 5
 
 
 def test_plan_of_one_cell(composer):
-    (request,) = plan(["instance=c2", "instance.arms=3", "policy=dp_ucb", "budget.epsilon=1", "horizon=1e4"], composer)
-    assert request.cell == Cell(C2(3), DPUCB(1.0), 10_000)
+    asked = ["instance=c2", "instance.arms=3", "policy=dp_ucb", "budget.epsilon=1", "horizon=1e4"]
+    (request,) = plan(asked, composer).requests
+    assert request.cell == RegretCell(C2(3), DPUCB(1.0), 10_000)
     assert request.replications == 30
     assert request.config["policy"]["epsilon"] == 1
 
 
 def test_whole_and_decimal_numbers_are_the_same_cell(composer):
-    one, other = (plan([f"budget.epsilon={text}", "horizon=5000"], composer)[0] for text in ("1", "1.0"))
+    one, other = (plan([f"budget.epsilon={text}", "horizon=5000"], composer).requests[0] for text in ("1", "1.0"))
     assert one.cell.key == other.cell.key
     assert isinstance(one.cell.policy.epsilon, float)
 
 
 def test_budgets_do_not_multiply_policies_without_privacy(composer):
-    first, second = (plan(["policy=ucb1", f"budget.epsilon={text}"], composer)[0] for text in ("0.1", "1"))
+    first, second = (plan(["policy=ucb1", f"budget.epsilon={text}"], composer).requests[0] for text in ("0.1", "1"))
     assert first.cell.key == second.cell.key
 
 
 def test_plan_of_an_experiment(composer):
-    requests = plan(["+experiment=sajed2019/fig05"], composer)
+    requests = plan(["+experiment=sajed2019/fig05"], composer).requests
     assert len(requests) == 4 * (2 * 2 + 2)
     assert {request.cell.horizon for request in requests} == {50_000_000}
     assert {request.cell.arms for request in requests} == {3, 5, 10, 20}
@@ -133,13 +134,13 @@ def test_plan_of_an_experiment(composer):
 
 
 def test_overrides_win_over_the_experiment(composer):
-    requests = plan(["+experiment=sajed2019/fig05", "policy=dp_se", "horizon=1e3", "replications=2"], composer)
+    requests = plan(["+experiment=sajed2019/fig05", "policy=dp_se", "horizon=1e3", "replications=2"], composer).requests
     assert {(request.cell.horizon, request.replications) for request in requests} == {(1000, 2)}
     assert {request.cell.policy for request in requests} == {DPSE(0.5), DPSE(1.0)}
 
 
 def test_an_override_that_no_sweep_lists_replaces_what_they_list(composer):
-    requests = plan(["+experiment=sajed2019/fig01", "budget.epsilon=0.3"], composer)
+    requests = plan(["+experiment=sajed2019/fig01", "budget.epsilon=0.3"], composer).requests
     assert [request.cell.policy for request in requests][:2] == [DPSE(0.3), DPUCB(0.3)]
     assert len(requests) == 4
 
@@ -149,20 +150,20 @@ def test_the_papers_64_settings_are_planned(composer):
     keys = {
         request.cell.key
         for number in range(1, 13)
-        for request in plan([f"+experiment=sajed2019/fig{number:02d}"], composer)
+        for request in plan([f"+experiment=sajed2019/fig{number:02d}"], composer).requests
         if request.cell.policy.guarantee.private
     }
     assert len(keys) == 128
 
 
 def test_columns_tell_the_guarantee():
-    columns = Cell(C1(5), DPUCB(0.5), 100).columns
+    columns = RegretCell(C1(5), DPUCB(0.5), 100).columns
     assert (columns["epsilon"], columns["delta"], columns["scope"]) == (0.5, 0.0, "transcript")
     assert columns["confidence"] == "mishra2015"
-    assert Cell(C1(5), UCB1(), 100).columns["epsilon"] == float("inf")
+    assert RegretCell(C1(5), UCB1(), 100).columns["epsilon"] == float("inf")
 
 
 def test_cells_are_values():
-    assert Cell(C1(5), DPSE(1.0), 100) == Cell(C1(5), DPSE(1.0), 100)
+    assert RegretCell(C1(5), DPSE(1.0), 100) == RegretCell(C1(5), DPSE(1.0), 100)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Cell(C1(5), DPSE(1.0), 100).horizon = 5
+        RegretCell(C1(5), DPSE(1.0), 100).horizon = 5

@@ -12,9 +12,9 @@ from bandits.environments.heavy_tails import S1, S2, S3
 from bandits.policies.heavy_tailed import DPRSE
 from experiments import load
 from experiments.config.compose import REPOSITORY, Composer
-from experiments.frames import RESULTS, stored_cells
-from experiments.store import Store
-from scripts.drawing import rates
+from experiments.config.plan import plan
+from experiments.store import RESULTS, Store, stored_cells
+from scripts.drawing.kinds import rates
 
 README = (REPOSITORY / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
@@ -130,8 +130,7 @@ def test_printed_constants_do_not_finish_an_epoch():
 
 @pytest.mark.slow
 def test_local_pulls_grow_with_twice_the_printed_exponent():
-    asked = [f"+experiment={rates.EXPERIMENT}"]
-    fitted = rates.fit(stored_cells(asked, Store(RESULTS), Composer()))
+    fitted = rates.fit(stored_cells(plan(["+experiment=tao2022/rates"], Composer()), Store(RESULTS)))
     assert len(fitted) == 4
     for rate in fitted:
         assert abs(rate.exponent - rate.consistent) < 0.1
@@ -141,7 +140,7 @@ def test_local_pulls_grow_with_twice_the_printed_exponent():
 
 @pytest.mark.slow
 def test_what_comes_out_is_what_the_ratios_say(folder):
-    lines = shell(folder, ".venv/bin/python -m scripts.ratios").stdout.splitlines()[-2:]
+    lines = shell(folder, ".venv/bin/python -m scripts.tables sajed2019/ratios").stdout.splitlines()[-2:]
     assert "surely at least 5 (whole interval) in 64," in lines[0]
     assert lines[1].startswith("tight")
     assert "at least 5 in 64" not in lines[1]

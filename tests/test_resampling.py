@@ -11,7 +11,7 @@ from bandits.environments.resampling import Beta, Resampled
 from bandits.policies.elimination import DPSE
 from bandits.policies.perturbed_leader import DPFTPLNew
 from bandits.seeds import stream
-from experiments.cells import Cell
+from experiments.cells.regret import RegretCell
 
 BETA = Beta((0.8, 0.3), 3.0)
 
@@ -45,7 +45,7 @@ def test_who_takes_what():
 
 
 def test_the_inner_instance_is_part_of_what_a_cell_is():
-    cell, other = (Cell(Resampled(inner), DPSE(1.0), 100) for inner in (BETA, C1(2)))
+    cell, other = (RegretCell(Resampled(inner), DPSE(1.0), 100) for inner in (BETA, C1(2)))
     described = json.loads(cell.identity)["instance"]
     assert described == {
         "class": "bandits:resampled",

@@ -10,13 +10,13 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
-from experiments.cells import Cell
+from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
 from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import FOOTER, DamagedFileError, Store, read_file
 
-CELL = Cell(C1(3), UCB1(), 2_000)  # whose replications differ
+CELL = RegretCell(C1(3), UCB1(), 2_000)  # whose replications differ
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_damaged_files_are_set_aside_reported_and_computed_again(store, damage, 
 
 def test_a_file_under_another_name_is_not_believed(store):
     simulate(store)
-    other = Cell(C1(3), UCB1(), 2_001)
+    other = RegretCell(C1(3), UCB1(), 2_001)
     store.path(CELL).rename(store.path(other))
     with pytest.raises(DamagedFileError, match="not what its name says"):
         store.read(other)
@@ -175,7 +175,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_rest(store, monkeypatch):
 
 
 def test_results_are_the_same_bits_on_any_number_of_workers_in_any_order(tmp_path):
-    cells = [Cell(C1(3), policy, 3_000) for policy in (DPUCB(0.5), UCB1(), DPUCB(5.0))]
+    cells = [RegretCell(C1(3), policy, 3_000) for policy in (DPUCB(0.5), UCB1(), DPUCB(5.0))]
     results = {}
     for workers, order in ((1, cells), (2, cells[::-1]), (5, cells[1:] + cells[:1])):
         store = Store(tmp_path / str(workers))
@@ -207,7 +207,7 @@ def test_a_broken_policy_is_named_and_does_not_stop_the_others(store, simulation
         def simulate(self, *arguments):
             return simulation(*arguments)
 
-    good, bad = Cell(C1(3), DPSE(0.5), 2_000), Cell(C1(3), Broken(), 2_000)
+    good, bad = RegretCell(C1(3), DPSE(0.5), 2_000), RegretCell(C1(3), Broken(), 2_000)
     with pytest.raises(PolicyError, match=why) as error:
         run([Job(Request(bad, 3, {}), None), Job(Request(good, 3, {}), None)], store, workers=1)
     assert f"{bad.identity}, replications 0 to 2" in str(error.value)

@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 from bandits import ParameterError
 from bandits.policies.full_information import RNMFTNL
-from experiments.cells import Cell, ExactCell
+from experiments.cells.exact import ExactCell
+from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import merge, plan
 from experiments.store import Store
@@ -51,17 +52,17 @@ def test_reproduce_finds_a_changed_number(tmp_path, call):
     asked = ["policy=dp_se", "horizon=2e3", "replications=3", f"results_dir={tmp_path}", "runner.workers=1"]
     call(*asked)
     assert "1 identical, 0 different" in call(*asked, main=reproduce.main).out
-    (request,) = plan(asked, Composer())
+    (request,) = plan(asked, Composer()).requests
     store = Store(tmp_path)
     result = store.read(request.cell)
     regret = result.regret.copy()
     regret[1, 7:] = np.nextafter(regret[1, 7:], np.inf)
-    store.write(request.cell, replace(result, rows={**result.rows, "regret": regret}))
+    store.write(replace(result, rows={**result.rows, "regret": regret}))
     pulls = result.pulls.copy()
     pulls[2, :2] += [1, -1]
-    store.write(request.cell, replace(result, rows={**result.rows, "pulls": pulls}))
+    store.write(replace(result, rows={**result.rows, "pulls": pulls}))
     assert "replication 2 differs: pulls" in call(*asked, main=reproduce.main).out
-    store.write(request.cell, replace(result, rows={**result.rows, "regret": regret}))
+    store.write(replace(result, rows={**result.rows, "regret": regret}))
     outcome = call(*asked, main=reproduce.main)
     assert outcome.code == 1
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
@@ -72,7 +73,7 @@ def test_simulated_and_exact_regret_agree_wherever_both_are_stored(failure, requ
     """At every horizon, as many standard errors apart at most as chance allows with probability `failure`."""
     apart = {}
     for request in requests:
-        if isinstance(request.cell, Cell) and isinstance(request.cell.policy, RNMFTNL):
+        if isinstance(request.cell, RegretCell) and isinstance(request.cell.policy, RNMFTNL):
             cell = request.cell
             try:
                 exact = STORE.read(ExactCell(cell.instance, cell.policy, cell.horizon, cell.recorded))

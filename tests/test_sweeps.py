@@ -1,21 +1,23 @@
 """Sweeps show means with intervals, exact lines, bounds, and level lines of counterparts."""
 
 import math
-from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from bandits.bounds import wu2025
-from experiments import load_outcomes
+from experiments import intervals, load_outcomes
+from experiments.cells.stopping import off_by_more
 from experiments.config.compose import Composer
+from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.frames import RESULTS, stored_cells
-from experiments.store import Store
-from scripts.drawing import sweep as sweeps
-from scripts.drawing.curves import power_of_ten
-from scripts.drawing.sweep import estimate
+from experiments.store import RESULTS, Store, stored_cells
+from scripts import figures
+from scripts.drawing.drawing import labels
+from scripts.drawing.kinds import sweep
+from scripts.drawing.render import render
+from scripts.drawing.words import power_of_ten
 
 STOPPING = [
     "instance=signed_bernoulli",
@@ -24,7 +26,7 @@ STOPPING = [
     "replications=6",
     "runner.workers=1",
 ]
-EXPERTS = ["instance=dtol_deterministic", "policy=rnm_ftnl", "budget.epsilon=1", "horizon=1e4", "runner.workers=1"]
+ALL_SEEN = ["instance=dtol_deterministic", "policy=rnm_ftnl", "budget.epsilon=1", "horizon=1e4", "runner.workers=1"]
 
 
 @pytest.fixture
@@ -35,86 +37,93 @@ def cells(call, tmp_path):
         composer, store, found = Composer(), Store(tmp_path), []
         for line in lines:
             call(*line, f"results_dir={tmp_path}")
-            found += stored_cells(line, store, composer)
+            found += stored_cells(plan(line, composer), store)
         return found
 
-    yield cells
-    plt.close("all")
+    return cells
 
 
 def test_a_counterpart_without_privacy_is_a_level_line(cells):
     lines = [[*STOPPING, "policy=dp_nas", f"budget.epsilon={epsilon}"] for epsilon in (0.1, 1, 10)]
     found = cells(*lines, [*STOPPING, "policy=nas"])
     spec = {"title": "t", "x": "epsilon", "value": "samples", "panels": [{"title": "a", "epsilon": [0.1, 1, 10]}]}
-    points = sweeps.points_of(sweeps.Spec(**spec), 0, found)
-    level = points[sweeps.Curve("NAS", False)]
+    points = sweep.points_of(sweep.Spec(**spec), 0, found)
+    level = points[sweep.Curve("NAS", False)]
     assert level.x.tolist() == [0.1, 10]
     assert level.mean[0] == level.mean[1]
-    private = points[sweeps.Curve("DP-NAS", False)]
+    private = points[sweep.Curve("DP-NAS", False)]
     assert private.x.tolist() == [0.1, 1, 10]
     assert (np.diff(private.mean) < 0).all()
-    figure = sweeps.draw(spec, found)
-    assert "at most $10^{6}$ samples, 6 runs" in figure.get_suptitle()
-    assert figure.axes[0].get_ylabel() == "mean samples"
+    drawing = sweep.describe(spec, found, {})
+    assert "at most $10^{6}$ samples, 6 runs" in drawing.heading
+    assert drawing.panels[0].y.label == "mean samples"
 
 
 def test_shares_have_exact_intervals(cells):
-    (pair,) = cells([*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"])
-    from experiments.quantities import QUANTITIES
-
-    wrong = QUANTITIES["off_by_more"][1](*pair)
-    assert wrong.dtype == bool
-    assert estimate(np.zeros(6, dtype=bool)) == (0, 0, pytest.approx(1 - 0.025 ** (1 / 6)))
-    assert estimate(np.array([1.0, 3.0])) == (2, pytest.approx(2 - 1.96), pytest.approx(2 + 1.96))
+    (stored,) = cells([*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"])
+    assert stored.measure("off_by_more").dtype == bool
+    assert intervals.estimate(np.zeros(6, dtype=bool), 0.05) == (0, 0, pytest.approx(1 - 0.025 ** (1 / 6)))
+    half = 12.7062047  # Student's 97.5 % quantile with one degree of freedom
+    assert intervals.estimate(np.array([1.0, 3.0]), 0.05) == (2, pytest.approx(2 - half), pytest.approx(2 + half))
 
 
 def test_off_by_more_counts_what_it_says(call, tmp_path):
     call(*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1", f"results_dir={tmp_path}")
     table = load_outcomes(results_dir=tmp_path)
-    (pair,) = stored_cells([*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"], Store(tmp_path), Composer())
-    from experiments.quantities import off_by_more
-
+    asked = plan([*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"], Composer())
+    (stored,) = stored_cells(asked, Store(tmp_path))
     expected = (table.estimate - 0.5).abs() > 0.25
-    assert off_by_more(*pair).tolist() == expected.tolist()
-    cell, result = pair
-    close = replace(result, rows={"estimate": np.array([0.76, 0.74, 0.24, math.nan])})
-    assert off_by_more(cell, close).tolist() == [True, False, True, True]
+    assert stored.measure("off_by_more").tolist() == expected.tolist()
+    close = {"estimate": np.array([0.76, 0.74, 0.24, math.nan])}
+    assert off_by_more(stored.cell, close).tolist() == [True, False, True, True]
 
 
 def test_exact_lines_with_simulated_markers_and_bounds(cells):
-    arms = [[*EXPERTS, f"profile.arms={arms}", "replications=5"] for arms in (4, 16)]
+    arms = [[*ALL_SEEN, f"profile.arms={arms}", "replications=5"] for arms in (4, 16)]
     found = cells(*arms, *([*line, "exact=true"] for line in arms))
+    bounds = figures.resolved(Composer().compose(["+experiment=wu2025/sweep_arms"]).config.bounds)
     spec = {
         "title": "t",
         "x": "arms",
         "panels": [{"title": "a", "resample": False}],
-        "overlays": ["deterministic_lower_bound", "deterministic_regret", "stochastic_order"],
+        "overlays": list(bounds.values()),
     }
-    figure = sweeps.draw(spec, found)
-    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
-    assert lines["RNM-FTNL(0, laplace)"].get_marker() == "None"
-    bound = lines["some instance forces, Theorem 3"]
-    assert bound.get_xdata().tolist() == [4, 16]
-    assert bound.get_ydata()[1] == wu2025.deterministic_lower_bound(16, 1.0, 10_000)
-    assert "upper bound (Gumbel, exponential), Theorem 4" in lines
-    assert not any("order" in label for label in lines)  # it is about losses that vary
-    assert "lines are exact, markers simulated" in figure.get_suptitle()
+    drawing = sweep.describe(spec, found, {})
+    (panel,) = drawing.panels
+    exact, simulated, lower, upper = panel.marks  # the order is about losses that vary
+    assert (exact.label, exact.look.marker, exact.low) == ("RNM-FTNL(0, laplace)", "none", None)
+    assert (simulated.label, simulated.look.marker, simulated.look.dashes) == ("", "o", "none")
+    assert (simulated.low < simulated.high).all()
+    assert lower.label == "some instance forces, Theorem 3"
+    assert lower.x.tolist() == [4, 16]
+    assert lower.y[1] == wu2025.deterministic_lower_bound(16, 1.0, 10_000)
+    assert upper.label == "upper bound (Gumbel, exponential), Theorem 4"
+    assert "lines are exact, markers simulated" in drawing.heading
+    figure = render(drawing)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == labels([panel]) == list(drawing.legend)
+    assert figure.axes[0].get_lines()[0].get_ydata().tolist() == exact.y.tolist()
+    plt.close(figure)
 
 
 def test_two_cells_at_one_place_must_be_told_apart(cells):
-    found = cells(*([*EXPERTS, "exact=true", f"profile.gap={gap}"] for gap in (0.1, 0.2)))
+    found = cells(*([*ALL_SEEN, "exact=true", f"profile.gap={gap}"] for gap in (0.1, 0.2)))
     spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]}
     with pytest.raises(UserError, match=r"figure\.curves: .* has several cells at arms = 64"):
-        sweeps.draw(spec, found)
-    figure = sweeps.draw({**spec, "curves": ["gap"]}, found)
-    assert {line.get_label() for line in figure.axes[0].get_lines()} == {"Δ = 0.1", "Δ = 0.2"}
+        sweep.describe(spec, found, {})
+    drawing = sweep.describe({**spec, "curves": ["gap"]}, found, {})
+    assert labels(drawing.panels) == ["Δ = 0.1", "Δ = 0.2"]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"value": "regrets"}, "figure.value: regrets is unknown; did you mean regret"),
-        ({"overlays": ["bet"]}, "figure.overlays: bet is unknown; did you mean beta"),
+        ({"overlays": ["beta"]}, "figure.overlays: must be a list of {label, bound, arguments, filter}"),
+        ({"overlays": [{"label": "b"}]}, "figure.overlays: b: needs either a bound or a word"),
+        ({"overlays": [{"label": "b", "word": "bet"}]}, "figure.overlays: b: arguments: bet is no column"),
+        ({"overlays": [{"label": "b", "bound": "bandits.bounds.nope.f"}]}, "figure.overlays: b: bound: cannot import"),
+        ({"overlays": [{"label": "b", "word": "gap", "filter": {"polcy": 1}}]}, "b: filter: polcy is no column"),
+        ({"overlays": [{"lable": "b"}]}, "figure.lable: unknown; did you mean label"),
         ({"scales": ["log"]}, "figure.scales: must be those of x and y"),
         ({"x": "arm"}, "figure.x: arm is no column; did you mean arms"),
         ({"panels": [{"title": "a", "gap": 0.3}]}, "figure.panels: no cell meets"),
@@ -133,7 +142,7 @@ def test_two_cells_at_one_place_must_be_told_apart(cells):
 def test_a_wrong_spec_is_one_line(cells, change, message):
     spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]} | change
     with pytest.raises(UserError, match=message):
-        sweeps.draw(spec, cells([*EXPERTS, "exact=true"]))
+        sweep.describe(spec, cells([*ALL_SEEN, "exact=true"]), {})
 
 
 def test_numbers_as_powers():
@@ -143,10 +152,9 @@ def test_numbers_as_powers():
 
 
 def test_a_legend_that_tells_what_follows_from_the_budget_does_not_split_a_curve():
-    asked = ["+experiment=wang2024/fig06"]
-    found = stored_cells(asked, Store(RESULTS), Composer())
-    spec = sweeps.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
-    points = sweeps.points_of(spec, 0, found)
+    found = stored_cells(plan(["+experiment=wang2024/fig06"], Composer()), Store(RESULTS))
+    spec = sweep.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
+    points = sweep.points_of(spec, 0, found)
     assert {curve.label: len(of_curve.x) for curve, of_curve in points.items()} == {
         "DP-FTPL-Gauss": 18,
         "DP-FTPL-New": 18,

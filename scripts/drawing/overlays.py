@@ -1,85 +1,64 @@
-"""Bounds that theorems put beside the numbers of a sweep."""
+"""Bounds of theorems beside the numbers of a figure, as a config writes them.
+
+overlays:
+  - label: "upper bound, Theorem 4"
+    bound: bandits.bounds.wu2025.deterministic_regret    # or `word: beta`, a word that stands for the number itself
+    arguments: {arms: arms, epsilon: epsilon}            # numbers, or words as in claims: see `Stored.word`
+    filter: {policy: rnm_ftnl, resample: false}          # columns of the cells that the theorem is about
+"""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from bandits import ParameterError
-from bandits.bounds import sajed2019, wu2025
-from experiments.cells import BaseCell
-
-
-def _deterministic(cell: BaseCell) -> bool:
-    return getattr(cell.instance, "losses", None) == "deterministic"
-
-
-def _deterministic_lower_bound(cell: BaseCell) -> float:
-    if not _deterministic(cell):
-        return math.nan
-    return wu2025.deterministic_lower_bound(cell.arms, cell.columns["epsilon"], cell.horizon)
-
-
-def _deterministic_regret(cell: BaseCell) -> float:
-    if not _deterministic(cell) or cell.columns["resample"]:
-        return math.nan
-    return wu2025.deterministic_regret(cell.arms, cell.columns["epsilon"])
-
-
-def _stochastic_order(cell: BaseCell) -> float:
-    if _deterministic(cell):
-        return math.nan
-    gaps = cell.instance.gaps  # type: ignore[attr-defined]
-    return wu2025.stochastic_lower_bound_order(cell.arms, float(gaps[gaps > 0].min()), cell.columns["epsilon"])
-
-
-def _stopping_problem(cell: BaseCell) -> dict[str, float]:
-    return {name: cell.columns[name] for name in ("mean", "bound", "epsilon", "accuracy", "beta")}
-
-
-def _exponential_nas_bound(cell: BaseCell) -> float:
-    return sajed2019.dp_exponential_nas_samples(**_stopping_problem(cell))
-
-
-def _concentrated(cell: BaseCell) -> float:
-    rule: Any = cell.policy
-    return sajed2019.samples_if_concentrated(rule, cell.columns["mean"], cell.columns["bound"])
-
-
-def _stopping_lower_bound(cell: BaseCell) -> float:
-    return sajed2019.stopping_lower_bound(**_stopping_problem(cell))
-
-
-def _beta(cell: BaseCell) -> float:
-    return float(cell.columns["beta"])
+from experiments.errors import UserError
+from experiments.stored import WORDS, Stored, matches
+from experiments.theorems import imported, value_of
+from scripts.drawing.spec import read
 
 
 @dataclass(frozen=True)
 class Overlay:
-    """A bound beside the data: its label, its value for a cell, and the policies that it is about (all if empty)."""
+    """A bound: its label, its value for a cell, and the cells that it is about."""
 
     label: str
-    value: Callable[[BaseCell], float]
-    policies: tuple[str, ...] = ()
+    bound: str = ""
+    word: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    filter: dict[str, Any] = field(default_factory=dict)
 
-    def of(self, cell: BaseCell) -> float:
+    def __post_init__(self) -> None:
+        if bool(self.bound) == bool(self.word):
+            raise UserError(f"figure.overlays: {self.label}: needs either a bound or a word")
+        if self.bound:
+            try:
+                imported(self.bound, "bound")
+            except ParameterError as error:
+                raise UserError(f"figure.overlays: {self.label}: {error}") from None
+
+    def of(self, stored: Stored) -> float:
         """Its value, NaN for a cell that the theorem says nothing about."""
-        if self.policies and cell.policy.name not in self.policies:
+        columns = stored.columns
+        if not all(matches(columns.get(name), wanted) for name, wanted in self.filter.items()):
             return math.nan
         try:
-            return self.value(cell)
-        except (ParameterError, TypeError):  # a parameter left at null is of no theorem
+            return value_of(self.bound, self.arguments, stored) if self.bound else stored.number(self.word)
+        except ParameterError:  # a parameter left at null is of no theorem
             return math.nan
 
 
-OVERLAYS = {
-    "deterministic_lower_bound": Overlay("some instance forces, Theorem 3", _deterministic_lower_bound, ("rnm_ftnl",)),
-    "deterministic_regret": Overlay(
-        "upper bound (Gumbel, exponential), Theorem 4", _deterministic_regret, ("rnm_ftnl",)
-    ),
-    "stochastic_order": Overlay("order of the lower bound, constant 1", _stochastic_order, ("rnm_ftnl",)),
-    "exponential_nas_bound": Overlay("upper bound, Theorem 3.3", _exponential_nas_bound, ("dp_exponential_nas",)),
-    "concentrated": Overlay("its proof before simplification", _concentrated, ("dp_exponential_nas",)),
-    "stopping_lower_bound": Overlay("lower bound, Theorem 3.4", _stopping_lower_bound, ("dp_exponential_nas",)),
-    "beta": Overlay("β, the most that is promised", _beta),
-}
+def overlays(config: Any, cells: Sequence[Stored]) -> list[Overlay]:
+    """The overlays of a figure. Raises `UserError` for what is unknown, words and columns that no cell has included."""
+    if not isinstance(config, list) or not all(isinstance(item, Mapping) for item in config):
+        raise UserError(f"figure.overlays: must be a list of {{label, bound, arguments, filter}}, got {config}")
+    known = {name for stored in cells for name in stored.columns}
+    found = [read(Overlay, item) for item in config]
+    for overlay in found:
+        words = [word for word in (*overlay.arguments.values(), overlay.word) if word and isinstance(word, str)]
+        for key, names, allowed in (("arguments", words, known | WORDS), ("filter", overlay.filter, known)):
+            for name in names:
+                if name not in allowed:
+                    raise UserError(f"figure.overlays: {overlay.label}: {key}: {name} is no column of these cells")
+    return found

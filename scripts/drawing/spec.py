@@ -1,13 +1,33 @@
-"""What the specs of different kinds of figures have in common, checked in one way."""
+"""What an experiment's `figure` says, checked in one way for all kinds of figures."""
 
+import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bandits import ParameterError
-from experiments.cells import BaseCell
+from experiments.cells import Values
 from experiments.errors import UserError, nearest
-from experiments.quantities import Values, measure
-from experiments.store import Result
+from experiments.stored import Stored, matches
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+SpecType = TypeVar("SpecType", bound="DataclassInstance")
+Conditions = Mapping[str, Any]  # a panel: its title, and the columns that its cells have
+SCALES = ("linear", "log")
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
+
+
+def read(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
+    """The dataclass `spec` from the keys of a `figure`. Raises `UserError` for unknown or missing keys."""
+    known = {item.name: item for item in dataclasses.fields(spec)}
+    for key in config:
+        if key not in known:
+            raise UserError(f"figure.{key}: unknown; {nearest(key, known)}")
+    for name, item in known.items():
+        if name not in config and item.default is item.default_factory is dataclasses.MISSING:
+            raise UserError(f"figure.{name}: missing")
+    return spec(**config)
 
 
 def require_panels(panels: Any) -> None:
@@ -26,18 +46,28 @@ def require_words(key: str, words: Any, known: Collection[str]) -> None:
             raise UserError(f"figure.{key}: {word} is unknown; {nearest(str(word), known)}")
 
 
-def require_columns(panels: Sequence[Mapping[str, Any]], more: Iterable[str], cells: Iterable[BaseCell]) -> None:
+def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Iterable[Stored]) -> None:
     """Raise `UserError` for a condition, or a word in `more`, that is no column of any of the `cells`."""
-    known = {name for cell in cells for name in cell.columns}
+    known = {name for stored in cells for name in stored.columns}
     for key, names in (("panels", [name for panel in panels for name in panel if name != "title"]), ("curves", more)):
         for name in names:
             if name not in known:
                 raise UserError(f"figure.{key}: no column {name}; {nearest(name, known)}")
 
 
-def values_of(quantity: str, cell: BaseCell, result: Result) -> Values:
+def meets(panel: Conditions, stored: Stored) -> bool:
+    """Whether the panel's conditions hold; a policy without privacy meets any condition on the budget."""
+    columns, private = stored.columns, stored.cell.policy.guarantee.private
+    return all(
+        matches(columns.get(name), wanted)
+        for name, wanted in panel.items()
+        if name != "title" and (private or name not in ("epsilon", "delta"))
+    )
+
+
+def values_of(stored: Stored, quantity: str) -> Values:
     """The `quantity` of each replication. Raises `UserError` where nothing of it is recorded."""
     try:
-        return measure(quantity, cell, result)
+        return stored.measure(quantity)
     except ParameterError as error:
         raise UserError(f"figure.{error}") from None

@@ -1,7 +1,9 @@
 """Small images of figures without any text or legend, so that fonts do not matter; their comparison."""
 
 from pathlib import Path
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -9,6 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from numpy.typing import NDArray
 from PIL import Image
+
+from scripts.drawing.style import RC_PARAMS
 
 PANEL = (2.4, 1.8)  # inches
 DOTS_PER_INCH = 60
@@ -34,8 +38,9 @@ def render(figure: Figure) -> Picture:
     rows, columns = _grid(figure)
     figure.set_dpi(DOTS_PER_INCH)
     figure.set_size_inches(PANEL[0] * columns, PANEL[1] * rows)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
+    canvas: Any = FigureCanvasAgg(figure)  # untyped
+    with mpl.rc_context(RC_PARAMS):
+        canvas.draw()
     return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()
 
 

@@ -1,0 +1,131 @@
+"""Which figures are as they would be drawn now, so that only those are drawn whose inputs changed.
+
+A figure depends on what its experiment says of it, its stored cells, the code and colours that describe and draw it,
+and the libraries. A note beside the figures, `.drawn.json`, keeps a digest of these for each, and one of everything
+that a command could depend on, so that a second call need not even plan.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from experiments.config.compose import CONF, REPOSITORY
+
+NOTE = ".drawn.json"
+FORMATS = ("pdf", "png")
+LIBRARIES = ("matplotlib", "numpy", "scipy", "pandas", "pyarrow")
+DRAWING = (  # code that decides what a figure shows, beside that of its stored numbers
+    "scripts/drawing",
+    "scripts/figures.py",
+    "experiments/cells",
+    "experiments/intervals.py",
+    "experiments/stored.py",
+    "experiments/theorems.py",
+    "bandits/bounds",
+    "bandits/mechanisms",
+    "conf/papers",
+)
+
+
+@dataclass
+class Drawn:
+    """What is known of the figures in a folder: a digest of the inputs of each, and of the inputs of whole commands."""
+
+    folder: Path
+    figures: dict[str, str] = field(default_factory=dict)
+    commands: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Drawn":
+        """The note in `folder`; nothing where there is none, or none that can be read."""
+        try:
+            note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+            return cls(folder, dict(note["figures"]), dict(note["commands"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return cls(folder)
+
+    def write(self) -> None:
+        """Leave the note, in one step."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        temporary = self.folder / f"{NOTE}.tmp"
+        temporary.write_text(json.dumps({"figures": self.figures, "commands": self.commands}), encoding="utf-8")
+        temporary.replace(self.folder / NOTE)
+
+    def has(self, name: str, digest: str) -> bool:
+        """Whether the figure of that name was drawn from these inputs and is still there."""
+        return self.figures.get(name) == digest and self._exists(name)
+
+    def nothing_changed(self, command: str, state: str) -> list[str] | None:
+        """The figures that `command` is about if all are as they would be drawn in this `state`, else None."""
+        known = self.commands.get(command, "").split(" ")
+        if known[0] != state or not all(map(self._exists, known[1:])):
+            return None
+        return known[1:]
+
+    def remember(self, command: str, state: str, names: Iterable[str]) -> None:
+        """That `command` ended with the figures `names` drawn, or found fresh, in this `state`."""
+        self.commands[command] = " ".join([state, *names])
+
+    def _exists(self, name: str) -> bool:
+        return all((self.folder / f"{name}.{ending}").exists() for ending in FORMATS)
+
+
+def digest_of_figure(figure: Mapping[str, Any], keys: Sequence[str], files: Iterable[Path], command: str) -> str:
+    """Of all that one figure depends on: what it says, its cells and their files, the drawing code, the command."""
+    digest = hashlib.sha256(json.dumps([figure, list(keys), command], sort_keys=True, default=str).encode())
+    for file in files:
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    digest.update(_code().encode())
+    return digest.hexdigest()
+
+
+def state_of(results: Path, config_dirs: Iterable[Path]) -> str:
+    """A digest of everything that a command on figures could depend on: sources, configs, results by size and time."""
+    digest = hashlib.sha256(_libraries().encode())
+    for folder in (REPOSITORY / "bandits", REPOSITORY / "experiments", REPOSITORY / "scripts", CONF, *config_dirs):
+        for file in _files(folder, (".py", ".yaml")):
+            digest.update(f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()}".encode())
+    for file in _files(results, (".parquet",)):
+        about = file.stat()
+        digest.update(f"{file} {about.st_size} {about.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def overrides_as_text(overrides: Iterable[Sequence[str]]) -> str:
+    """What tells one command from another."""
+    return json.dumps([list(job) for job in overrides])
+
+
+def resolved(node: Any) -> dict[str, Any]:
+    """A node of a config as plain values."""
+    found: dict[str, Any] = OmegaConf.to_container(node, resolve=True)  # type: ignore[assignment]
+    return found
+
+
+def _code() -> str:
+    digest = hashlib.sha256(_libraries().encode())
+    for place in DRAWING:
+        path = REPOSITORY / place
+        for file in [path] if path.is_file() else _files(path, (".py", ".yaml")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _libraries() -> str:
+    return " ".join(f"{name} {version(name)}" for name in LIBRARIES)
+
+
+def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """Files with these endings, in the order of names; nothing below hidden folders or caches."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+        found += [Path(place) / name for name in sorted(names) if name.endswith(endings)]
+    return found

@@ -1,0 +1,149 @@
+"""Regret against time: panels of mean curves with bands.
+
+kind: curves (the default)
+title: above the figure
+panels: a list of {title: ..., column: value or values}, the cells that each panel shows
+band: sd, quarter_sd, ci95 or quantiles (5 % to 95 %), the shading around the mean; runs: every run
+scales: rows of panels, linear or log; both by default
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from experiments import intervals
+from experiments.errors import UserError, nearest
+from experiments.stored import Stored
+from scripts.drawing import words
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.numbers import quantity
+from scripts.drawing.spec import SCALES, meets, read, require_columns, require_panels, require_words
+from scripts.drawing.style import DASHES, colours_of, word_of
+
+BANDS = {
+    "sd": "one standard deviation",
+    "quarter_sd": "a quarter of a standard deviation",
+    "ci95": "95 % interval of the mean",
+    "quantiles": "5 % to 95 % of the runs",
+    "runs": "every run as a thin line",
+}
+DECADES = 5  # of time that a logarithmic panel shows: before, every policy tries every arm in turn
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+
+    title: str
+    panels: list[dict[str, Any]]
+    band: str = "ci95"
+    scales: list[str] = field(default_factory=lambda: list(SCALES))
+
+    def __post_init__(self) -> None:
+        require_panels(self.panels)
+        if self.band not in BANDS:
+            raise UserError(f"figure.band: {self.band} is unknown; {nearest(self.band, BANDS)}")
+        require_words("scales", self.scales, SCALES)
+
+
+def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+    """A row of panels for every scale; each curve is a mean with its band. Raises `UserError`."""
+    spec = read(Spec, config)
+    require_columns(spec.panels, [], cells)
+    if not all("regret" in stored.rows for stored in cells):
+        raise UserError("figure.kind: curves needs regret against time, which these cells do not record; try sweep")
+    looks = _looks(cells, colours)
+    rows = [
+        [_panel(spec, (row, column), cells, looks) for column in range(len(spec.panels))]
+        for row in range(len(spec.scales))
+    ]
+    known = labels([panel for row in rows for panel in row])
+    return Drawing(
+        title=spec.title,
+        caption=_caption(spec, cells),
+        shown=f"mean pseudo-regret against the step, {words.axes(spec.scales)}; shading: {BANDS[spec.band]}",
+        rows=rows,
+        size=(1.2 + 2.9 * len(spec.panels), 1.5 + 2.3 * len(rows)),
+        legend=[label for label in dict.fromkeys(map(_label, cells)) if label in known],
+        spare_legend_rows=3,
+    )
+
+
+def _label(stored: Stored) -> str:
+    return "expectation, computed exactly" if stored.exact else words.label(stored)
+
+
+def _looks(cells: Sequence[Stored], colours: Mapping[str, str]) -> dict[str, Look]:
+    """A look for every label: the colour of its policy, and dashes of its own among the labels of that colour."""
+    assigned = colours_of((stored.cell.policy for stored in cells), colours)
+    of_colour: dict[str, list[str]] = {}
+    looks = {}
+    for stored in cells:
+        label, policy = _label(stored), stored.cell.policy
+        if stored.exact:
+            looks[label] = Look("black", "dotted", width=0.9, order=4)
+        elif label not in looks:
+            colour = assigned[word_of(policy)]
+            kin = of_colour.setdefault(colour, [])
+            dashes = DASHES[len(kin) % len(DASHES)]
+            kin.append(label)
+            private = policy.guarantee.private
+            looks[label] = Look(colour, dashes) if private else Look(colour, dashes, width=0.9, order=1)
+    return looks
+
+
+def _panel(spec: Spec, place: tuple[int, int], cells: Sequence[Stored], looks: Mapping[str, Look]) -> Panel:
+    """The panel at a row and a column: titles stand above the first row, labels at the left and below the last."""
+    row, column = place
+    conditions, scale = spec.panels[column], cast(Scale, spec.scales[row])
+    shown = [stored for stored in cells if meets(conditions, stored)]
+    if not shown:
+        raise UserError(f"figure.panels: no curve meets the conditions of the panel {conditions}")
+    marks = [mark for stored in shown for mark in _marks(stored, looks[_label(stored)], spec.band)]
+    several = len({stored.cell.horizon for stored in cells}) > 1
+    title = conditions["title"] + (f", T = {words.horizons(shown)}" if several else "")
+    x = Axis("step t" if row == len(spec.scales) - 1 else "", scale)
+    y = Axis("mean pseudo-regret" if column == 0 else "", scale)
+    if scale == "log":
+        x, y = _last_decades(x, y, max(stored.cell.horizon for stored in shown), marks)
+    ends = [f"{_label(of)} ends at {quantity(float(of.regret[:, -1].mean()))}" for of in shown if not of.exact]
+    return Panel(title if row == 0 else "", x, y, marks, words=ends if row == 0 else ())
+
+
+def _marks(stored: Stored, look: Look, band: str) -> list[Series | Band]:
+    t, regret = stored.t.astype(float), stored.regret
+    marks: list[Series | Band] = [Series(t, regret.mean(axis=0), look, _label(stored))]
+    if stored.exact:
+        return marks
+    if band == "runs":
+        thin = Look(look.colour, width=0.4, opacity=0.25, order=0.5)
+        marks += [Series(t, run, thin) for run in regret]
+    elif len(regret) > 1:
+        marks.append(Band(t, *band_of(regret, band), look.colour, opacity=0.2))
+    return marks
+
+
+def band_of(regret: FloatArray, band: str) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper end of the shading, shapes (checkpoints,), from at least two runs (runs, checkpoints)."""
+    if band == "quantiles":
+        low, high = np.quantile(regret, [0.05, 0.95], axis=0)
+        return low, high
+    mean, sd = regret.mean(axis=0), regret.std(axis=0, ddof=1)
+    half = {"sd": sd, "quarter_sd": sd / 4, "ci95": intervals.half_width(sd, len(regret), 0.05)}[band]
+    return np.maximum(mean - half, 0), mean + half
+
+
+def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]) -> tuple[Axis, Axis]:
+    """The axes without the first steps."""
+    first = horizon / 10**DECADES
+    shown = [mark.y[mark.x >= first] for mark in marks if isinstance(mark, Series)]
+    lowest = min((float(values[values > 0].min()) for values in shown if (values > 0).any()), default=None)
+    return replace(x, low=first, high=1.3 * horizon), replace(y, low=None if lowest is None else lowest / 1.5)
+
+
+def _caption(spec: Spec, cells: Sequence[Stored]) -> list[str]:
+    caveats = sorted({f"{_label(stored)}: {caveat}" for stored in cells for caveat in stored.cell.caveats})
+    return [f"T = {words.horizons(cells)}, {words.runs(cells)} runs; mean and {BANDS[spec.band]}", *caveats]

@@ -1,0 +1,151 @@
+"""How a number of each run, as its final regret, is spread: boxes or empirical distribution functions.
+
+kind: distribution
+title: above the figure
+panels: a list of {title: ..., column: value or values}, the cells that each panel shows
+value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/
+shows: box or ecdf
+scale: linear or log
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from experiments.cells import QUANTITIES
+from experiments.errors import UserError
+from experiments.stored import Stored
+from scripts.drawing import words
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.numbers import quantity
+from scripts.drawing.spec import (
+    SCALES,
+    Conditions,
+    meets,
+    read,
+    require_columns,
+    require_panels,
+    require_words,
+    values_of,
+)
+from scripts.drawing.style import DASHES, MARKERS, colours_of, word_of
+
+SHOWS = ("box", "ecdf")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+
+    title: str
+    panels: list[dict[str, Any]]
+    value: str = "regret"
+    shows: str = "box"
+    scale: str = "linear"
+
+    def __post_init__(self) -> None:
+        require_panels(self.panels)
+        for name, known in (("value", QUANTITIES), ("shows", SHOWS), ("scale", SCALES)):
+            require_words(name, [getattr(self, name)], known)
+
+    @property
+    def axis(self) -> str:
+        """What is measured of each run; the words of a quantity speak of its mean."""
+        return QUANTITIES[self.value].removeprefix("mean ")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The value of every run of a cell, and how it is drawn."""
+
+    label: str
+    values: FloatArray
+    look: Look
+
+
+def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+    """A panel for each condition, a box or a step curve for each cell. Raises `UserError`."""
+    spec = read(Spec, config)
+    require_columns(spec.panels, [], cells)
+    assigned = colours_of((stored.cell.policy for stored in cells), colours)
+    samples = [_samples(spec, conditions, cells, assigned) for conditions in spec.panels]
+    most = max(map(len, samples))
+    panels = [
+        _panel(spec, conditions, of_panel, most, first=number == 0)
+        for number, (conditions, of_panel) in enumerate(zip(spec.panels, samples, strict=True))
+    ]
+    box = spec.shows == "box"
+    how = "boxes over 25 % to 75 % with whiskers from 5 % to 95 %" if box else "share of runs"
+    shown = [stored for stored in cells if any(_shows(conditions, stored) for conditions in spec.panels)]
+    end = f"T = {words.horizons(shown)}, {words.runs(shown)} runs"
+    return Drawing(
+        title=spec.title,
+        caption=[f"{end}; whiskers 5 % to 95 %, box 25 % to 75 %, marker: median" if box else end],
+        shown=f"{spec.axis}, {how}, {words.axes([spec.scale])}",
+        rows=[panels],
+        size=(1.4 + 3.0 * len(panels), 1.4 + 0.3 * most if box else 3.4),
+        legend=labels(panels),
+    )
+
+
+def _shows(conditions: Conditions, stored: Stored) -> bool:
+    return stored.cell.repeatable and meets(conditions, stored)
+
+
+def _samples(spec: Spec, conditions: Conditions, cells: Sequence[Stored], assigned: Mapping[str, str]) -> list[Sample]:
+    """The samples that a panel shows; dashes and markers tell apart what shares a colour."""
+    chosen = [stored for stored in cells if _shows(conditions, stored)]
+    if not chosen:
+        raise UserError(f"figure.panels: no repeated cell meets the conditions of the panel {conditions}")
+    seen: dict[str, int] = {}
+    samples = []
+    for stored in chosen:
+        colour = assigned[word_of(stored.cell.policy)]
+        number = seen[colour] = seen.get(colour, -1) + 1
+        look = Look(colour, DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)])
+        samples.append(Sample(words.label(stored), values_of(stored, spec.value).astype(float), look))
+    return samples
+
+
+def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Sample], most: int, first: bool) -> Panel:
+    together = np.concatenate([sample.values for sample in samples])
+    wide = spec.scale == "log" and together.min() > 0 and (together.max() / together.min()) ** 1.1 > 10
+    x = Axis(spec.axis, cast(Scale, spec.scale), decades_only=bool(wide))
+    if spec.shows == "box":
+        y = Axis(low=most - 0.4, high=-0.6, numbered=False)
+        marks = [mark for place, sample in enumerate(samples) for mark in _box(sample, place)]
+    else:
+        y = Axis("share of runs with at most this much" if first else "")
+        marks = [_steps(sample) for sample in samples]
+    told = [
+        "{} has median {} and 5 % to 95 % from {} to {}".format(
+            sample.label, *map(quantity, np.quantile(sample.values, [0.5, 0.05, 0.95]))
+        )
+        for sample in samples
+    ]
+    return Panel(conditions["title"], x, y, marks, words=told)
+
+
+def _box(sample: Sample, place: int) -> list[Series]:
+    """Whiskers from 5 % to 95 %, a box over the middle half, every run as a dash, the median as a marker."""
+    low, first, median, third, high = np.quantile(sample.values, [0.05, 0.25, 0.5, 0.75, 0.95])
+    colour = sample.look.colour
+    level = np.full(2, float(place))
+    runs = Look(colour, "none", "|", marker_size=3, opacity=0.4)
+    return [
+        Series(np.array([low, high]), level, Look(colour, width=1)),
+        Series(np.array([first, third]), level, Look(colour, width=7, opacity=0.35, blunt=True)),
+        Series(sample.values, np.full(len(sample.values), place + 0.25), runs),
+        Series(np.array([median]), level[:1], Look(colour, "none", sample.look.marker, marker_size=4), sample.label),
+    ]
+
+
+def _steps(sample: Sample) -> Series:
+    """The share of runs with at most so much."""
+    values = np.sort(sample.values)
+    share = np.arange(len(values) + 1) / len(values)
+    look = Look(sample.look.colour, sample.look.dashes)
+    return Series(np.concatenate([values[:1], values]), share, look, sample.label, steps=True)

@@ -1,0 +1,112 @@
+"""Laws of perturbed values before and after one reward changes, and where the second may lie.
+
+kind: laws
+title: above the figure
+law: gauss, beta or truncated_laplace; epsilon, delta: the budget
+panels: a list of {title, count, total, mirrored}: F after `total` of `count` rewards were 1 (half of them unless
+    given) and F' after one more was; `mirrored: false` leaves out the k = floor(count / 8) + 1 of DP-FTPL-Beta
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from bandits.arrays import FloatArray
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace
+from experiments.errors import UserError, nearest
+from experiments.stored import Stored
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
+from scripts.drawing.numbers import parameter, whole
+from scripts.drawing.spec import read
+
+Law = Callable[[float, int, bool], Any]  # reward sum, pulls, mirrored -> an object with cdf
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The keys of a figure of this kind."""
+
+    title: str
+    law: str
+    epsilon: float
+    delta: float
+    panels: list[dict[str, Any]]
+
+    def laws(self) -> Law:
+        """The law of the perturbed value. Raises `UserError`."""
+
+        def gauss(total: float, count: int, mirrored: bool) -> Any:
+            return stats.norm(total / count, math.sqrt(2 / count))
+
+        def beta(total: float, count: int, mirrored: bool) -> Any:
+            k = count // 8 + 1 if mirrored else 0
+            return stats.beta(total + 1 + k, count - total + 1 + k)
+
+        def truncated_laplace(total: float, count: int, mirrored: bool) -> Any:
+            return TruncatedLaplace(self.epsilon, self.delta, count, total / count)
+
+        laws: dict[str, Law] = {"gauss": gauss, "beta": beta, "truncated_laplace": truncated_laplace}
+        if self.law not in laws:
+            raise UserError(f"figure.law: {self.law} is unknown; {nearest(self.law, laws)}")
+        return laws[self.law]
+
+
+def feasible(cdf: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
+    """Least and largest F' that the condition of Lemma 8 of Wang and Zhu (2024) allows, in both directions."""
+    growth = math.exp(epsilon)
+    least = np.maximum((cdf - delta) / growth, 1 - growth * (1 - cdf) - delta)
+    largest = np.minimum(growth * cdf + delta, 1 - (1 - cdf - delta) / growth)
+    return np.clip(least, 0, 1), np.clip(largest, 0, 1)
+
+
+def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+    """A panel for each number of pulls: F, F' and the feasible region of F'. Raises `UserError`."""
+    spec = read(Spec, config)
+    law, columns = spec.laws(), min(3, len(spec.panels))
+    panels = [_panel(spec, law, panel, number % columns == 0) for number, panel in enumerate(spec.panels)]
+    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    budget = f"ε = {spec.epsilon:g}, δ = {spec.delta:g}, one decision"
+    return Drawing(
+        title=spec.title,
+        caption=[budget],
+        shown="distribution functions of a perturbed value before and after one reward changed, and where the second "
+        "may lie",
+        rows=rows,
+        size=(3.0 * columns, 0.9 + 2.4 * len(rows)),
+        legend=labels(panels),
+        spare_legend_rows=1,
+        notes={"Law": [f"{spec.law}, {budget}"], "Panels": [_in_words(panel) for panel in spec.panels]},
+    )
+
+
+def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], first: bool) -> Panel:
+    count, mirrored = int(panel["count"]), bool(panel.get("mirrored", True))
+    total = float(panel.get("total", count / 2))
+    before, after = law(total, count, mirrored), law(total + 1, count, mirrored)
+    x = np.linspace(*_window(before, after), 801)
+    least, largest = feasible(before.cdf(x), spec.epsilon, spec.delta)
+    inside = bool(((after.cdf(x) >= least - 1e-12) & (after.cdf(x) <= largest + 1e-12)).all())
+    marks: list[Series | Band] = [
+        Band(x, least, largest, "0.85", label="where F′ may lie"),
+        Series(x, before.cdf(x), Look("#0072B2"), "F"),
+        Series(x, after.cdf(x), Look("#D55E00", "dashed"), "F′, one more reward is 1"),
+    ]
+    title = f"{panel['title']}: {'feasible' if inside else 'not feasible'}"
+    y = Axis("distribution function" if first else "")
+    return Panel(title, Axis("perturbed value x"), y, marks, words=[f"after {whole(count)} pulls"])
+
+
+def _window(before: Any, after: Any) -> tuple[float, float]:
+    """Where both distribution functions are neither 0 nor 1."""
+    quantile = [law.inverse if isinstance(law, TruncatedLaplace) else law.ppf for law in (before, after)]
+    return float(quantile[0](1e-4)), float(quantile[1](1 - 1e-4))
+
+
+def _in_words(panel: Mapping[str, Any]) -> str:
+    """A panel's title and what it sets."""
+    rest = [f"{name} {parameter(value)}" for name, value in panel.items() if name != "title"]
+    return f"{panel['title']}: {', '.join(rest)}"

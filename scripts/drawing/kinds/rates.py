@@ -1,0 +1,130 @@
+"""How the pulls of a suboptimal arm grow as its gap shrinks: fitted exponents beside printed ones.
+
+    kind: rates
+    title: above the figure
+
+Pulls move in steps, a whole epoch at a time, as the gap shrinks; over an octave of the gap that is one
+step. The exponent is therefore the mean of log2(pulls at gap/2 / pulls at gap) over all such pairs of
+the grid, and its 95 % interval is Student's over these pairs. (A least-squares slope over few steps
+would be biased by where the grid begins and ends.)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from experiments import intervals
+from experiments.stored import Stored
+from scripts.drawing import words
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series
+from scripts.drawing.spec import read
+from scripts.drawing.style import COUNTERPART_COLOUR, DASHES, colours_of, word_of
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The keys of a figure of this kind."""
+
+    title: str
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Pulls of the second of two arms over a grid of gaps, for one policy and one v.
+
+    Attributes
+    ----------
+    gaps, pulls: of the second arm, pulls averaged over replications, shape (gaps,).
+    exponent, low, high: slope of log(pulls) in log(1 / gap) and its 95 % interval.
+    """
+
+    policy: str
+    label: str
+    v: float
+    gaps: FloatArray
+    pulls: FloatArray
+    exponent: float
+    low: float
+    high: float
+
+    @property
+    def printed(self) -> float:
+        """The exponent of pulls that the printed regret, of order gap^(-1/v), means."""
+        return (1 + self.v) / self.v
+
+    @property
+    def consistent(self) -> float:
+        """The exponent that the epoch lengths have: twice the printed one under local privacy."""
+        return 2 * self.printed if self.policy == "ldprse" else self.printed
+
+
+def fit(cells: Sequence[Stored]) -> list[Rate]:
+    """One rate for each policy and v among the cells of two arms."""
+    points: dict[tuple[str, str, float], list[tuple[float, float]]] = {}
+    for stored in cells:
+        policy, instance = stored.cell.policy, stored.cell.instance
+        key = (policy.name, policy.legend(), stored.columns["v"])
+        pair = (float(instance.gaps[1]), float(stored.pulls[:, 1].mean()))  # type: ignore[attr-defined]
+        points.setdefault(key, []).append(pair)
+    rates = []
+    for (policy_name, label, v), pairs in points.items():
+        gaps, pulls = np.array(sorted(pairs)).T
+        exponent = intervals.growth_by_octave(1 / gaps, pulls, 0.05)
+        rates.append(Rate(policy_name, label, v, gaps, pulls, *exponent))
+    return rates
+
+
+def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+    """A panel for each policy: measured pulls, fitted slope, and lines of the printed slope."""
+    spec = read(Spec, config)
+    first_of = {stored.cell.policy.name: stored for stored in reversed(cells)}
+    assigned = colours_of((stored.cell.policy for stored in cells), colours)
+    rates = fit(cells)
+    panels = [
+        _panel(
+            [rate for rate in rates if rate.policy == policy],
+            assigned[word_of(first_of[policy].cell.policy)],
+            first=number == 0,
+        )
+        for number, policy in enumerate(dict.fromkeys(rate.policy for rate in rates))
+    ]
+    budgets = ", ".join(
+        f"{stored.cell.policy.legend()}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
+        for stored in dict(reversed(first_of.items())).values()
+    )
+    return Drawing(
+        title=spec.title,
+        caption=[f"{budgets}; {words.runs(cells)} runs"],
+        shown="mean pulls of the suboptimal arm against 1 / gap, logarithmic axes; fitted slopes with 95 % intervals",
+        rows=[panels],
+        size=(1.2 + 3.4 * len(panels), 3.6),
+    )
+
+
+def _panel(rates: Sequence[Rate], colour: str, first: bool) -> Panel:
+    marks, told = [], []
+    for rate, dashes in zip(rates, DASHES, strict=False):
+        label = f"v = {rate.v:g}: slope {rate.exponent:.2f} [{rate.low:.2f}, {rate.high:.2f}]"
+        marks += [
+            Series(1 / rate.gaps, rate.pulls, Look(colour, "none", "o", marker_size=3)),
+            _slope(rate, rate.exponent, Look(colour, dashes, width=1.2), label),
+            _slope(
+                rate,
+                rate.printed,
+                Look(COUNTERPART_COLOUR, dashes, width=1.2),
+                f"printed rate, slope {rate.printed:.2f}",
+            ),
+        ]
+        told.append(f"v = {rate.v:g}: slope {rate.exponent:.2f}, 95 % interval {rate.low:.2f} to {rate.high:.2f}")
+    x = Axis("1 / gap", "log", decades_only=True)
+    y = Axis("mean pulls of the suboptimal arm" if first else "", "log")
+    return Panel(rates[0].label, x, y, marks, legend="upper left", words=told)
+
+
+def _slope(rate: Rate, exponent: float, look: Look, label: str) -> Series:
+    """A line of the given slope through the middle of the measured points."""
+    x = -np.log(rate.gaps)
+    return Series(np.exp(x), np.exp(np.log(rate.pulls).mean() + exponent * (x - x.mean())), look, label)

@@ -1,0 +1,274 @@
+"""A number of each run, as its final regret, against a parameter, with fitted slopes and bounds.
+
+kind: sweep
+title: above the figure
+x: a column
+panels: a list of {title: ..., column: value or values}, the cells that each panel shows
+value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/
+scales: [log, log], those of x and y, linear or log
+curves: columns that tell curves of one policy apart
+overlays: a list of bounds, see scripts/drawing/overlays.py
+slopes: a list of {panel, policy, between: [low, high]}, fitted by least squares
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from experiments import intervals
+from experiments.cells import QUANTITIES
+from experiments.errors import UserError, nearest
+from experiments.stored import Stored
+from scripts.drawing import words
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.numbers import quantity
+from scripts.drawing.overlays import Overlay, overlays
+from scripts.drawing.spec import SYMBOLS, meets, read, require_columns, require_panels, require_words, values_of
+from scripts.drawing.style import COUNTERPART_COLOUR, DASHES, MARKERS, PALETTE, colours_of, word_of
+
+WIDEST = 4  # panels in a row
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+
+    title: str
+    x: str
+    panels: list[dict[str, Any]]
+    value: str = "regret"
+    curves: list[str] = field(default_factory=list)
+    overlays: list[dict[str, Any]] = field(default_factory=list)
+    scales: list[str] = field(default_factory=lambda: ["log", "log"])
+    slopes: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        require_panels(self.panels)
+        require_words("value", [self.value], QUANTITIES)
+        for slope in self.slopes:
+            if not (isinstance(slope, dict) and {"panel", "policy", "between"} == set(slope)):
+                raise UserError(f"figure.slopes: must be a list of {{panel, policy, between}}, got {slope}")
+            if slope["panel"] not in range(len(self.panels)):
+                raise UserError(f"figure.slopes: panel must be in 0..{len(self.panels) - 1}, got {slope['panel']}")
+        if len(self.scales) != 2 or not set(self.scales) <= {"linear", "log"}:
+            raise UserError(f"figure.scales: must be those of x and y, linear or log each, got {self.scales}")
+
+    def labels(self, cells: Sequence[Stored]) -> list[str]:
+        """The label of the curve of every cell: what `curves` says, else the legend where it stays the same along x."""
+        kin: dict[tuple[Any, ...], set[str]] = {}
+        for stored in cells:
+            kin.setdefault(self._kin(stored), set()).add(stored.cell.policy.legend())
+        return [self._label(stored, kin[self._kin(stored)]) for stored in cells]
+
+    def _kin(self, stored: Stored) -> tuple[Any, ...]:
+        """The same for cells whose policies differ in x only."""
+        policy = stored.cell.policy
+        return (policy.name, *((name, value) for name, value in vars(policy).items() if name != self.x))
+
+    def _label(self, stored: Stored, legends: set[str]) -> str:
+        of = stored.columns
+        said = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
+        return said or (next(iter(legends)) if len(legends) == 1 else stored.cell.policy.label)
+
+
+class Curve(NamedTuple):
+    """What tells curves apart. Exact and simulated numbers of the same thing share a label, line and markers."""
+
+    label: str
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Points:
+    """The mean of a quantity over the values of x, with 95 % intervals: shapes (values,); `share` of yes and no."""
+
+    cells: list[Stored]
+    x: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    share: bool
+
+    def across(self, first: float, last: float) -> "Points":
+        """A counterpart without a budget, whose x is infinite, as a level line; anything else as it is."""
+        if np.isfinite(self.x).all():
+            return self
+        mean, low, high = (np.repeat(values, 2) for values in (self.mean, self.low, self.high))
+        return Points(self.cells * 2, np.array([first, last]), mean, low, high, self.share)
+
+    def slope(self, low: float, high: float) -> intervals.Interval:
+        """Least-squares slope of log(mean) in log(x) over [low, high] and its 95 % interval (Student's)."""
+        chosen = (self.x >= low * (1 - 1e-9)) & (self.x <= high * (1 + 1e-9))
+        if chosen.sum() < 3:
+            raise UserError(f"figure.slopes: fewer than 3 values of x lie between {low} and {high}")
+        return intervals.slope(self.x[chosen], self.mean[chosen], 0.05)
+
+
+def points_of(spec: Spec, panel: int, cells: Sequence[Stored]) -> dict[Curve, Points]:
+    """The points of every curve in a panel. Raises `UserError`."""
+    found: dict[Curve, list[tuple[float, Stored]]] = {}
+    require_columns(spec.panels, spec.curves, cells)
+    for stored, label in zip(cells, spec.labels(cells), strict=True):
+        if meets(spec.panels[panel], stored):
+            found.setdefault(Curve(label, stored.exact), []).append((_number(spec.x, stored), stored))
+    if not found:
+        raise UserError(f"figure.panels: no cell meets the conditions of the panel {spec.panels[panel]}")
+    points = {curve: _points(spec, curve.label, pairs) for curve, pairs in found.items()}
+    ends = [end for of_curve in points.values() for end in of_curve.x if math.isfinite(end)]
+    return {curve: of_curve.across(min(ends), max(ends)) for curve, of_curve in points.items()}
+
+
+def _points(spec: Spec, label: str, pairs: Sequence[tuple[float, Stored]]) -> Points:
+    ordered = sorted(pairs, key=lambda pair: pair[0])
+    x, cells = np.array([value for value, _ in ordered]), [stored for _, stored in ordered]
+    if (np.diff(x) == 0).any():
+        raise UserError(f"figure.curves: {label} has several cells at {spec.x} = {x[:-1][np.diff(x) == 0][0]:g}")
+    values = [values_of(stored, spec.value) for stored in cells]
+    mean, low, high = np.array([intervals.estimate(of_cell, 0.05) for of_cell in values]).T
+    return Points(cells, x, mean, low, high, share=values[0].dtype == bool)
+
+
+def _number(x: str, stored: Stored) -> float:
+    if x not in stored.columns:
+        raise UserError(f"figure.x: {x} is no column; {nearest(x, stored.columns)}")
+    value = stored.columns[x]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UserError(
+            f"figure.x: {x} is {value}, no number, in {stored.cell.policy.name} on {stored.cell.instance.name}"
+        )
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+    """A panel for each condition: a curve with 95 % intervals for each policy, fitted slopes. Raises `UserError`."""
+    spec = read(Spec, config)
+    bounds = overlays(spec.overlays, cells)
+    points = [points_of(spec, number, cells) for number in range(len(spec.panels))]
+    assigned = colours_of((stored.cell.policy for stored in cells), colours)
+    looks = looks_of(points, {} if spec.curves else assigned)
+    columns = math.ceil(len(points) / math.ceil(len(points) / WIDEST))
+    panels = [
+        _panel(spec, number, points[number], looks, bounds, assigned, first=number % columns == 0)
+        for number in range(len(points))
+    ]
+    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    return Drawing(
+        title=spec.title,
+        caption=_caption(cells),
+        shown=_shown(spec, bounds),
+        rows=rows,
+        size=(1.2 + 3.2 * columns, 0.4 + 3.2 * len(rows)),
+        legend=[] if spec.slopes else labels(panels),
+    )
+
+
+class Placed(NamedTuple):
+    """How a label is drawn in all panels of a figure, and its place among the labels."""
+
+    look: Look
+    marker: str
+    place: int
+
+
+def looks_of(panels: Sequence[Mapping[Curve, Points]], assigned: Mapping[str, str]) -> dict[str, Placed]:
+    """A look for every label: the colour `assigned` to its policy, or where none is, one for each label."""
+    first = {curve.label: points.cells[0] for panel in panels for curve, points in panel.items()}
+    seen: Counter[str] = Counter()
+    looks = {}
+    for place, (label, stored) in enumerate(first.items()):
+        colour = assigned[word_of(stored.cell.policy)] if assigned else PALETTE[place % len(PALETTE)]
+        look = Look(colour, DASHES[seen[colour] % len(DASHES)])
+        looks[label] = Placed(look, MARKERS[seen[colour] % len(MARKERS)], place)
+        seen[colour] += 1
+    return looks
+
+
+def _panel(
+    spec: Spec,
+    number: int,
+    points: Mapping[Curve, Points],
+    looks: Mapping[str, Placed],
+    bounds: Sequence[Overlay],
+    assigned: Mapping[str, str],
+    first: bool,
+) -> Panel:
+    marks = [mark for label in dict.fromkeys(curve.label for curve in points) for mark in _marks(points, label, looks)]
+    marks += [_bound(overlay, place, points.values()) for place, overlay in enumerate(bounds)]
+    marks += [_slope(slope, points, assigned) for slope in spec.slopes if slope["panel"] == number]
+    x_scale, y_scale = cast(list[Scale], spec.scales)
+    told = [
+        f"{curve.label}{', exact,' if curve.exact else ''} goes from {quantity(of.mean[0])} at {of.x[0]:g} "
+        f"to {quantity(of.mean[-1])} at {of.x[-1]:g}"
+        for curve, of in points.items()
+    ]
+    return Panel(
+        spec.panels[number]["title"],
+        Axis(SYMBOLS.get(spec.x, spec.x), x_scale, decades_only=x_scale == "log"),
+        Axis(QUANTITIES[spec.value] if first else "", y_scale, low=0 if y_scale == "linear" else None),
+        [mark for mark in marks if len(mark.x)],
+        legend="best" if spec.slopes else None,
+        words=told,
+    )
+
+
+def _marks(points: Mapping[Curve, Points], label: str, looks: Mapping[str, Placed]) -> list[Series]:
+    """A line for a label; markers with intervals, and no line, for simulated points beside exact ones."""
+    look, marker, place = looks[label]
+    exact, simulated = (points.get(Curve(label, whether)) for whether in (True, False))
+    marks = [] if exact is None else [Series(exact.x, exact.mean, look, label)]
+    if simulated is not None:
+        beside = replace(look, marker=marker, marker_size=3, dashes="none" if exact is not None else look.dashes)
+        aside = 1.05 ** (place - len(looks) // 2) if simulated.share else 1.0  # shares often coincide, at 0
+        own = "" if exact is not None else label
+        marks.append(Series(simulated.x * aside, simulated.mean, beside, own, simulated.low, simulated.high))
+    return marks
+
+
+def _bound(overlay: Overlay, place: int, curves: Iterable[Points]) -> Series:
+    """The bound once, however many curves it is about."""
+    pairs = {(x, overlay.of(stored)) for curve in curves for x, stored in zip(curve.x, curve.cells, strict=True)}
+    x, y = np.array(sorted((x, value) for x, value in pairs if value > 0)).reshape(-1, 2).T  # NaN is not above 0
+    return Series(x, y, Look(COUNTERPART_COLOUR, DASHES[place % len(DASHES)], width=0.9), overlay.label)
+
+
+def _slope(slope: Mapping[str, Any], points: Mapping[Curve, Points], assigned: Mapping[str, str]) -> Series:
+    of_policy = {curve.cells[0].cell.policy.name: curve for curve in points.values()}
+    if slope["policy"] not in of_policy:
+        raise UserError(f"figure.slopes: {slope['policy']} is not in the panel; {nearest(slope['policy'], of_policy)}")
+    curve, (low, high) = of_policy[slope["policy"]], slope["between"]
+    exponent, *interval = curve.slope(low, high)
+    middle = np.sqrt(low * high)
+    level = np.exp(np.interp(np.log(middle), np.log(curve.x), np.log(curve.mean)))
+    ends = np.array([low, high])
+    look = Look(assigned[word_of(curve.cells[0].cell.policy)], "dashed", width=1)
+    label = f"slope {exponent:.2f} [{interval[0]:.2f}, {interval[1]:.2f}]"
+    return Series(ends, 0.7 * level * (ends / middle) ** exponent, look, label)
+
+
+def _shown(spec: Spec, bounds: Sequence[Overlay]) -> str:
+    x = SYMBOLS.get(spec.x, spec.x)
+    told = f"{QUANTITIES[spec.value]} against {x}, {words.axes(spec.scales)}; 95 % intervals"
+    slopes = [f"{slope['policy']} from {slope['between'][0]:g} to {slope['between'][1]:g}" for slope in spec.slopes]
+    told += f"; bounds: {', '.join(overlay.label for overlay in bounds)}" if bounds else ""
+    return told + (f"; slopes fitted by least squares: {', '.join(slopes)}" if slopes else "")
+
+
+def _caption(cells: Sequence[Stored]) -> list[str]:
+    kind, runs = type(cells[0].cell), words.runs(cells)
+    parts = [kind.until(words.horizons(cells)) + (f", {kind.repeated(runs)}" if runs else "; exact")]
+    if runs and any(stored.exact for stored in cells):
+        parts.append("lines are exact, markers simulated")
+    private = {stored.cell.policy.guarantee for stored in cells if stored.cell.policy.guarantee.private}
+    parts.append(f"scope: {' and '.join(sorted({guarantee.scope.value for guarantee in private}))}")
+    caveats = Counter(stored.cell.policy.label for stored in cells if stored.cell.caveats)
+    never = [f"start phase never left: {count} points of {label}" for label, count in caveats.items()]
+    return ["; ".join(parts), *never]

@@ -1,0 +1,56 @@
+"""Print a table of stored results.
+
+python -m scripts.tables                                       # the names of all
+python -m scripts.tables sajed2019/ratios
+python -m scripts.tables final_regret wang2024/fig04           # of any experiment, with any overrides after it
+python -m scripts.tables final_regret mine/fast --config-dir mine
+"""
+
+import sys
+from collections.abc import Sequence
+
+from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.plan import Plan
+from experiments.errors import UserError, nearest
+from scripts.tables import about_any_experiment, tables, title
+
+
+def listing() -> str:
+    """A line for each table."""
+    found = {f"{name} EXPERIMENT" if about_any_experiment(made) else name: made for name, made in tables().items()}
+    width = max(map(len, found))
+    lines = [f"  {name:{width}}  {title(made)}" for name, made in found.items()]
+    return "\n".join(["python -m scripts.tables NAME", "", *lines])
+
+
+def _asked(name: str, words: Sequence[str]) -> list[Plan]:
+    """What `words` ask for: an experiment, then overrides and options as in any other command. Raises `UserError`."""
+    named = bool(words) and "=" not in words[0] and not words[0].startswith("-")
+    sys.argv[1:] = [f"+experiment={words[0]}", *words[1:]] if named else words
+    plans = read_command_line().plans() if words else []
+    if not plans or any(asked.experiment is None for asked in plans):
+        raise UserError(f"{name}: of which experiment? give its name, as in {name} wang2024/fig06")
+    return plans
+
+
+def main() -> None:
+    """Entry point of `python -m scripts.tables`."""
+    name, *words = sys.argv[1:] or ["--help"]
+    if name in ("-h", "--help"):
+        print(listing())
+        return
+    known = tables()
+    if name not in known:
+        raise UserError(f"{name}: unknown table; {nearest(name, known)}")
+    table = known[name]
+    if about_any_experiment(table):
+        for asked in _asked(name, words):
+            print(table(asked).text(f"{asked.experiment}: {title(table)}"))
+    elif words:
+        raise UserError(f"{name}: takes nothing after its name, got {' '.join(words)}")
+    else:
+        print(table().text(title(table)))
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

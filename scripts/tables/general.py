@@ -1,0 +1,112 @@
+"""Tables of any experiment."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.cells import QUANTITIES
+from experiments.config.plan import Plan
+from experiments.errors import UserError, nearest
+from experiments.intervals import Interval, exactly
+from experiments.store import Store, stored_cells
+from experiments.stored import Stored
+from scripts.drawing.kinds import rates, sweep
+from scripts.drawing.numbers import span
+from scripts.drawing.spec import read
+from scripts.figures import figure_of
+from scripts.tables.table import Table, measured
+
+Row = Mapping[str, Any]
+
+
+def final_regret(asked: Plan) -> Table:
+    """Regret at the horizon of every cell, and in how many runs a best arm was the most pulled."""
+    cells = [stored for stored in _cells(asked) if "regret" in stored.cell.quantities]
+    if not cells:
+        raise UserError(f"{asked.experiment}: none of its cells records regret")
+    names = _telling_apart(cells)
+    return Table.of(_final_regret(stored, names) for stored in cells)
+
+
+def _final_regret(stored: Stored, names: Sequence[str]) -> Row:
+    final = stored.measure("regret")
+    return {
+        **_shown(stored),
+        **{name: stored.columns.get(name, "") for name in names},
+        "mean": measured(final),
+        "sd": exactly(final.std(ddof=1) if len(final) > 1 else math.nan),
+        "best arm leads": "–" if stored.exact else _best_leads(stored),
+    }
+
+
+def _best_leads(stored: Stored) -> str:
+    gaps: Any = stored.cell.instance.gaps  # type: ignore[attr-defined]
+    led = gaps[stored.pulls.argmax(axis=1)] == 0
+    return f"{np.count_nonzero(led)} of {len(led)}"
+
+
+def _shown(stored: Stored) -> dict[str, Any]:
+    of = stored.columns
+    alike = {name: of[name] for name in ("instance", "arms", "epsilon", "delta", "horizon")}
+    return {"policy": stored.cell.policy.legend(), **alike}
+
+
+def _telling_apart(cells: Sequence[Stored]) -> list[str]:
+    """The further columns in which cells differ that would look the same."""
+    alike: dict[str, list[Stored]] = {}
+    for stored in cells:
+        alike.setdefault(str(_shown(stored)), []).append(stored)
+    names = {
+        name: None
+        for group in alike.values()
+        for name in group[0].columns
+        if len({str(stored.columns.get(name)) for stored in group}) > 1
+    }
+    return list(names)
+
+
+def slopes(asked: Plan) -> Table:
+    """Every slope that the figure fits, in the way the figure does."""
+    figure = figure_of(asked.composed) or {}
+    kind = figure.pop("kind", "curves")
+    cells = _cells(asked) if kind in ("sweep", "rates") else []
+    rows = list(_of_sweep(read(sweep.Spec, figure), cells) if kind == "sweep" else _of_rates(cells))
+    if not rows:
+        raise UserError(f"{asked.experiment}: its figure fits no slope")
+    return Table.of(rows)
+
+
+def _of_sweep(spec: sweep.Spec, cells: Sequence[Stored]) -> Iterator[Row]:
+    for slope in spec.slopes:
+        points = sweep.points_of(spec, slope["panel"], cells)
+        of_policy = {curve.cells[0].cell.policy.name: curve for curve in points.values()}
+        policy, between = slope["policy"], slope["between"]
+        if policy not in of_policy:
+            raise UserError(f"figure.slopes: {policy} is not in the panel; {nearest(policy, of_policy)}")
+        yield {
+            "panel": spec.panels[slope["panel"]]["title"],
+            "policy": policy,
+            "of": QUANTITIES[spec.value],
+            "against": spec.x,
+            "from": span(between),
+            "slope": of_policy[policy].slope(*between),
+        }
+
+
+def _of_rates(cells: Sequence[Stored]) -> Iterator[Row]:
+    for rate in rates.fit(cells):
+        yield {
+            "panel": f"{rate.label}, v = {rate.v:g}",
+            "policy": rate.policy,
+            "of": "mean pulls of the suboptimal arm",
+            "against": "1 / gap",
+            "from": span(1 / rate.gaps),
+            "slope": Interval(rate.exponent, rate.low, rate.high),
+        }
+
+
+def _cells(asked: Plan) -> list[Stored]:
+    return stored_cells(asked, Store(Path(asked.config.results_dir)))

@@ -1,0 +1,97 @@
+"""Tables about Wu and Wang (2025)."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from experiments import intervals
+from experiments.errors import UserError
+from experiments.intervals import exactly
+from experiments.stored import Stored
+from scripts.drawing.numbers import quantity
+from scripts.tables.table import ERROR, Table, by, cells_of, where
+
+PRINTED = {  # by whether losses are resampled (B), and what they are
+    (False, "deterministic"): "log(K)/ε for Gumbel and exponential, log(K)²/ε for Laplace",
+    (True, "deterministic"): "log(K)/Δ + log(K)²/ε",
+    (False, "stochastic"): "log(K)/Δ + log(K) log(T)/ε",
+    (True, "stochastic"): "log(K)/Δ + log(K)²/ε",
+}
+NOISES = ("laplace", "gumbel", "exponential")
+LATE = 2**16  # growth in T is counted from this step on
+
+
+def rates() -> Table:
+    """Tables 1 and 2: printed rates of RNM-FTNL(B, Q) beside measured exponents of exact expected regret.
+
+    Exponents are least-squares slopes of the logarithm of regret, taken where the parameter decides: of log K from
+    K = 64 on (losses that never vary, the profiles of wu2025/open_questions: least and largest), of 1 / epsilon for
+    epsilon up to 0.1 and of 1 / gap for gaps up to 0.01 (wu2025/sweep_epsilon, wu2025/sweep_gap). Stochastic losses are
+    Bernoulli there, so that resampling changes nothing and the rows for B = 0 and 1 are the same cells. Growth in T is
+    the regret after step 2^16 in units of all regret up to 2^17, with Beta losses (wu2025/regret_curves).
+    """
+    arms = [stored for stored in cells_of("wu2025/open_questions") if stored.cell.arms >= 64]
+    small_epsilon = [stored for stored in _exact("wu2025/sweep_epsilon") if stored.columns["epsilon"] <= 0.1]
+    small_gap = [stored for stored in _exact("wu2025/sweep_gap") if stored.columns["gap"] <= 0.01]
+    curves = where(cells_of("wu2025/regret_curves"), policy="rnm_ftnl")
+    rows = []
+    for (resample, losses), printed in PRINTED.items():
+        stochastic = losses == "stochastic"
+        # Bernoulli losses are what they are resampled to, so that B makes no difference to them.
+        seen = {"instance": "dtol_bernoulli" if stochastic else "dtol_deterministic", "resample": resample > stochastic}
+        for noise in NOISES:
+            profiles = [of_one for _, of_one in by(where(arms, noise=noise, resample=resample), "profile")]
+            rows.append(
+                {
+                    "losses": losses,
+                    "B": int(resample),
+                    "noise": noise,
+                    "printed": printed,
+                    "log K": "–" if stochastic else _between([_exponent(of_one, _log_arms) for of_one in profiles]),
+                    "1/ε": exactly(_exponent(where(small_epsilon, noise=noise, **seen), _inverse_epsilon)),
+                    "1/Δ": exactly(_exponent(where(small_gap, noise=noise, **seen), _inverse_gap)),
+                    "growth in T": exactly(
+                        _growth(where(curves, noise=noise, resample=resample), stochastic, resample)
+                    ),
+                }
+            )
+    return Table.of(rows)
+
+
+def _exact(experiment: str) -> list[Stored]:
+    return [stored for stored in cells_of(experiment) if stored.exact]
+
+
+def _log_arms(stored: Stored) -> float:
+    return math.log(stored.cell.arms)
+
+
+def _inverse_epsilon(stored: Stored) -> float:
+    return 1 / float(stored.columns["epsilon"])
+
+
+def _inverse_gap(stored: Stored) -> float:
+    return 1 / float(stored.columns["gap"])
+
+
+def _exponent(cells: Sequence[Stored], of: Callable[[Stored], float]) -> float:
+    """The slope of log(regret) in log(of(cell)). Raises `UserError` for fewer than three cells."""
+    if len(cells) < 3:
+        raise UserError("no exponent follows from fewer than three cells")
+    x, y = np.array([(of(stored), float(stored.headline.mean())) for stored in cells]).T
+    return intervals.slope(x, y, ERROR).estimate
+
+
+def _between(values: Sequence[float]) -> str:
+    """The least and the largest."""
+    return " to ".join(dict.fromkeys(map(quantity, (min(values), max(values)))))
+
+
+def _growth(cells: Sequence[Stored], stochastic: bool, resample: bool) -> float:
+    """The share of the regret that comes after the step `LATE`; exact where that has a known form."""
+    losses = "dtol_beta" if stochastic else "dtol_deterministic"
+    record = "regret" if stochastic and not resample else "exact"
+    (stored,) = where(cells, instance=losses, record=record)
+    regret = stored.regret.mean(axis=0)
+    return float((regret[-1] - np.interp(LATE, stored.t, regret)) / regret[-1])

@@ -1,0 +1,238 @@
+"""Every table is made from stored results, and one value of each is found by other means too."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bandits.environments.bernoulli import Linear9
+from bandits.mechanisms import start_phases
+from experiments import load, load_pulls
+from experiments.intervals import Interval, exactly
+from experiments.papers import papers
+from scripts import tables as package
+from scripts.drawing.numbers import quantity
+from scripts.tables import about_any_experiment, tables, title
+from scripts.tables.__main__ import main
+from scripts.tables.table import Table, written
+
+NAMES = [
+    "final_regret",
+    "slopes",
+    "sajed2019/ratios",
+    "tao2022/separation",
+    "tao2022/rates",
+    "wang2024/start_phases",
+    "wu2025/rates",
+]
+
+
+@pytest.fixture
+def printed(call):
+    """The lines that the command prints, without the title, which is checked."""
+
+    def printed(name, *words):
+        outcome = call(name, *words, main=main)
+        assert (outcome.code, outcome.err) == (0, "")
+        first, *lines = outcome.out.splitlines()
+        assert title(tables()[name]) in first
+        return lines
+
+    return printed
+
+
+def line(lines, *words):
+    """The one line with these words at its beginning, one after another."""
+    (found,) = (text for text in lines if text.split()[: len(words)] == list(words))
+    return found
+
+
+def student(values):
+    """Mean and 95 % interval as a table writes them, by scipy's own means."""
+    low, high = stats.ttest_1samp(values, 0).confidence_interval()
+    return f"{quantity(values.mean())} [{quantity(low)} to {quantity(high)}]"
+
+
+def test_tables_are_found():
+    assert sorted(tables()) == sorted(NAMES)
+    assert {name for name in NAMES if about_any_experiment(tables()[name])} == {"final_regret", "slopes"}
+    assert {name.partition("/")[0] for name in NAMES if "/" in name} == set(papers())
+
+
+def test_a_table_is_found_by_being_there(monkeypatch):
+    def fresh() -> Table:
+        """What is fresh."""
+        return Table.of([])
+
+    def count() -> int:
+        return 3
+
+    module = types.ModuleType("scripts.tables.mine2025")
+    fresh.__module__ = count.__module__ = module.__name__
+    imported = tables()["tao2022/rates"]
+    vars(module).update(fresh=fresh, _hidden=fresh, count=count, rates=imported, Table=Table, NOISES=("a",))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    listed = [types.SimpleNamespace(name="mine2025"), types.SimpleNamespace(name="__main__")]
+    monkeypatch.setattr(package.pkgutil, "iter_modules", lambda path: listed)
+    assert tables() == {"mine2025/fresh": fresh}
+    assert title(fresh) == "What is fresh."
+
+
+@pytest.mark.parametrize("words", [[], ["--help"]])
+def test_without_a_name_all_are_listed(call, words):
+    outcome = call(*words, main=main)
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()[2:]
+    assert [text.split()[0] for text in lines] == NAMES
+    assert all(title(table) in text for text, table in zip(lines, tables().values(), strict=True))
+    assert line(lines, "slopes", "EXPERIMENT")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sajed2019/ratio"], "error: sajed2019/ratio: unknown table; did you mean sajed2019/ratios?"),
+        (["slope"], "error: slope: unknown table; did you mean slopes?"),
+        (["tao2022/rates", "wang2024/fig06"], "takes nothing after its name, got wang2024/fig06"),
+        (["slopes"], "error: slopes: of which experiment? give its name"),
+        (["slopes", "horizon=1e4"], "error: slopes: of which experiment? give its name"),
+        (["slopes", "wang2024/fig66"], "unknown experiment; did you mean wang2024/fig06"),
+        (["slopes", "wang2024/fig04"], "error: wang2024/fig04: its figure fits no slope"),
+        (["slopes", "wang2024/start_phases"], "error: wang2024/start_phases: its figure fits no slope"),
+        (["slopes", "wang2024/fig06", "results_dir=nowhere"], "72 of 72 cells are not stored yet; run: python -m"),
+        (
+            ["final_regret", "wang2024/fig04", "horizon=1e4"],
+            "run: python -m experiments.run +experiment=wang2024/fig04",
+        ),
+        (["final_regret", "sajed2019/stopping_mean"], "sajed2019/stopping_mean: none of its cells records regret"),
+    ],
+)
+def test_errors_are_one_line(call, words, message):
+    outcome = call(*words, main=main)
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.startswith("error: ")
+    assert outcome.out == ""
+
+
+def test_values_are_written():
+    assert written(Interval(1234.5, 1200.0, 1300.0)) == "1,234 [1,200 to 1,300]"
+    assert written(Interval(0.0, 0.0, 0.5)) == "0 [0 to 0.5]"
+    assert written(exactly(0.5)) == "0.5"
+    assert written(exactly(np.nan)) == "–"
+    assert written(True) == "true"
+    assert written("dp_se") == "dp_se"
+    assert written(10**5) == "10⁵"
+    table = Table.of([{"a": 1, "b": True, "c": Interval(0.0, -1.0, 1.0)}, {"a": 20, "b": "", "c": exactly(2)}], ["end"])
+    assert [text.split() for text in table.text("About.").splitlines()] == [
+        ["About.", "In", "brackets:", "95", "%", "intervals."],
+        ["a", "b", "c"],
+        ["1", "true", "0", "[−1", "to", "1]"],
+        ["20", "2"],
+        ["end"],
+    ]
+    assert Table.of([{"a": 1}]).text("About.").splitlines()[0] == "About."
+
+
+@pytest.mark.slow
+def test_ratios(printed):
+    lines = printed("sajed2019/ratios")
+    regret = load("sajed2019/fig05", instance="c1", arms=5, epsilon=1, t=50_000_000).groupby("policy").regret.mean()
+    ratio = quantity(regret["dp_ucb"] / regret["dp_se"])
+    assert line(lines, "mishra2015", "c1", "5", "1").split()[4] == ratio
+    assert len(lines) == 1 + 2 * 64 + 2
+    assert lines[-2].startswith("mishra2015: ratio from ")
+    assert "surely at least 5 (whole interval) in 64, surely below 1 in 0" in lines[-2]
+
+
+@pytest.mark.slow
+def test_separation(printed):
+    lines = printed("tao2022/separation")
+    final = load("tao2022/local_horizons", constants="scaled", v=0.9, horizon=1e6, t=1e6)
+    of_row = line(lines, "scaled", "0.9", "10⁶")
+    assert all(student(group.regret) in of_row for _, group in final.groupby("epsilon"))
+    assert of_row.endswith("true")
+    assert line(lines, "scaled", "0.9", "10⁷").endswith("false")
+    assert lines[-1] == "scaled, v = 0.9: first separate at T = 10⁵"
+    assert len(lines) == 1 + 30 + 4
+
+
+@pytest.mark.slow
+def test_rates_of_tao2022(printed):
+    lines = printed("tao2022/rates")
+    pulls = load_pulls("tao2022/rates", policy="dprse", v=0.5, arm=1).groupby("means").pulls.mean().sort_index()
+    exponent = np.log2(pulls.to_numpy()[4:] / pulls.to_numpy()[:-4]).mean()  # gaps fall by 2^(1/4) each
+    assert f" gap^-3 {quantity(exponent)} [" in " ".join(
+        line(lines, "epsilon-DP", "DPRSE", "(s", "=", "1)", "0.5").split()
+    )
+    assert len(lines) == 1 + 4
+
+
+@pytest.mark.slow
+def test_start_phases(printed):
+    lines = printed("wang2024/start_phases")
+    of_row = line(lines, "dp_ftpl_gauss", "0.1", "0.001")
+    regret = load("wang2024/start_phases", policy="dp_ftpl_gauss", epsilon=0.1, delta=0.001, start_phase="exact").regret
+    assert of_row.split()[3:5] == ["1,229", str(start_phases.gauss_exact(0.1, 0.001))]
+    assert of_row.endswith(student(regret))
+    assert len(lines) == 1 + 16
+
+
+@pytest.mark.slow
+def test_rates_of_wu2025(printed):
+    lines = printed("wu2025/rates")
+    regret = load("wu2025/sweep_epsilon", record="exact", instance="dtol_deterministic", noise="gumbel", resample=True)
+    few = regret[regret.epsilon <= 0.1]
+    exponent = -np.polyfit(np.log(few.epsilon), np.log(few.regret), 1)[0]
+    assert line(lines, "deterministic", "1", "gumbel").split()[-3] == quantity(exponent)
+    assert len(lines) == 1 + 12
+
+
+@pytest.mark.slow
+def test_final_regret(printed):
+    lines = printed("final_regret", "wang2024/fig04")
+    asked = {"policy": "dp_ftpl_new", "instance": "linear9", "delta": 0.01}
+    regret = load("wang2024/fig04", t=100_000, **asked).regret
+    pulls = load_pulls("wang2024/fig04", **asked).pivot(index="replication", columns="arm", values="pulls")
+    led = int((pulls.idxmax(axis=1) == np.argmax(Linear9().mean_rewards)).sum())
+    of_row = line(lines, "DP-FTPL-New", "linear9", "9", "1", "0.01", "10⁵")
+    assert student(regret) in of_row
+    assert f" {quantity(regret.std())} " in of_row
+    assert of_row.endswith(f"{led} of 100")
+    assert len(lines) == 1 + 18
+
+
+@pytest.mark.slow
+def test_cells_that_look_the_same_are_told_apart(printed, call, tmp_path):
+    kept = ["policy=rnm_ftnl", "policy.noise=gumbel", "budget.epsilon=1", "horizon=1e3", "replications=2"]
+    kept += [f"results_dir={tmp_path}"]
+    assert call("+experiment=wu2025/sweep_epsilon", *kept, "runner.workers=1").code == 0
+    header, *lines = printed("final_regret", "wu2025/sweep_epsilon", *kept)
+    assert " ".join(header.split()) == "policy instance arms epsilon delta horizon record mean sd best arm leads"
+    exact = [text for text in lines if "exact" in text]
+    assert len(lines) - len(exact) == sum(" of 2" in text for text in lines) > 0
+    assert exact
+    assert all(text.endswith("–") and "[" not in text for text in exact)
+
+
+@pytest.mark.slow
+def test_slopes(printed):
+    lines = printed("slopes", "wang2024/fig06")
+    final = load("wang2024/fig06", epsilon=0)
+    for policy, low in (("dp_ftpl_gauss", 0.003), ("dp_ftpl_new", 0.0007)):
+        chosen = final[(final.policy == policy) & (final.delta >= low) & (final.delta <= 0.0085)]
+        mean = chosen.groupby("delta").regret.mean()
+        slope = np.polyfit(np.log(mean.index), np.log(mean), 1)[0]
+        assert f" {quantity(slope)} [" in next(text for text in lines if policy in text)
+    assert len(lines) == 1 + 2
+
+
+@pytest.mark.slow
+def test_slopes_of_pulls_are_those_in_the_table_of_the_paper(printed):
+    def slopes(lines):
+        return [text.split()[-4:] for text in lines]
+
+    assert slopes(printed("slopes", "tao2022/rates")[1:]) == slopes(printed("tao2022/rates")[1:])
