@@ -1,7 +1,7 @@
 """Differentially private bandits: instances, mechanisms, policies, and what they promise.
 
 Pure mathematics. Nothing in this package touches a file, a clock or a global random state; every
-random number comes from the `numpy.random.Generator` that the caller hands over.
+random number comes from the `numpy.random.Generator` that the caller passes in.
 """
 
 from bandits.environments.bandit import Instance

@@ -12,10 +12,10 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
 def _keep_machine_code_apart() -> None:
-    """Give every state of this package's sources a folder of its own for compiled loops.
+    """Keep compiled loops in a folder whose name changes with every change to the sources of this package.
 
-    Numba looks at the file of a loop to see whether it changed, not at those of the loops that it calls:
-    an edited noise would go on sleeping in the compiled loops around it.
+    Numba compiles a loop again when the file of the loop has changed, but not when the file of another loop
+    that it calls has changed. After a change to the noise, the loops that draw it would still use the old code.
     """
     package = Path(__file__).parent
     digest = hashlib.sha256()
@@ -31,7 +31,7 @@ _keep_machine_code_apart()
 
 
 def compiled(loop: Loop) -> Loop:
-    """Compile `loop` to machine code at its first call and keep it on disk for the next process.
+    """Compile `loop` to machine code at its first call and store that on disk for the next process.
 
     Division follows numpy (no exception on zero). Floating point is never reordered or fused, so that a
     compiled loop and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it

@@ -1,4 +1,4 @@
-"""What every policy must do, as checks that any policy, also one outside this repository, can be put through.
+"""What every policy must do, as checks for any policy, also for one outside this repository.
 
     import pytest
     from bandits.conformance import CHECKS
@@ -78,7 +78,7 @@ def is_described(policy: AnyPolicy) -> None:
 
 
 def declares_its_guarantee(policy: AnyPolicy) -> None:
-    """The guarantee is data, and says no less than the parameters epsilon and delta."""
+    """The guarantee is data, and its epsilon and delta are at most those of the parameters."""
     guarantee = policy.guarantee
     assert isinstance(guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
     for name in ("epsilon", "delta"):
@@ -109,7 +109,7 @@ def survives_short_horizons(policy: AnyPolicy) -> None:
 
 
 def is_reproducible(policy: AnyPolicy) -> None:
-    """The same stream gives the same pulls, from a copy too, and global random state is left alone."""
+    """The same stream gives the same pulls, also from a copy, and global random state is not used."""
     checkpoints = checkpoint_grid(HORIZON)
     before = _global_state()
     first = _play(policy, accepted(policy)[0], HORIZON, checkpoints)

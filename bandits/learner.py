@@ -1,4 +1,4 @@
-"""What every environment and every learner is, whatever the feedback."""
+"""What all environments and all learners have in common, for any feedback."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
@@ -56,8 +56,8 @@ class Learner(ABC, Generic[Faced]):
         return self.label
 
     def caveats(self, instance: Faced, horizon: int) -> tuple[str, ...]:
-        """Why a theorem about the learner says nothing about these results, for their reader."""
+        """Reasons why a theorem about the learner does not apply to these results, for the reader of the results."""
         return ()
 
     def check(self, instance: Faced) -> None:
-        """Raise `ParameterError("instance", why)` if the learner, or its promise, is void on `instance`."""
+        """Raise `ParameterError("instance", why)` if the learner cannot play `instance`, or promises nothing there."""

@@ -1,4 +1,4 @@
-"""Parameters that a class refuses, said in one line."""
+"""Errors of one line for parameters that a class refuses."""
 
 import math
 
@@ -33,5 +33,5 @@ def require_epsilon(epsilon: float) -> None:
 
 
 def require_arms(arms: int) -> None:
-    """A bandit has something to choose from."""
+    """A bandit has at least two arms."""
     require(arms >= 2, "arms", arms, "a whole number >= 2")

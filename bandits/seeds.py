@@ -1,4 +1,4 @@
-"""Random streams derived from what is simulated, never from order, worker or time."""
+"""Random streams that depend on what is simulated, never on order, worker or time."""
 
 import hashlib
 

@@ -25,12 +25,12 @@ def require_gap(gap: float) -> None:
 
 
 def require_horizon(horizon: float) -> None:
-    """As many steps as a logarithm needs to be above 0; infinity where a bound has a limit."""
+    """At least 2 steps, so that log(horizon) > 0; infinity is allowed, for bounds that have a limit."""
     require(horizon >= 2, "horizon", horizon, "a number of steps, at least 2")
 
 
 def require_small_epsilon(epsilon: float) -> None:
-    """The budgets that the theorems of Tao et al. (2022) are about."""
+    """The budgets for which Tao et al. (2022) prove their theorems."""
     require_epsilon(epsilon)
     require(epsilon <= 1, "epsilon", epsilon, "at most 1, as the theorem assumes")
 

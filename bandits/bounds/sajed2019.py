@@ -21,8 +21,8 @@ def dp_se_pulls(gap: float, arms: int, epsilon: float, horizon: int) -> float:
     """Pulls of an arm by DP-SE that are exceeded with probability 1/horizon at most.
 
     log(K log2(2/gap) / beta) (1024 / gap^2 + 96 / (epsilon gap)), beta = 1/horizon: the end of the proof of
-    Lemma 4.2 of Sajed and Sheffet (2019), which prints a natural logarithm for the log2 that it bounds
-    the epochs with.
+    Lemma 4.2 of Sajed and Sheffet (2019), which prints a natural logarithm, though it bounds the number of
+    epochs by log2(2/gap).
     """
     require_gap(gap)
     return math.log(arms * math.log2(2 / gap) * horizon) * (1024 / gap**2 + 96 / (epsilon * gap))
@@ -74,7 +74,7 @@ def consistent_lower_bound_slope(means: FloatArray) -> float:
     """The least limit of regret / log(T) of any consistent policy on Bernoulli arms, private or not.
 
     Sum of gap / kl(mean, best mean) over the suboptimal arms: Lai and Robbins (1985), of which Sajed and
-    Sheffet (2019) quote the order, the sum of 1 / gap. An infinite limit, so no bound at a finite T.
+    Sheffet (2019) quote the order, the sum of 1 / gap. A limit as T grows to infinity, so no bound at a finite T.
     """
     require(bool(((means > 0) & (means < 1)).all()), "means", list(means), "numbers in (0, 1)")
     best = float(means.max())
@@ -127,9 +127,9 @@ def dp_exponential_nas_samples(mean: float, bound: float, epsilon: float, accura
     2000 (t0 + t1 + t2) with l = log(log(R / (alpha |mean|)) / beta), t0 = R^2 l / (alpha mean)^2, t1 =
     R l / (epsilon |mean|), t2 = R log(1/beta) / (epsilon alpha |mean|): Theorem 3.3 of Sajed and Sheffet
     (2019). The theorem asks for mean != 0 only, but as R / (alpha |mean|) goes to 1, l goes to minus
-    infinity. Below e it is refused; from e on, the rule's questions come early enough as long as
-    R / (epsilon |mean|) < 2^1000, although the proof, which takes log(R / (epsilon |mean|)) for
-    log(R / (alpha |mean|)) in t1, does not show it.
+    infinity. A ratio below e is refused. From e on, the rule's questions come early enough if
+    R / (epsilon |mean|) < 2^1000. The proof does not show this: in t1 it has log(R / (epsilon |mean|)) instead
+    of log(R / (alpha |mean|)).
     """
     require(beta <= 0.08, "beta", beta, "at most 0.08 (Theorem 3.3)")
     _require_stopping(mean, bound, accuracy, beta)
@@ -176,7 +176,7 @@ def stopping_lower_bound(mean: float, bound: float, epsilon: float, accuracy: fl
 
 
 def stopping_lower_bound_order(mean: float, bound: float, epsilon: float, accuracy: float, beta: float) -> float:
-    """R^2 log(1/beta) / (alpha mean)^2 + R log(1/beta) / (epsilon alpha |mean|), the constant 1 being arbitrary.
+    """R^2 log(1/beta) / (alpha mean)^2 + R log(1/beta) / (epsilon alpha |mean|), with an arbitrary constant 1.
 
     Up to a constant, samples that every private rule needs on some stream (Corollary 3.6 of Sajed and
     Sheffet 2019).
@@ -190,7 +190,7 @@ def stopping_lower_bound_order(mean: float, bound: float, epsilon: float, accura
 def public_stopping_lower_bound_order(
     mean: float, variance: float, bound: float, accuracy: float, beta: float
 ) -> float:
-    """max(variance, R alpha |mean|) log(1/beta) / (alpha mean)^2, the constant 1 being arbitrary.
+    """max(variance, R alpha |mean|) log(1/beta) / (alpha mean)^2, with an arbitrary constant 1.
 
     Up to a constant, samples that every rule needs, private or not, on values of the given `variance`
     (Dagum, Karp, Luby and Ross 2000, as quoted by Sajed and Sheffet 2019, section 3.1).

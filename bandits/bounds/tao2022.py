@@ -4,11 +4,11 @@ All upper bounds are for 0 < epsilon <= 1 and the printed confidence constants (
 are what the proofs give when followed to the end, which is not always what is printed:
 
 - Pulls do not change when rewards, and with them gaps, are multiplied by 2 (all epoch lengths are equivariant), so
-  u enters them as u^(1/v) / gap^((1+v)/v), locally as its square. Lemma 4 and Theorem 4 print u^(1/(1+v)),
-  Lemma 13 and Theorem 7 the square of the one over the other itself: no such bound can hold for all u.
+  u enters them as u^(1/v) / gap^((1+v)/v), under local privacy as the square of this. Lemma 4 and Theorem 4 print
+  u^(1/(1+v)), Lemma 13 and Theorem 7 square u^(1/v) but not gap^((1+v)/v): no such bound can hold for all u.
 - Theorem 2: 2 I < gap needs 36^((1+v)/v) where 36 is printed.
-- Theorem 7: with epochs that aim at 2^-tau all along, pulls grow with gap^(-2(1+v)/v). The printed half of
-  that exponent comes from comparing the gap with D^2 for D in the last step of the proof of Lemma 13.
+- Theorem 7: with epochs that aim at 2^-tau all along, pulls grow with gap^(-2(1+v)/v). Half of that
+  exponent is printed, because the last step of the proof of Lemma 13 compares the gap with D^2 instead of D.
 
 The `_order` functions of the upper bounds are as printed.
 """
@@ -33,7 +33,7 @@ def dprucb_pulls(gap: float, epsilon: float, horizon: int, v: float, u: float) -
     """Expected pulls of an arm by DPRUCB (proof of Theorem 2 of Tao et al. 2022).
 
     36^((1+v)/v) u^(1/v) log(2 T^4) log(T)^(1.5+1/v) / (epsilon gap^((1+v)/v)) + 5. Printed with 36 alone,
-    which is too small: when T is large DPRUCB pulls an arm nearly 18^((1+v)/v) times the rest. Rests on the noise
+    which is too small: when T is large DPRUCB pulls an arm nearly 18^((1+v)/v) times the rest. It uses the noise
     bound of Lemma 2, which is too small for large failure probabilities (not for those used here).
     """
     _require(epsilon, horizon, v, u)
@@ -44,7 +44,7 @@ def dprucb_pulls(gap: float, epsilon: float, horizon: int, v: float, u: float) -
 
 
 def dprucb_regret(gaps: FloatArray, epsilon: float, horizon: int, v: float, u: float) -> float:
-    """Expected regret of DPRUCB (Theorem 2 of Tao et al. 2022, constants of its proof, 36 mended)."""
+    """Expected regret of DPRUCB (Theorem 2 of Tao et al. 2022, constants of its proof, 36 corrected)."""
     require_gaps(gaps)
     return sum(float(gap) * dprucb_pulls(float(gap), epsilon, horizon, v, u) for gap in gaps)
 
@@ -60,8 +60,8 @@ def dprse_pulls(gap: float, arms: int, epsilon: float, horizon: int, v: float, u
     """Pulls of an arm by DPRSE that are exceeded with probability 1/horizon at most (Lemma 4 of Tao et al. 2022).
 
     96^((1+v)/v) u^(1/v) (log(4 K T) + 2 log log2(2/gap)) / (epsilon gap^((1+v)/v)) + 2 log2(2/gap). The end of the
-    proof prints u^(1/(1+v)) though its R has u^(1/v), drops the square of tau in the log, and the
-    rounding up of every epoch but one: 2 for 2 log2(2/gap).
+    proof prints u^(1/(1+v)) though its R has u^(1/v). It drops the square of tau in the log, and counts
+    the rounding up of one epoch only: 2 instead of 2 log2(2/gap).
     """
     _require(epsilon, horizon, v, u)
     require_arms(arms)
@@ -93,7 +93,7 @@ def dprse_worst_case_regret(arms: int, epsilon: float, horizon: int, v: float, u
     """Expected regret of DPRSE whatever the gaps in (0, 1] (Theorem 4, second part), at most T.
 
     Its argument with the constants of `dprse_pulls`: arms below a critical gap cost at most that gap at every
-    step, the others what the pulls allow, at most as much as at the critical gap but for 3.
+    step, the others what the pulls allow, which is at most that at the critical gap, plus 3.
     """
     _require(epsilon, horizon, v, u)
     require_arms(arms)
@@ -166,7 +166,7 @@ def ldprse_worst_case_regret(arms: int, epsilon: float, horizon: int, v: float, 
 def ldprse_worst_case_regret_order(arms: int, epsilon: float, horizon: int, v: float, u: float) -> float:
     """Theorem 7 as printed: u^(2/(1+v)) (K log(T) / epsilon^2)^(v/(1+v)) T^(1/(1+v)), regret of LDPRSE.
 
-    False, as the exponent of the gap behind it is, see the module.
+    False, because it follows from the false exponent of the gap, see the module.
     """
     _require(epsilon, horizon, v, u)
     require_arms(arms)
@@ -231,8 +231,8 @@ def local_worst_case_lower_bound(arms: int, epsilon: float, horizon: float, v: f
     """Regret of every epsilon-LDP policy on one of the instances of Theorem 9 of Tao et al. (2022), u <= 1.
 
     T gap / 8 x exp(-8 (e^epsilon - 1)^2 T / (K-1) x kl), the line of the proof before its last, kl that of the
-    two laws of the arm that changes. It holds for every gap < 1/5; taken here is about the best one, where the
-    paper sets gap = (K / (T epsilon^2))^(v/(1+v)), the right order, and a factor below e^-145 for v = 1/2.
+    two laws of the arm that changes. It holds for every gap < 1/5, and nearly the best one is taken
+    here. The paper sets gap = (K / (T epsilon^2))^(v/(1+v)): the right order, but a factor below e^-145 for v = 1/2.
     """
     _require(epsilon, horizon, v, u=1.0)
     require_arms(arms)

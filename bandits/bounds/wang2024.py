@@ -56,7 +56,7 @@ def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: fl
     For every policy with an (epsilon, delta)-private transcript whose regret is at most scale x T^power on
     all instances, scale > 0 and power < 1: log((g T^(1-power) + 5 delta T^(1-power)) / (40 scale g +
     5 delta T^(1-power))) / (16 epsilon), g = e^epsilon - 1, and never below 0. T is at least 48 times that,
-    as the theorem asks. It says nothing of a promise for single decisions, which is weaker.
+    as the theorem asks. It says nothing about a promise for single decisions, which is weaker.
     """
     require_epsilon(epsilon)
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
@@ -71,8 +71,8 @@ def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: fl
 def transcript_lower_bound_order(arms: int, epsilon: float, delta: float, horizon: int) -> float:
     """The order of Remark 6: (N / epsilon) log((g T + delta T) / (g + delta T)), g = e^epsilon - 1.
 
-    What every (epsilon, delta)-private transcript pays on some instance with N arms; for delta = 0 that is
-    (N / epsilon) log T, for delta > 0 it has a limit as T grows.
+    The regret that every policy with an (epsilon, delta)-private transcript has on some instance with N arms. For
+    delta = 0 that is (N / epsilon) log T; for delta > 0 it has a limit as T grows.
     """
     require_arms(arms)
     require_epsilon(epsilon)

@@ -33,7 +33,7 @@ def resampled_regret(arms: int, least_gap: float, epsilon: float, noise: NoiseNa
     """Expected regret of RNM-FTNL(1, noise) at every horizon (Theorem 2 and Corollary 1 of Wu and Wang 2025).
 
     1 + (8 c2 log K + 2 c1 c2) / gap + (2 c2 log(K)^2 + c1 c2) / epsilon. The last line of Appendix C prints
-    c1 c2 / gap: it drops the factor 2 = 1 + 1/2 + 1/4 + ... of the line before, where its 8 c2 has that much to spare.
+    c1 c2 / gap: it drops the factor 2 = 1 + 1/2 + 1/4 + ... of the line before, but its 8 c2 leaves room for that.
     """
     _require(arms, epsilon)
     require_gap(least_gap)
@@ -75,7 +75,7 @@ def deterministic_regret(arms: int, epsilon: float) -> float:
 
     3 + (4 / epsilon) (1 + 1 / log 2) log K: Theorem 4 of Wu and Wang (2025). With Gumbel noise of scale 2 / epsilon
     the probability of an arm is proportional to exp(-epsilon G / 2). The paper's proof has exp(-epsilon G), the law
-    for scale 1 / epsilon, and twice the integral of Lemma 3, which is log(K) / log 2: the two slips cancel. The 3
+    for scale 1 / epsilon, and twice the integral of Lemma 3, which is log(K) / log 2: the two errors cancel. The 3
     stays as epsilon grows: the O(log(K) / epsilon) of the theorem leaves it out, though the first step,
     uniform over the arms, alone costs a constant.
     """
@@ -100,8 +100,7 @@ def deterministic_lower_bound(arms: int, epsilon: float, horizon: float = math.i
 
     As in Appendix E: log(x (e^epsilon + K - 1) / e^epsilon) / epsilon with x = e^y / (e^y + K - 1), y = (T+1) epsilon,
     and the limit log(e^epsilon + K - 1) / epsilon - 1 for an infinite horizon. The theorem prints c1 log(K) / epsilon
-    for every T, which no regret of at most T can keep; see also
-    `deterministic_sharp_lower_bound`.
+    for every T, but regret is at most T, so that cannot hold for small T; see also `deterministic_sharp_lower_bound`.
     """
     _require(arms, epsilon)
     require(horizon >= 1, "horizon", horizon, "a number of steps, at least 1")

@@ -1,7 +1,9 @@
-"""Full information: every loss of every arm is seen at every step (decision-theoretic online learning).
+"""Full information: every loss of every arm is seen at every step.
 
-Arms come in groups of equal mean loss, so that a million of them cost no more than a few: what a
-learner needs of a group is how its epoch sums are spread over its arms, not which arm has which.
+(Wu and Wang 2025 call it decision-theoretic online learning, hence `dtol` in the names of the environments.)
+
+Arms come in groups of equal mean loss, so that a million of them cost no more than a few: a learner needs
+to know how many arms of a group have which epoch sum, not which arms they are.
 """
 
 from abc import abstractmethod
@@ -56,8 +58,8 @@ class FullInformation(Environment):
     def sums(self, group: int, rounds: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         """Sums of `rounds` fresh losses of the arms of a group: distinct values, and how many arms have each.
 
-        Drawn at once, so that the cost grows neither with `rounds` nor with the arms beyond the
-        number of values that a sum can take.
+        Drawn at once, so that the cost does not grow with `rounds`, and with the arms only up to the number
+        of values that a sum can take.
         """
 
     def resampled_sums(self, group: int, rounds: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:

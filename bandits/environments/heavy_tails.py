@@ -34,7 +34,7 @@ class HeavyTailedInstance(Instance):
 
 
 def require_exponent(v: float) -> None:
-    """The moments of order 1 + v that the theory knows, 0 < v <= 1."""
+    """The moments of order 1 + v that the theory covers, 0 < v <= 1."""
     require(0 < v <= 1, "v", v, "a number in (0, 1]")
 
 

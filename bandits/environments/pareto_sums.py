@@ -1,8 +1,8 @@
 """Sums of many truncated Pareto rewards without drawing each of them.
 
-Up to `WALKED` terms are drawn one by one. Beyond, the sum is drawn from its tabulated law. What this
-costs in total variation is below `TOTAL_VARIATION` for each sum; `tests/test_pareto_sums.py` checks it
-by halving every step and against plain loops.
+Up to `WALKED` terms are drawn one by one. With more terms, the sum is drawn from its tabulated law. The error
+of this in total variation is below `TOTAL_VARIATION` for each sum; `tests/test_pareto_sums.py` checks it by
+halving every step and against plain loops.
 """
 
 import math
@@ -18,8 +18,8 @@ from bandits.environments.tabulated_sums import LawOfSum, log1p_minus, sine_minu
 WALKED = 100_000
 TOTAL_VARIATION = 1e-6
 
-_NODES = 64  # Gauss-Legendre nodes in each of
-_PIECES = 48  # pieces, equally long in log x, of the integrals over the reward
+_PIECES = 48  # of the integrals over the reward x, equally long in log x
+_NODES = 64  # Gauss-Legendre nodes in each piece
 
 
 def truncated_pareto_sum(scale: float, shape: float, bound: float, terms: int, rng: np.random.Generator) -> float:

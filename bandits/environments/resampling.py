@@ -1,4 +1,4 @@
-"""Rewards in [0, 1] turned into zeros and ones, for policies that know no others."""
+"""Rewards in [0, 1] turned into zeros and ones, for policies that need these."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -50,9 +50,10 @@ class Beta(Instance):
 class Resampled(BernoulliInstance):
     """The arms of `inner`, every reward x in [0, 1] replaced by 1 with probability x, else 0.
 
-    So do the policies of Wang and Zhu (2024), section 3.1, see rewards that are not Bernoulli. The
-    means stay, the coin is private to the reward it replaces, and independent rewards become
-    independent Bernoulli(mean) ones: that law is drawn. Raises `ParameterError` for rewards beyond [0, 1].
+    This is how the policies of Wang and Zhu (2024), section 3.1, treat rewards that are not Bernoulli. The
+    means stay the same. Every reward is replaced by a coin of its own, so independent rewards become
+    independent Bernoulli(mean) rewards, and these are drawn directly. Raises `ParameterError` for rewards
+    outside [0, 1].
     """
 
     name: ClassVar[str] = "resampled"

@@ -18,7 +18,7 @@ class Stream(Environment):
 
     Attributes
     ----------
-    mean: of every value; 0 is allowed, and no stopping rule may halt there.
+    mean: of every value; 0 is allowed, but a stopping rule may then never halt.
     bound: R, known to the stopping rule.
     """
 
@@ -147,5 +147,5 @@ class UniformStream(Stream):
 
 
 def require_bound(bound: float) -> None:
-    """A bound is a number above zero, and neither it nor noise in proportion to it overflows."""
+    """A bound is a number above zero; neither it nor noise in proportion to it may overflow."""
     require(1e-100 <= bound <= 1e100, "bound", bound, "a number in [1e-100, 1e100]")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bandits.arrays import FloatArray
 
-_SPAN = 48.0  # the density is tabulated over so many standard deviations ...
-_BELOW = 16.0  # ... beginning so many below the mean
+_SPAN = 48.0  # standard deviations over which the density is tabulated
+_BELOW = 16.0  # of these, the standard deviations below the mean
 _FREQUENCIES = 512  # multiples of 2 pi / _SPAN at which the characteristic function is taken
 _POINTS = 2**15  # of the table
 

@@ -23,7 +23,7 @@ LARGEST_LATTICE = 2e7  # possible sums of all groups, which are held in memory
 
 
 class QuadratureError(ArithmeticError):
-    """An integral that would miss its tolerance, or would take too long."""
+    """An integral that cannot be computed to its tolerance, or that would take too long."""
 
 
 def require_work(work: float, largest: float, what: str) -> None:
@@ -55,7 +55,7 @@ class Binomial:
         least, most = max(0, centre - reach), min(self.rounds, centre + reach)
         if self.mean in (0.0, 1.0):
             least = most = centre
-        # Ratios from the centre outwards: log Gamma of a large number of rounds has lost the digits needed.
+        # Ratios from the centre outwards: log Gamma of a large number of rounds is not precise enough.
         up = np.arange(centre, most)
         down = np.arange(centre, least, -1)
         rising = np.cumprod((self.rounds - up) / (up + 1) * (self.mean / (1 - self.mean))) if len(up) else up
@@ -74,7 +74,7 @@ class Binomial:
 
 
 def binomial_reach(rounds: int, mean: float, cut: float) -> int:
-    """How far from its mean Bin(rounds, mean) gets with probability < `cut` only (Bernstein's inequality)."""
+    """A distance from its mean that Bin(rounds, mean) exceeds with probability < `cut` (Bernstein's inequality)."""
     depth = math.log(2 / cut)
     return math.ceil(depth / 3 + math.sqrt(depth * depth / 9 + 2 * rounds * mean * (1 - mean) * depth)) + 1
 
@@ -113,7 +113,7 @@ class Values(ABC):
         """The law in start + offset, shapes (panels,) and (panels, nodes); `Law` of shape (groups, panels, nodes)."""
 
     def narrow(self, low: float, high: float, floor: float) -> tuple[float, float]:
-        """The part of the window [low, high] in which the largest value is, but for a probability of 2 `floor`."""
+        """The part of the window [low, high] that holds the largest value, except with probability 2 `floor`."""
         points = np.floor(np.linspace(low, high, 65)) if self.lattice else np.linspace(low, high, 65)
         law = self.at(points, np.zeros((len(points), 1)))
         below = self.counts @ law.log_cdf()[:, :, 0] <= math.log(floor)
@@ -175,7 +175,7 @@ class LatticeValues(Values):
         return Law(*(np.stack([part[index] for part in parts]) for index in range(3)))
 
     def _of_group(self, cells: "_Cells", start: FloatArray, offset: FloatArray) -> tuple[FloatArray, ...]:
-        # Outside of the sums' range the first and the last cell go on for ever.
+        # Outside of the range of the sums, the first and the last cell are continued without end.
         index = np.clip(np.floor(start) - cells.first, 0, len(cells.near) - 1)
         u = (start - cells.first - index)[:, None] + offset
         lower, near, upper, far = (array[index.astype(np.int64), None] for array in cells.arrays)
@@ -199,7 +199,7 @@ class LatticeValues(Values):
 
     @property
     def anchor(self) -> int:
-        """Where in [i, i + 1) the number is that the cell goes by."""
+        """Which end of the cell [i, i + 1] is its number: 0 for the left one, 1 for the right one."""
         return int(self.noise == "none")
 
 

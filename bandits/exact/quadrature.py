@@ -1,4 +1,4 @@
-"""Quadrature of the probabilities with which arms win, refined until halving the step changes nothing.
+"""Quadrature of the probabilities with which arms win, refined until halving the step does not change them.
 
 The rules know where the integrands are not smooth: Laplace and exponential noise have kinks at the sums of losses,
 so that panels of Gauss-Legendre rules end there. Gumbel noise has none, and the trapezoidal rule converges
@@ -127,7 +127,7 @@ def gumbel_winners(all_sums: tuple[Binomial, ...], counts: FloatArray, scale: fl
 
 
 def _window(values: LatticeValues, floor: float) -> tuple[float, float]:
-    """A window of whole numbers in which the largest value is, but for a probability of a few `floor`."""
+    """A window of whole numbers that holds the largest value, except with a probability of a few `floor`."""
     low = float(max(sums.bottom for sums in values.sums) - 1)
     high = float(max(sums.top for sums in values.sums) + 1)
     if values.noise != "none":

@@ -1,7 +1,7 @@
 """Expected regret of RNM-FTNL (Wu and Wang 2025, Algorithm 1), computed instead of simulated.
 
-The action J_0 is uniform. During the steps 2^(r-1), ..., 2^r - 1 the policy plays J_(r-1), sums the losses of each
-arm into G and takes J_r = argmax_j -G_j + Q_j. So J_r depends on nothing but the losses of its epoch, and
+The arm J_0 is uniform. During the steps 2^(r-1), ..., 2^r - 1 the policy plays J_(r-1), sums the losses of each
+arm into G and takes J_r = argmax_j -G_j + Q_j. So J_r depends on the losses of its epoch only, and
 
     E regret(T) = sum over r of (steps of epoch r up to T) * (sum over arms of gap * Pr[J_(r-1) is the arm]).
 
@@ -142,7 +142,7 @@ class _Game:
         return np.asarray(self.means - self.means[0])
 
     def winners(self, rounds: int, floor: float) -> FloatArray:
-        """Probability that an arm of each group is selected, but for errors of a few `floor`."""
+        """Probability that an arm of each group is selected, with errors of a few `floor`."""
         if self.noise == "gumbel" and not self.binomial:
             # A softmax; the paper's proof of Theorem 4 prints exp(-epsilon G), which belongs to Gumbel(1/epsilon).
             weights = self.counts * np.exp(-rounds * self.gaps / self.scale)
@@ -170,7 +170,7 @@ class _Game:
         require_work(reach, LARGEST_LATTICE, "values of binomial sums")
         origin = round(rounds * float(self.means[0]))
         sums = tuple(Binomial(rounds, float(mean), cut, origin) for mean in self.means)
-        # Noise that reaches 1/2 nowhere changes the order of no two different sums.
+        # Noise that stays below 1/2 everywhere cannot change the order of two different sums.
         bridges = self.scale * math.log(2 * float(self.counts.sum()) / floor) > 0.5
         if self.noise == "gumbel" and bridges:
             return gumbel_winners(sums, self.counts, self.scale, floor)
@@ -188,7 +188,7 @@ class _Game:
             units = np.concatenate([units, _FREE_TILTS * self.scale])
             units = units[units < 1 - 1e-4]
         noise = _log_noise_moments(self.noise, units)
-        tilts = np.minimum(units / self.scale, 500.0)  # a smaller tilt than that of the moments leaves a bound
+        tilts = np.minimum(units / self.scale, 500.0)  # still a bound, if the tilt is smaller than in the moments
         best, mean = self.means[0], self.means[:, None]
         losses = _log_moment(best, tilts) + _log_moment(mean, -tilts) if self.binomial else -tilts * (mean - best)
         return np.asarray(np.log(self.counts) + np.minimum((rounds * losses + noise).min(axis=1), 0))
@@ -212,7 +212,7 @@ def _log_noise_moments(noise: str, units: FloatArray) -> FloatArray:
 def _merged(
     means: ArrayLike, counts: ArrayLike, noise: str, epsilon: float, losses: str, resample: bool, calibration: str
 ) -> tuple[_Game, IntArray]:
-    """The game with groups of equal means made one, and the index of each group in it, shape (groups,)."""
+    """The game with groups of equal means merged, and the index of each group in it, shape (groups,)."""
     mean, count = np.asarray(means, dtype=np.float64), np.asarray(counts)
     require(mean.ndim == 1 and mean.shape == count.shape, "counts", count.shape, f"of the means' shape {mean.shape}")
     require(bool(np.all((mean >= 0) & (mean <= 1))), "means", mean, "in [0, 1]")

@@ -1,8 +1,8 @@
-"""A search for the gap profile on which a policy of full information has the largest expected regret.
+"""A search for the gap profile on which a policy under full information has the largest expected regret.
 
 Wu and Wang (2025) leave two rates open: whether Laplace noise keeps log(K) / epsilon where losses never vary, and
-whether B = 1 ever pays log(K)^2 / epsilon. No search proves a rate; it shows how bad profiles can get among those
-that it covers: K arms in at most `scales` groups beside the best arm, gaps in [least_gap, 1].
+whether B = 1 ever has a regret of log(K)^2 / epsilon. No search proves a rate; it shows how large the regret can be
+on the profiles that it covers: K arms in at most `scales` groups beside the best arm, gaps in [least_gap, 1].
 """
 
 from dataclasses import dataclass

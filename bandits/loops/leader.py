@@ -20,8 +20,8 @@ inside can end the run: the rewards come in one binomial draw, and the inner noi
 prefix sum holds, is never drawn. Otherwise the block is cut in two, each minimum falls to either
 half with probability 1/2, the other half's is drawn given that it is larger, and the node between
 the halves takes its known value. Rewards are drawn after a block is settled only, and the future of
-independent draws does not depend on their past, so the draws that are left when a run stops are not
-needed any more.
+independent draws does not depend on their past, so draws that are not yet used when a run ends can be
+discarded.
 (Exact up to rounding and to whatever error the library's binomial sampler has.)
 """
 

@@ -5,8 +5,8 @@ The arms that often exceed it are drawn at every step. Each of the others exceed
 probability, independently; these events come from one Poisson process on [0, sum of hazards], an arm
 with the hazard -log(1 - probability) owning an interval of that length, so that a single exponential
 variable usually settles all of them. An arm that exceeds the bar gets a value from its law above the
-bar. The value of an arm that does not matters only if nobody else exceeds the bar, and is drawn then,
-from its law below the bar. Bar and hazards are chosen before a step's draws, from what is known then.
+bar. The value of an arm that does not exceed the bar matters only if no arm does. It is drawn then, from
+its law below the bar. Bar and hazards are chosen before a step's draws, from what is known then.
 
 Where the probability has no closed form (Beta), the Chernoff bound exp(-n kl(mean, bar)) of a Beta
 variable G_a / (G_a + G_b) takes its place. An event so proposed is kept with the likelihood ratio of
@@ -264,8 +264,10 @@ def normal_above(low: float, rng: np.random.Generator) -> float:
 
 @compiled
 def beta_above(a: float, b: float, bar: float, rng: np.random.Generator) -> float:
-    """A Beta(a, b) variable above `bar` > mean, or -inf, so that it exceeds `bar` with its own probability
-    divided by the Chernoff bound exp(-n kl(mean, bar)).
+    """A Beta(a, b) variable given that it exceeds `bar` > mean, or -inf.
+
+    It is not -inf with the probability that a Beta(a, b) variable exceeds `bar`, divided by the Chernoff bound
+    exp(-n kl(mean, bar)) on it.
     """
     mean = a / (a + b)
     grown = rng.gamma(a, 1.0) * bar / mean

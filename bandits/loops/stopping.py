@@ -77,7 +77,7 @@ def required_sum(samples: int, question: int, rule: Constants) -> float:
 
 @compiled
 def noise(scale: float, rng: np.random.Generator) -> float:
-    """Lap(scale), and nothing drawn for the scale 0."""
+    """A draw of Lap(scale), or 0 for the scale 0, and then no random number is used."""
     return laplace(scale, rng) if scale > 0 else 0.0
 
 
@@ -114,9 +114,9 @@ def leap(
 
     With `slack` left to the required sum, which only grows, no m < (slack - loud) / bound samples lead to
     a halt unless some A_t falls to -loud or below. So the wait for the first such A_t is drawn, a geometric
-    number. If it is longer than m, m samples are drawn by their sum, and nothing about their A_t is needed
-    any more than that none was loud. Otherwise the samples up to the loud A_t are drawn by their sum; given
-    that it is loud, A_t is -loud minus an exponential number, and only this question may halt.
+    number. If it is longer than m, only the sum of m samples is drawn: all that matters of their A_t is that
+    none was loud. Otherwise the sum of the samples up to the loud A_t is drawn. Given that it is loud, A_t is
+    -loud minus an exponential number, and only this question may halt.
     """
     sigma2 = rule.scales.question
     samples = 0

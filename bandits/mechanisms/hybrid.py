@@ -2,21 +2,21 @@
 
 Two mechanisms of budget epsilon/2 share the stream (Chan, Shi and Song 2011).
 
-- The logarithmic part speaks at the counts 1, 2, 4, 8, ... only. At 2^k it adds Lap(2/epsilon) to what
-  arrived since 2^(k-1), on top of its own earlier release: noise is never taken off again, and after 2^k
-  items k + 1 draws have piled up. An item lies in one such increment, so all releases together are
+- The logarithmic part releases a sum at the counts 1, 2, 4, 8, ... only. At 2^k it adds to its earlier
+  release the items that arrived since 2^(k-1), plus Lap(2/epsilon). Noise is never removed, so the release
+  at 2^k contains k + 1 draws. An item lies in one such increment, so all releases together are
   (epsilon/2)-DP. (Fresh noise on the whole sum at every power of two would have a smaller error and
   spend epsilon/2 at each of them, without bound.)
-- Between 2^k and 2^(k+1) a fresh tree counts the items after 2^k. The next power of two closes the
-  stretch, so at most 2^k - 1 items enter, the tree has k levels and the scale of its nodes is 2k/epsilon;
-  an item lies in one tree only.
+- Between 2^k and 2^(k+1) a fresh tree counts the items after 2^k. It ends before the next power of two,
+  so it takes at most 2^k - 1 items, it has k levels and the scale of its nodes is 2k/epsilon. An item lies
+  in one tree only.
 
-Hence epsilon-DP of the whole endless sequence of releases, one item changed, also if an item is chosen
-in view of earlier releases.
+Hence epsilon-DP of the whole endless sequence of releases, one item changed, also if items depend on
+earlier releases.
 
-All that has to be kept is the noise, and it is kept as a tree keeps it: the noise of the sum of n items is
-fresh noise plus the noise of an earlier sum, that of n with its lowest bit cleared as in a tree, or, at a
-power of two, that of n/2.
+Only the noise has to be stored, in the same way as for a tree: the noise of the sum of n items is fresh
+noise plus the noise of an earlier sum, that of n with its lowest bit cleared as in a tree, or, at a power
+of two, that of n/2.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit, node_scale
 from bandits.parameters import require, require_epsilon
 
-ENDLESS = 63  # levels that serve any stream
+ENDLESS = 63  # levels, enough for any stream
 
 
 def hybrid_scale(epsilon: float, sensitivity: float = 1.0) -> float:
@@ -39,7 +39,10 @@ def hybrid_scale(epsilon: float, sensitivity: float = 1.0) -> float:
 
 @compiled
 def fresh_levels(count: int) -> int:
-    """By how many times `hybrid_scale` the sum of `count` items is newly disturbed: k between 2^k and 2^(k+1)."""
+    """Scale of the fresh noise of the sum of `count` items, in units of `hybrid_scale`.
+
+    1 at a power of two, and k between 2^k and 2^(k+1).
+    """
     if count & (count - 1) == 0:
         return 1
     levels = 0
@@ -51,7 +54,7 @@ def fresh_levels(count: int) -> int:
 
 @compiled
 def continued(count: int) -> int:
-    """The earlier sum whose noise the sum of `count` items carries on, 0 for none."""
+    """The number of items of the earlier sum whose noise is part of that of `count` items, 0 for none."""
     rest = count & (count - 1)
     return rest if rest else count >> 1
 

@@ -26,7 +26,7 @@ class Noise:
     scale: float
 
     def largest(self, draws: IntArray, rng: np.random.Generator) -> FloatArray:
-        """The largest of so many independent draws of the noise, one number for each entry of `draws`.
+        """For each entry n of `draws`, the largest of n independent draws of the noise.
 
         The largest of n draws lies at the quantile of level u^(1/n), u uniform; its survival
         1 - u^(1/n) is computed without cancellation.

@@ -22,7 +22,7 @@ divergence, the smallest delta that N pulls achieve. It never rises with N:
   after N + 1 pulls has both parameters at least as large as some pair after N pulls, also where k
   jumps.
 
-So one bisection finds the exact start phase, and no bound has to take over. Divergences are computed
+So one bisection finds the exact start phase, and no bound is needed for any N. Divergences are computed
 as integrals of positive terms, to about 11 digits for every epsilon, delta and N: a start phase beyond
 10^11 pulls is exact to as many digits.
 """
@@ -57,7 +57,7 @@ def beta_paper(epsilon: float, delta: float) -> int:
     """N_B = max{min{40 e / (9 pi delta^2), 8000 log(1 / (25 delta^2)) / (81 epsilon^2)}, 1000 e / (9 pi)}.
 
     Wang and Zhu 2024, Theorem 13. The proof takes (e^epsilon - 1) / (p + q e^epsilon), p + q = 1 and
-    q <= 0.9, to be at least epsilon, which holds for no q > 1/2; with Pinsker's inequality at its full strength
+    q <= 0.9, to be at least epsilon, which holds for no q > 1/2; with Pinsker's inequality in its sharp form
     epsilon / 2 is enough, and that holds for epsilon <= 1.83. For larger epsilon the bound has no proof and is
     too small for some delta: for (40, 1e-300) it is 97, where `beta_exact` is 128.
     """

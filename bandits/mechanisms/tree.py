@@ -5,7 +5,7 @@ The stream is cut into dyadic nodes. The node of level i that ends at item n hol
 items is the sum of one node per set bit of n. An item lies in at most one node of each level.
 (Chan, Shi and Song 2011, section 3.2; Dwork, Naor, Pitassi and Rothblum 2010, section 4.)
 
-All that has to be kept is the noise: the noise of prefix n is the fresh noise of the node that n
+Only the noise has to be stored: the noise of prefix n is the fresh noise of the node that n
 closes plus the noise of prefix n with its lowest bit cleared.
 """
 
@@ -21,7 +21,7 @@ from bandits.parameters import require, require_epsilon
 
 
 def tree_levels(length: int) -> int:
-    """Levels of the tree over `length` items, floor(log2 length) + 1: in so many nodes an item can lie."""
+    """Levels of the tree over `length` items, floor(log2 length) + 1: an item lies in at most so many nodes."""
     return length.bit_length()
 
 
@@ -63,7 +63,7 @@ class AdaptiveTreeMechanism:
 
     The node that item n closes has noise Lap(2 B_n levels / epsilon): every item in it is bounded by B_n.
     (Tao, Wu, Zhao and Wang 2022, Algorithm 2, with `levels` for its log T.) With `natural_logarithm` the
-    noise takes log(length) for the levels, as a literal reading has it, and the guarantee weakens.
+    noise has log(length) instead of the levels, a literal reading, and the guarantee is weaker.
 
     Guarantee: `spent_epsilon`-DP of the whole sequence of released sums, one item changed; that is
     `epsilon` unless `natural_logarithm`. Memory grows with log `length`. Raises `ParameterError` for
@@ -114,7 +114,7 @@ class TreeMechanism:
     """Private running sum of at most `length` items in [0, `sensitivity`].
 
     Guarantee: `epsilon`-DP of the whole sequence of released sums, one item changed. Memory and errors
-    as of `AdaptiveTreeMechanism`, of which this is the case of one bound.
+    are those of `AdaptiveTreeMechanism`, of which this is the case of one bound.
     """
 
     length: int

@@ -26,7 +26,7 @@ _LARGE = 1e100  # a tail constant from which the law is uniform to the last bit
 
 
 def tail_constant(epsilon: float, delta: float) -> float:
-    """c = delta / (e^epsilon - 1), infinite for epsilon = 0: what `offset` wants to be given once."""
+    """c = delta / (e^epsilon - 1), infinite for epsilon = 0: an argument of `offset`, computed once."""
     if delta == 0:
         return 0.0
     growth = -math.expm1(-epsilon)
@@ -94,7 +94,7 @@ class TruncatedLaplace:
     """The law of one draw about `center`, from `count` rewards in [0, 1].
 
     Guarantee: a draw is (`epsilon`, `delta`)-DP when one reward changes, which moves the center by at
-    most 1 / `count` (Wang and Zhu 2024, Lemma 15); for delta <= 1/2 with no room to spare. Scope: this one draw.
+    most 1 / `count` (Wang and Zhu 2024, Lemma 15); for delta <= 1/2 this is tight. Scope: this one draw.
     Raises `ParameterError` for parameters out of range; `epsilon` and `delta` are not both zero.
     """
 

@@ -38,7 +38,7 @@ def require_unit_rewards(policy: Policy, instance: Instance) -> None:
 
 
 def require_bernoulli(policy: Policy, instance: Instance) -> None:
-    """Refuse an instance whose rewards are not Bernoulli: the compiled loop draws no others."""
+    """Refuse an instance whose rewards are not Bernoulli: the compiled loop draws only these."""
     require_unit_rewards(policy, instance)
     if not isinstance(instance, BernoulliInstance):
         raise ParameterError(
@@ -49,7 +49,7 @@ def require_bernoulli(policy: Policy, instance: Instance) -> None:
 class StepwisePolicy(Policy):
     """A policy written as plain Python, one step at a time; the loop around it is here.
 
-    The policy holds parameters only. Whatever it learns lives in the state that `start` returns.
+    The policy holds parameters only. What it learns is kept in the state that `start` returns.
     """
 
     @abstractmethod

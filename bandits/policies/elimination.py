@@ -71,7 +71,7 @@ class DPSE(EpochElimination):
     """DP Successive Elimination (Sajed and Sheffet 2019, Algorithm 3).
 
     The best arm survives with probability at least 1 - `beta`; left out, beta = 1/horizon, as in the
-    paper's regret bounds. With a beta of one's own it identifies the best arm, see `bandits.policies.identification`.
+    paper's regret bounds. With a given beta it identifies the best arm, see `bandits.policies.identification`.
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 4.1): a reward enters
     the mean of one arm in one epoch, which is released once.
@@ -123,9 +123,9 @@ class SuccessiveElimination(Policy):
     """Successive elimination (Even-Dar, Mannor and Mansour 2006, Algorithm 3), delta = `beta`, else 1/horizon.
 
     After n pulls of each viable arm, remove those whose mean trails the best by at least 2 alpha_n,
-    alpha_n = sqrt(log(c K n^2 / delta) / n) with the constant c = 4: by Hoeffding's inequality some mean is
-    ever off by more than alpha_n with probability at most sum over n of 2 K (delta / (4 K n^2))^2 < delta. Not
-    private; the counterpart of DP-SE.
+    alpha_n = sqrt(log(c K n^2 / delta) / n) with the constant c = 4. By Hoeffding's inequality, the
+    probability that some mean is ever off by more than alpha_n is at most the sum over n of
+    2 K (delta / (4 K n^2))^2 < delta. Not private; the counterpart of DP-SE.
 
     A round moves the difference of two sums by at most 1, so while the threshold on the sums is
     more than m away no arm can fall in the next m rounds, and these are drawn at once: exact.

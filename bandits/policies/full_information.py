@@ -16,7 +16,7 @@ from bandits.mechanisms.report_noisy_max import Noise, NoiseName, report_noisy_m
 from bandits.parameters import ParameterError, require_epsilon
 from bandits.recording import PullLog
 
-BLOCK = 1 << 20  # losses that a walking policy holds at once
+BLOCK = 1 << 20  # losses that a stepwise policy holds at once
 
 
 class FullInformationPolicy(Learner[FullInformation]):
@@ -35,8 +35,8 @@ class FullInformationPolicy(Learner[FullInformation]):
 class RNMFTNL(FullInformationPolicy):
     """RNM-FTNL(B, Q), follow the noisy leader of the last epoch (Wu and Wang 2025, Algorithm 1).
 
-    Epochs double in length. Through each the same arm is played, the one that report noisy max chose
-    on the loss sums of the epoch before. `resample` is their B: every loss is replaced by 1 with its
+    Epochs double in length. During an epoch one arm is played, the one that report noisy max chose from
+    the loss sums of the epoch before. `resample` is their B: every loss is replaced by 1 with its
     probability, else 0, before it is summed. `noise` is their Q, with scale 2 / epsilon; for
     exponential noise the paper prints 1 / epsilon, and `calibration` chooses between that and the
     2 / epsilon that its promise needs (the other two noises have one scale).

@@ -32,9 +32,9 @@ class HeavyTailedPolicy(Policy):
     ----------
     epsilon: the privacy budget.
     constants: `paper` for the printed confidence constants, `scaled` for 1/12 of them, `custom` for
-        `confidence_scale` of them. The noise and the truncation do not depend on it.
+        `confidence_scale` times them. The noise and the truncation do not depend on this.
     confidence_scale: the factor s that `constants` stands for.
-    u: bound on the (1+v)-th moment; the instance's own by default.
+    u: bound on the (1+v)-th moment; by default the moment of the instance.
     """
 
     epsilon: float
@@ -88,7 +88,7 @@ def resolve_scale(constants: Constants, confidence_scale: float | None) -> float
 
 
 def require_heavy_tails(policy: Policy, instance: Instance) -> None:
-    """Refuse an instance that does not tell its moment."""
+    """Refuse an instance whose moment is not known."""
     if not isinstance(instance, HeavyTailedInstance):
         raise ParameterError(
             "instance",
@@ -97,7 +97,7 @@ def require_heavy_tails(policy: Policy, instance: Instance) -> None:
 
 
 def moment_caveats(u: float | None, instance: Instance) -> tuple[str, ...]:
-    """A caveat if the moment that a policy believes in is smaller than the instance's."""
+    """A caveat if the moment that a policy assumes is smaller than that of the instance."""
     assert isinstance(instance, HeavyTailedInstance)
     if u is None or u >= instance.moment * (1 - 1e-12):
         return ()
@@ -135,9 +135,9 @@ class DPRSE(HeavyTailedPolicy, EpochElimination):
 class LDPRSE(HeavyTailedPolicy, EpochElimination):
     """LDP Robust Successive Elimination (Tao et al. 2022, Algorithm 4), with beta = 1/horizon.
 
-    The box prints R for sqrt(R) in the error, and epochs that aim at gaps 4^-e where the proof, and
-    the elimination threshold, have 2^-e: `epoch_base`, 2 by default, 4 as in the box. In both cases
-    the error takes sqrt(R), as every line of the proof does.
+    The pseudo-code prints epochs that aim at gaps 4^-e, where the proof and the elimination threshold have
+    2^-e. `epoch_base` chooses: 2 by default, 4 as printed. The pseudo-code also prints R instead of sqrt(R)
+    in the error; in both cases the error here has sqrt(R), as in every line of the proof.
 
     Guarantee: epsilon-local DP (their Theorem 6): every reward, cut off at B, is released with Lap(2B/epsilon).
     The noise of R rewards is the difference of two Gamma(R) variables times 2B/epsilon.
@@ -184,10 +184,10 @@ class DPRUCB(HeavyTailedPolicy):
         private sum / n_a + 18 u^(1/(1+v)) (log(2 t^4) log(T)^(1.5+1/v) / (n_a epsilon))^(v/(1+v)).
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 1). A reward lies in one
-    node of each level and moves it by at most 2 B_n. The box divides epsilon by log T; `tree_budget` says
-    which: `levels` = floor(log2 T) + 1 (default), with which the promise holds, or `natural`, the natural
-    logarithm as a literal reading has it, with which the transcript is only (levels / log T) epsilon-DP:
-    between 1.44 and 2.89 epsilon, and the guarantee declared is the latter.
+    node of each level and moves it by at most 2 B_n. The pseudo-code divides epsilon by log T, and `tree_budget`
+    says what that means: `levels` = floor(log2 T) + 1 (default), with which the promise holds, or `natural`,
+    the natural logarithm, a literal reading, with which the transcript is only (levels / log T) epsilon-DP.
+    That is between 1.44 and 2.89 epsilon, and 2.89 epsilon is what the guarantee declares.
     """
 
     name: ClassVar[str] = "dprucb"
@@ -254,7 +254,7 @@ class RobustUCB(Policy):
 
 
 def require_pareto(policy: Policy, instance: Instance) -> None:
-    """Refuse an instance whose rewards are not Pareto: the compiled loops draw no others."""
+    """Refuse an instance whose rewards are not Pareto: the compiled loops draw only these."""
     require_heavy_tails(policy, instance)
     if not isinstance(instance, ParetoInstance):
         raise ParameterError("instance", f"{policy.name} is simulated on Pareto rewards only, not on {instance.name}")

@@ -153,5 +153,5 @@ class DPUCBInt(Policy):
         require_bernoulli(self, instance)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        interval = min(self.interval, horizon)  # beyond, all is the first round robin
+        interval = min(self.interval, horizon)  # a longer interval also plays the first round robin only
         return dp_ucb_int_pulls(instance.mean_rewards, horizon, checkpoints, interval, self.v, rng, rng)

@@ -1,7 +1,7 @@
 """Best-arm identification: which arm an elimination policy settled on, and after how many pulls.
 
-Elimination policies pull all viable arms equally often until one is left, and that one from then on. What they
-pulled up to any horizon therefore tells both. Sajed and Sheffet (2019, section 4) note that DP-SE solves the problem:
+Elimination policies pull all viable arms equally often until one is left, and that one from then on. The pulls up
+to any horizon therefore show both. Sajed and Sheffet (2019, section 4) note that DP-SE solves the problem:
 with `DPSE(epsilon, beta)` the arm is the best one with probability at least 1 - beta, epsilon-privately.
 """
 
@@ -46,9 +46,9 @@ def identify(
 def identification(pulls: IntArray) -> Identification:
     """What final `pulls`, shape (arms,), of an elimination policy say.
 
-    The arm that was left was level with the last one removed, and every pull that it is ahead came after.
-    While two are viable they differ by one pull at most, which is also the lead of an arm left one pull
-    before the end: that run counts as expired.
+    When the last other arm was removed, the arm that was left had as many pulls as that arm; all pulls by which
+    it leads came later. While two arms are viable, their pulls differ by at most one. An arm that was left one
+    pull before the end leads by one, too: that run counts as expired.
     """
     runner_up, most = np.sort(pulls)[-2:]
     if most - runner_up <= 1:

@@ -35,7 +35,7 @@ class PerturbedLeader(Policy):
 
     @abstractmethod
     def law(self, horizon: int) -> tuple[int, Constants]:
-        """The law of the perturbed values and its constants, see `perturbed_leader.parameters`."""
+        """The law of the perturbed values and its constants, see `bandits.loops.perturbed_leader.parameters`."""
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
@@ -46,7 +46,7 @@ class PerturbedLeader(Policy):
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         law, constants = self.law(horizon)
-        start = min(self.start, horizon)  # a start phase may be longer than any whole number a loop can hold
+        start = min(self.start, horizon)  # a start phase may be longer than the largest integer of a compiled loop
         return perturbed_leader_pulls(instance.mean_rewards, horizon, checkpoints, start, law, constants, rng)
 
 
@@ -143,7 +143,7 @@ class WithStartPhase(DecisionPrivate):
 class DPFTPLGauss(WithStartPhase):
     """DP-FTPL-Gauss (Wang and Zhu 2024, Algorithm 1): the value of an arm is Normal(R / N, 2 / N).
 
-    Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward (Theorem 11).
+    Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward (Theorem 11).
     """
 
     name: ClassVar[str] = "dp_ftpl_gauss"
@@ -159,7 +159,7 @@ class DPFTPLGauss(WithStartPhase):
 class DPFTPLBeta(WithStartPhase):
     """DP-FTPL-Beta (Wang and Zhu 2024, Algorithm 2): Beta(R + 1 + k, N - R + 1 + k), k = floor(N / 8) + 1.
 
-    Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward (Theorem 13).
+    Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward (Theorem 13).
     """
 
     name: ClassVar[str] = "dp_ftpl_beta"
@@ -176,7 +176,7 @@ class DPFTPLNew(DecisionPrivate):
     """DP-FTPL-New (Wang and Zhu 2024, Algorithm 3): truncated Laplace values about an upper confidence bound.
 
     The center is R / N + sqrt(log T / N) + log((T (e^epsilon - 1) + 2 T delta) / (2 (e^epsilon - 1) + 2 T delta))
-    / (N epsilon). Guarantee: (epsilon, delta)-DP of one decision, the history fixed but for one reward
+    / (N epsilon). Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward
     (Theorem 16), for any epsilon and delta that are not both 0, from the first pull on.
     """
 

@@ -32,7 +32,7 @@ class DPUCB(Policy):
     `split_budget` gives every tree e = epsilon / K, the literature's choice, instead of epsilon.
 
     Guarantee: epsilon-DP of the transcript, one reward changed. A reward enters one tree only, so
-    that trees of budget epsilon keep it already (parallel composition), and with `split_budget`
+    that trees of budget epsilon already give it (parallel composition), and with `split_budget`
     the transcript is in fact (epsilon / K)-DP.
     """
 

@@ -1,17 +1,17 @@
-"""Stopping rules: sample until the mean is known up to a factor 1 ± accuracy, in private or not.
+"""Stopping rules: sample until the mean is known up to a factor 1 ± accuracy, with or without privacy.
 
-The four rules are one. After t samples in [-R, R] with sum S_t they ask whether
+The four rules have one form. After t samples in [-R, R] with sum S_t they ask whether
 
     |S_t| >= t h_t (1 + 1/accuracy) + c_t + B + A_t
 
 and halt at the first yes, with the estimate S_t / t + L / t. The width h_t is that of the mean
 (Hoeffding), c_t that of the noises B, A_t and L, which are Laplace of scales sigma1, sigma2 and sigma3.
-A rule that is not private has all three scales 0, hence c_t = 0. The rules that end in NAS ask after
-every sample, the exponential ones after 2, 4, 8, ... samples.
+A rule that is not private has all three scales 0, hence c_t = 0. NAS and DP-NAS ask after every
+sample, the exponential rules after 2, 4, 8, ... samples.
 
 Simulation. Between two questions only the sum of the samples matters, so the exponential rules draw
-sums: O(log samples). The others leap, see `leap`, where the values have two points, and else walk, see
-`walk`. Both are exact in law, up to rounding and to the error of the library's binomial sampler.
+sums: O(log samples). The other rules use `leap` for values with two points, and `walk` for all other
+values. Both are exact in law, up to rounding and to the error of the library's binomial sampler.
 """
 
 from abc import abstractmethod
@@ -26,7 +26,7 @@ from bandits.learner import Learner
 from bandits.loops.stopping import Constants, Scales, leap, mean_width, noise, noise_width, required_sum, walk
 from bandits.parameters import ParameterError, require, require_epsilon
 
-BLOCK = 4096  # values drawn at once where they are walked through
+BLOCK = 4096  # values that `walk` takes at once
 MOST_SAMPLES = 2**53  # counted without rounding
 
 
@@ -39,7 +39,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Halt:
     """How a simulated run ended: with an `estimate` after `samples` samples, or with None when these ran out."""
 
     samples: int
@@ -77,7 +77,7 @@ class StoppingRule(Learner[Stream]):
         """The number of the question asked after `samples` samples, None where none is asked."""
 
     @abstractmethod
-    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Outcome:
+    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         """One run over fresh values of `stream`, which ends after `max_samples` at the latest."""
 
     def start(self, bound: float, rng: np.random.Generator) -> "Running":
@@ -94,7 +94,7 @@ class StoppingRule(Learner[Stream]):
         return noise_width(self._number(samples), self.constants(bound))
 
     def required_sum(self, samples: int, bound: float) -> float:
-        """t h_t (1 + 1/accuracy) + c_t: |S_t| from which the rule halts, but for the noises B and A_t."""
+        """t h_t (1 + 1/accuracy) + c_t: |S_t| from which the rule halts, without the noises B and A_t."""
         return required_sum(samples, self._number(samples), self.constants(bound))
 
     def constants(self, bound: float) -> Constants:
@@ -164,7 +164,7 @@ class StepRule(StoppingRule):
     def question(self, samples: int) -> int | None:
         return samples if samples >= 1 else None
 
-    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Outcome:
+    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         require_max_samples(max_samples)
         threshold_noise = self.start(stream.bound, rng).threshold_noise
         constants = self.constants(stream.bound)
@@ -177,8 +177,8 @@ class StepRule(StoppingRule):
             _require_bounded(stream, float(np.abs(values).max()), 1)
             samples, total, halted = walk(values, samples, total, threshold_noise, constants, rng)
         if not halted:
-            return Outcome(max_samples, None)
-        return Outcome(samples, self.release(total, samples, stream.bound, rng).value)
+            return Halt(max_samples, None)
+        return Halt(samples, self.release(total, samples, stream.bound, rng).value)
 
 
 class ExponentialRule(StoppingRule):
@@ -188,7 +188,7 @@ class ExponentialRule(StoppingRule):
         power = samples >= 2 and samples.bit_count() == 1
         return samples.bit_length() - 1 if power else None
 
-    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Outcome:
+    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         require_max_samples(max_samples)
         run = self.start(stream.bound, rng)
         end = 2
@@ -198,9 +198,9 @@ class ExponentialRule(StoppingRule):
             _require_bounded(stream, abs(total), fresh)
             estimate = run.add(total, fresh)
             if estimate is not None:
-                return Outcome(estimate.samples, estimate.value)
+                return Halt(estimate.samples, estimate.value)
             end *= 2
-        return Outcome(max_samples, None)
+        return Halt(max_samples, None)
 
 
 class _Private(StoppingRule):
@@ -209,8 +209,8 @@ class _Private(StoppingRule):
     Guarantee: epsilon-DP of the number of samples and the estimate together, one value of the stream
     changed. A value moves a sum by 2R at most. The questions are the sparse vector technique, which costs
     2R / sigma1 for B and twice 2R / sigma2 for the A_t of the question answered yes: epsilon/6 + epsilon/3.
-    The estimate costs 2R / sigma3 = epsilon/2. Nothing is left over: there are streams on which the whole
-    of epsilon is spent in the limit. To cut a run off after a fixed number of samples costs nothing.
+    The estimate costs 2R / sigma3 = epsilon/2. Nothing is left: on some streams all of epsilon is spent in
+    the limit. Ending a run after a fixed number of samples costs no privacy.
     """
 
     mean_share: ClassVar[float] = 1 / 4  # the noises B, A_t and L spend as much each
@@ -269,7 +269,7 @@ class DPExponentialNAS(_Private, ExponentialRule):
 
     Guarantee: epsilon-DP of the number of samples and the estimate together, one value of the stream
     changed, and Pr[|estimate - mean| > accuracy |mean|] < beta (their Corollary 3.2). Samples: see
-    `stopping_bounds.dp_exponential_nas_samples` (their Theorem 3.3).
+    `bandits.bounds.sajed2019.dp_exponential_nas_samples` (their Theorem 3.3).
     """
 
     name: ClassVar[str] = "dp_exponential_nas"
@@ -307,12 +307,12 @@ class ExponentialNAS(_Public, ExponentialRule):
 
 
 def require_max_samples(max_samples: int) -> None:
-    """A run takes at least one sample and no more than can be counted."""
+    """A run takes at least one sample, and at most as many as can be counted without rounding."""
     require(1 <= max_samples <= MOST_SAMPLES, "max_samples", max_samples, f"a whole number in [1, {MOST_SAMPLES}]")
 
 
 def _require_bounded(stream: Stream, largest: float, rounds: int) -> None:
-    """Refuse a sum of `rounds` values that no values within the bound have, but for rounding."""
+    """Refuse a sum that is too large for `rounds` values within the bound, by more than rounding."""
     if not largest <= rounds * stream.bound * (1 + 1e-9):  # so that NaN is refused
         values = f"must have values in [-{stream.bound:g}, {stream.bound:g}], those of {stream.name} go beyond it"
         raise ParameterError("stream", values)
