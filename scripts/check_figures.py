@@ -38,14 +38,14 @@ TABLES = ("artists", "points")
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Baseline:
     """All that is compared of a figure."""
 
     tables: dict[str, pd.DataFrame]
     picture: Picture
 
     @classmethod
-    def of(cls, drawing: Drawing) -> "Drawn":
+    def of(cls, drawing: Drawing) -> "Baseline":
         figure = render(drawing)
         try:
             return cls(dict(zip(TABLES, tables(drawing), strict=True)), text_free.render(figure))
@@ -59,7 +59,7 @@ class Drawn:
         text_free.write(self.picture, Path(f"{stem}.png"))
 
     @classmethod
-    def read(cls, stem: Path) -> "Drawn":
+    def read(cls, stem: Path) -> "Baseline":
         """What `write` left. Raises `UserError` for a file that is missing or not to be read."""
         try:
             kept = {name: pd.read_csv(f"{stem}.{name}.csv", dtype=str, keep_default_na=False) for name in TABLES}
@@ -114,7 +114,7 @@ def _allowed(name: str) -> str:
     return f"relative tolerance {TOLERANCES[name]:g}" if name in NUMBERS else "must be equal"
 
 
-def differences(baseline: Drawn, drawn: Drawn, scratch: Path) -> list[str]:
+def differences(baseline: Baseline, drawn: Baseline, scratch: Path) -> list[str]:
     """What differs, tables first; then the drawn tables and all images are laid beside each other at `scratch`."""
     problems = []
     for name in TABLES:
@@ -145,11 +145,11 @@ def check_figure(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Check
             return Checked(name, [], "has no figure")
         drawing = describe(asked, stored_cells(asked, Store(Path(config.results_dir))))
         assert drawing is not None
-        drawn, stem = Drawn.of(drawing), Path(config.baselines_dir) / name
+        drawn, stem = Baseline.of(drawing), Path(config.baselines_dir) / name
         if flag(config, "accept"):
             drawn.write(stem)
             return Checked(name, [], f"baseline written to {stem}.*")
-        return Checked(name, differences(Drawn.read(stem), drawn, Path(config.check_dir) / name))
+        return Checked(name, differences(Baseline.read(stem), drawn, Path(config.check_dir) / name))
     except UserError as error:
         return Checked(name, [" ".join(str(error).split())], drawn=drawn is not None)
     except OSError as error:

@@ -10,6 +10,7 @@ keys.
 """
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig
 
 from experiments.config.build import flag
-from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
 from experiments.config.compose import Composed
 from experiments.errors import UserError
 from scripts.drawing.fresh import Drawn, digest_of_figure, overrides_as_text, resolved, state_of
@@ -119,6 +120,7 @@ def main() -> None:
     if not command.jobs:
         return
     command = command.of_experiments()
+    _require_once(command)
     config: DictConfig = command.config
     drawn = Drawn.read(Path(config.figures_dir))
     asked = overrides_as_text(command.jobs)
@@ -132,6 +134,13 @@ def main() -> None:
         drawn.remember(asked, state_of(Path(config.results_dir), command.config_dirs), names)
     finally:
         _keep(drawn)
+
+
+def _require_once(command: CommandLine) -> None:
+    """Raise `UserError` for an experiment that several jobs name: their figures would be one file."""
+    for name, times in Counter(map(named_experiment, command.jobs)).items():
+        if times > 1 and name is not None:
+            raise UserError(f"+experiment={name}: asked for {times} times; draw each with a figures_dir of its own")
 
 
 def _keep(drawn: Drawn) -> None:

@@ -18,6 +18,7 @@ from scripts import figures
 from scripts.report import __main__ as report
 from scripts.report import claims as report_claims
 from scripts.report.claims import Judged
+from scripts.report.collect import jobs_of
 from scripts.report.exhibits import Gap
 
 POLICY = '''
@@ -96,7 +97,7 @@ def mine(tmp_path_factory):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text.lstrip())
     composer = Composer([folder])
-    requests = [request for name in STORED for request in plan([f"+experiment={name}"], composer)]
+    requests = [request for name in STORED for request in plan([f"+experiment={name}"], composer).requests]
     run([Job(request, None) for request in merge(requests)], Store(folder / "results"), workers=1)
     return folder
 
@@ -109,10 +110,10 @@ def unjudged(*_):
 def make(mine, call, monkeypatch, tmp_path):
     """Run the report; what came of it and the page."""
 
-    def make(*arguments, names, judge=unjudged, folder=tmp_path):
-        monkeypatch.setattr(report_claims, "judge", judge)
-        told = ["--config-dir", mine, f"results_dir={mine}/results", f"report_dir={folder}", f"figures_dir={tmp_path}"]
-        outcome = call(*told, "runner.workers=1", *arguments, "-m", f"+experiment={','.join(names)}", main=report.main)
+    def make(*arguments, names, claims=unjudged, folder=tmp_path):
+        monkeypatch.setattr(report_claims, "judged", claims)
+        given = ["--config-dir", mine, f"results_dir={mine}/results", f"report_dir={folder}", f"figures_dir={tmp_path}"]
+        outcome = call(*given, "runner.workers=1", *arguments, "-m", f"+experiment={','.join(names)}", main=report.main)
         file = folder / "index.html"
         return outcome, file.read_text() if file.exists() else ""
 
@@ -125,7 +126,7 @@ def everything(mine):
     arguments = ["--config-dir", mine, f"results_dir={mine}/results", f"report_dir={mine}/report", "runner.workers=1"]
     names = ",".join([*STORED, "mine/absent", "wang2024/fig01"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_claims, "judge", judged)
+        patch.setattr(report_claims, "judged", judged)
         patch.setattr(sys, "argv", ["report", *map(str, arguments), "-m", f"+experiment={names}", "strict=true"])
         with pytest.raises(SystemExit) as end:
             report.main()
@@ -133,27 +134,21 @@ def everything(mine):
 
 
 def judged(*_):
-    """Two verdicts and an erratum, as `experiments.claims` gives them."""
+    """Three verdicts and an erratum, as `experiments.claims` gives them."""
     table = pd.DataFrame({"instance": ["c1", "c2"], "ratio": [5.5, np.inf], "passes": [True, False]})
-    shared = {"where": "Section 5", "evidence": "All.", "command": "python -m experiments.claims"}
+
+    def verdict(paper, id, claim, outcome, under="", table=table):  # noqa: A002
+        shared = {"where": "Section 5", "evidence": "All.", "command": "python -m experiments.claims"}
+        shown = f"{outcome} {under}".strip()
+        return SimpleNamespace(paper=paper, id=id, claim=claim, outcome=outcome, shown=shown, table=table, **shared)
+
     verdicts = [
-        SimpleNamespace(
-            paper="mine", id="a", claim="Robins <i>go</i> round", outcome="holds", shown="holds", table=table, **shared
-        ),
-        SimpleNamespace(
-            paper="mine",
-            id="b",
-            claim="None fly",
-            outcome="holds under",
-            shown="holds under wind",
-            table=table[:0],
-            **shared,
-        ),
-        SimpleNamespace(paper="wang2024", id="c", claim="Other", outcome="fails", shown="fails", table=table, **shared),
+        verdict("mine", "a", "Robins <i>go</i> round", "holds"),
+        verdict("mine", "b", "None fly", "holds under", "wind", table[:0]),
+        verdict("wang2024", "c", "Other", "fails"),
     ]
-    return Judged(
-        verdicts, [SimpleNamespace(id="e", paper="mine", where="p. 1", printed="1", finding="2", shown_by="-")]
-    )
+    erratum = SimpleNamespace(id="e", paper="mine", where="p. 1", printed="1", finding="2", shown_by="-")
+    return Judged(verdicts, [erratum])
 
 
 class Links(HTMLParser):
@@ -186,16 +181,19 @@ def test_the_page_holds_all_it_shows(everything):
 
 def test_the_page_tells_what_is_stored(everything):
     page = everything[1].read_text()
-    for text in ("every run as a thin line", "What the comment says.", "2,000 steps", "4 of each of 14 cells"):
+    for text in ("every run as a thin line", "What the comment says.", "4 of each of 14 cells", "has median"):
+        assert text in page
+    for text in ("<dd>T = 2,000 steps</dd>", "<dd>at most 10⁵ samples</dd>", ">expired</th>"):
+        assert text in page
+    for text in (">Own experiments: mine</h2>", ">Wang and Zhu (2024)</h2>", "Multi-armed Bandits, JMLR</p>"):
         assert text in page
     assert "python -m scripts.figures --config-dir" in page
     assert ">exact</td>" in page
     assert "Samples until the rule halts, 2 cells" in page
     assert "transcript ends at" in page  # alternative texts
-    assert "has median" in page
 
 
-def test_own_policies_are_told_and_escaped(everything):
+def test_own_policies_are_shown_and_escaped(everything):
     page = everything[1].read_text()
     assert "Round &lt;robin&gt;" in page
     assert "<script>alert(1)" not in page
@@ -219,13 +217,13 @@ def test_gaps_are_shown_with_what_fills_them(everything, make):
 
 
 def test_nothing_is_missing(make):
-    outcome, _ = make("strict=true", names=["mine/stopping"], judge=judged)
+    outcome, _ = make("strict=true", names=["mine/stopping"], claims=judged)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.endswith(" MB, 1 experiments, 0 gaps)\n")
 
 
 def test_only_claims_of_papers_on_the_page_are_shown(make):
-    _, page = make(names=["mine/stopping"], judge=judged)
+    _, page = make(names=["mine/stopping"], claims=judged)
     assert "Robins &lt;i&gt;go&lt;/i&gt; round" in page
     assert "holds under wind" in page
     assert "Other" not in page
@@ -233,7 +231,9 @@ def test_only_claims_of_papers_on_the_page_are_shown(make):
 
 def test_without_a_name_all_experiments_are_shown(mine):
     command = SimpleNamespace(jobs=[["horizon=1e5"]], composer=Composer([mine]))
-    names = [job[0].partition("=")[2] for job in report.asked(command)]
+    jobs = jobs_of(command)
+    names = list(jobs)
+    assert jobs["tao2022/fig01"] == ["+experiment=tao2022/fig01", "horizon=1e5"]
     assert set(names) == set(command.composer.choices("experiment"))
     assert names[0] == "sajed2019/fig01"
     assert names[-1].startswith("mine/")
@@ -244,7 +244,7 @@ def test_without_a_name_all_experiments_are_shown(mine):
     [
         (["strict=perhaps"], "strict: must be true or false"),
         (["report_dir=/dev/null/report"], "report_dir"),
-        (["horizon=1e5,1e6"], "+experiment=wang2024/fig01: 2 times on one page"),
+        (["horizon=1e5,1e6"], "+experiment=wang2024/fig01: more than once on one page"),
         (["strikt=true"], "strikt: unknown key; did you mean strict"),
     ],
 )
@@ -336,9 +336,9 @@ CONTRAST = """
     }
     return "rgb(255, 255, 255)";
   };
-  const told = (element) => Array.from(element.childNodes).some((node) => node.nodeType === 3 && node.data.trim());
+  const hasText = (element) => Array.from(element.childNodes).some((node) => node.nodeType === 3 && node.data.trim());
   const texts = Array.from(document.querySelectorAll("body *"))
-    .filter((element) => told(element) && element.getClientRects().length);
+    .filter((element) => hasText(element) && element.getClientRects().length);
   return Math.min(...texts.map((element) => {
     const pair = [light(getComputedStyle(element).color), light(behind(element))].sort((a, b) => b - a);
     return (pair[0] + 0.05) / (pair[1] + 0.05);

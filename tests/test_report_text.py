@@ -1,9 +1,30 @@
-"""Bands, and numbers in words."""
+"""What the report is made of: numbers in words, sections, tables and captions, also of kinds that are new to it."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
+import pytest
 
-from scripts.drawing import curves
-from scripts.report.text import choices, parameter, quantity, whole
+from bandits.environments.bernoulli import C2
+from bandits.policies.ucb import UCB1
+from experiments import intervals
+from experiments.cells import QUANTITIES, Cell, Quantity
+from experiments.cells.base import column
+from experiments.claims import Outcome
+from experiments.papers import papers
+from experiments.stored import Stored
+from scripts.drawing.drawing import Drawing
+from scripts.drawing.kinds import curves
+from scripts.drawing.numbers import choices, parameter, quantity, whole
+from scripts.report.captions import caption
+from scripts.report.cell_tables import of_cells
+from scripts.report.claims import BADGES
+from scripts.report.collect import jobs_of
+from scripts.report.exhibits import Exhibit
+from scripts.report.page import sections
+from scripts.report.run_time import fact_of, run_times
 
 
 def test_bands():
@@ -27,3 +48,101 @@ def test_numbers_in_words():
     assert parameter((0.9, 0.5)) == "(0.9, 0.5)"
     assert choices([1.0, 0.5, 1.0]) == "0.5, 1"
     assert choices(range(20)) == "20 values, 0 to 19"
+
+
+@dataclass(frozen=True)
+class Coins(Cell):
+    """A kind of record that the report knows nothing of: tosses until heads, and whether a coin was lost."""
+
+    record = "coins"
+    fields = {"tosses": pa.int64(), "coin_lost": pa.bool_()}  # noqa: RUF012
+    headline = "tosses"
+    title = "Tosses until heads"
+    unit = "tosses"
+    quantities = {"tosses": Quantity("mean tosses", column("tosses"))}  # noqa: RUF012
+
+    @classmethod
+    def records(cls, instance, policy, exact):
+        return True
+
+    def replicate(self, replication):
+        return {}
+
+    @staticmethod
+    def check(rows, footer):
+        pass
+
+    def simulated_steps(self, rows):
+        return int(rows["tosses"].sum())
+
+    @classmethod
+    def until(cls, horizons):
+        return f"no more than {horizons} tosses"
+
+
+def coins(monkeypatch, tosses):
+    """A stored cell of the new kind; four times as many replications are stored as are asked for."""
+    for word, asked in Coins.quantities.items():
+        monkeypatch.setitem(QUANTITIES, word, asked.label)
+    rows = {"tosses": np.array(tosses), "coin_lost": np.array(tosses) > 4}
+    run = {"replications": [0, 4 * len(tosses)], "seconds": 2.0, "typical_seconds": 0.1}
+    return Stored(rows, {"runs": [run]}, Coins(C2(3), UCB1(), 1000))
+
+
+def test_a_new_kind_of_record_needs_no_edit(monkeypatch):
+    tosses = [2, 3, 4, 5, 6]
+    cell = coins(monkeypatch, tosses)
+    (table,) = of_cells("mine-coins", [cell])
+    (row,) = table.rows
+    entries = {column.title: entry for column, entry in zip(table.columns, row, strict=True)}
+    assert (table.identifier, table.caption) == ("mine-coins-coins", "Tosses until heads, 1 cells")
+    assert [entries[title].text for title in ("mean", "median", "coin lost", "runs")] == ["4", "4", "2", "5"]
+    interval = intervals.mean(np.array(tosses, dtype=float), 0.05)
+    assert [entries[title].rank for title in ("mean", "95 % low", "95 % high")] == pytest.approx(list(interval))
+    terms = dict(caption(None, [cell]))
+    assert terms["Horizon"] == ["no more than 1,000 tosses"]
+    assert terms["Runs"] == ["5 of each of 1 cells"]
+    fact = fact_of(cell)
+    assert (fact.replications, fact.steps, fact.seconds) == (20, 80, 2.0)
+    assert [entry.text for entry in run_times([fact]).rows[0][3:]] == ["80", "2 s", "100 ms", "40"]
+
+
+def test_a_single_run_has_no_interval(monkeypatch):
+    (table,) = of_cells("mine-coins", [coins(monkeypatch, [3])])
+    texts = {column.title: entry.text for column, entry in zip(table.columns, table.rows[0], strict=True)}
+    assert [texts[title] for title in ("mean", "95 % low", "95 % high", "runs")] == ["3", "–", "–", "1"]
+
+
+def test_a_new_kind_of_figure_needs_no_edit():
+    drawing = Drawing("Title", [], "dots against dashes", [], (1, 1), notes={"Ink": ["black", "blue"], "Paper": []})
+    assert caption(drawing, []) == [("Shown", ["dots against dashes"]), ("Ink", ["black", "blue"])]
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder with a paper of one's own."""
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "mine.yaml").write_text("authors: Me & you\nyear: 2020\ntitle: On <it>\nvenue: COLT\n")
+    return tmp_path
+
+
+def test_papers_come_in_their_order(mine):
+    names = ["yours/a", "wu2025/b", "wu2025/fig01", "mine/x", "sajed2019/fig02"]
+    composer = SimpleNamespace(config_dirs=(mine,))
+    jobs = jobs_of(SimpleNamespace(jobs=[[f"+experiment={name}"] for name in names], composer=composer))
+    assert list(jobs) == ["sajed2019/fig02", "mine/x", "wu2025/fig01", "wu2025/b", "yours/a"]
+
+
+def test_sections_are_named_after_papers(mine):
+    exhibits = [Exhibit(name, name) for name in ("wu2025/a", "wu2025/b", "mine/a", "yours/a")]
+    found = sections(exhibits, papers([mine]))
+    assert [(section.heading, section.subtitle) for section in found] == [
+        ("Wu and Wang (2025)", papers()["wu2025"].title),
+        ("Me & you (2020)", "On <it>, COLT"),
+        ("Own experiments: yours", ""),
+    ]
+    assert [len(section.exhibits) for section in found] == [2, 1, 1]
+
+
+def test_every_outcome_has_a_badge():
+    assert set(BADGES) == set(Outcome)

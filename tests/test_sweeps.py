@@ -14,7 +14,7 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.store import RESULTS, Store, stored_cells
 from scripts import figures
-from scripts.drawing.drawing import labels
+from scripts.drawing.drawing import labels, without_mathtext
 from scripts.drawing.kinds import sweep
 from scripts.drawing.render import render
 from scripts.drawing.words import power_of_ten
@@ -143,6 +143,10 @@ def test_a_wrong_spec_is_one_line(cells, change, message):
     spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]} | change
     with pytest.raises(UserError, match=message):
         sweep.describe(spec, cells([*ALL_SEEN, "exact=true"]), {})
+
+
+def test_words_have_no_mathtext():
+    assert without_mathtext(f"T = {power_of_ten(50_000_000)} and {power_of_ten(2**20)}") == "T = 5·10⁷ and 2²⁰"
 
 
 def test_numbers_as_powers():

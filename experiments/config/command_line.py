@@ -67,9 +67,10 @@ class CommandLine:
         """The same for every experiment where none is named, as in python -m scripts.figures."""
         if any(named_experiment(job) for job in self.jobs):
             return self
-        (job, config), names = (self.jobs[0], self.configs[0]), self.composer.choices("experiment")
-        jobs = [[f"+experiment={name}", *job] for name in names]
-        return CommandLine(jobs, [config] * len(jobs), self.config_dirs)
+        names = self.composer.choices("experiment")
+        pairs = [(job, config) for job, config in zip(self.jobs, self.configs, strict=True)]
+        jobs = [[f"+experiment={name}", *job] for job, _ in pairs for name in names]
+        return CommandLine(jobs, [config for _, config in pairs for _ in names], self.config_dirs)
 
     @property
     def config(self) -> DictConfig:

@@ -5,11 +5,13 @@ of its baseline (`tables`), the caption and the words for those who do not see i
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from bandits.arrays import FloatArray
+from scripts.drawing.numbers import SUPERSCRIPTS
 
 Scale = Literal["linear", "log"]
 Place = Literal["best", "upper left"]
@@ -154,9 +156,15 @@ class Drawing:
     def words(self) -> str:
         """The picture for those who do not see it: axes, curves, and where they end."""
         start = f"{self.title}. {self.shown[:1].upper()}{self.shown[1:]}."
-        told = [f"{panel.title}: {'; '.join(panel.words)}." for panel in self.panels if panel.words]
-        text = " ".join([start, *told])
-        return text if len(text) <= LONGEST else f"{start} {len(told)} panels; the values are in the tables below."
+        panels = [f"{panel.title}: {'; '.join(panel.words)}." for panel in self.panels if panel.words]
+        text = without_mathtext(" ".join([start, *panels]))
+        return text if len(text) <= LONGEST else f"{start} {len(panels)} panels; the values are in the tables below."
+
+
+def without_mathtext(text: str) -> str:
+    """`text` with powers as plain characters, as in 5·10⁷."""
+    powers = re.sub(r"\^\{(-?\d+)\}", lambda power: power[1].translate(SUPERSCRIPTS), text)
+    return powers.replace("\\cdot", "·").replace("$", "")
 
 
 def labels(panels: Sequence[Panel]) -> list[str]:

@@ -65,7 +65,7 @@ def meets(panel: Conditions, stored: Stored) -> bool:
     )
 
 
-def values_of(stored: Stored, quantity: str) -> Values:
+def measured(stored: Stored, quantity: str) -> Values:
     """The `quantity` of each replication. Raises `UserError` where nothing of it is recorded."""
     try:
         return stored.measure(quantity)

@@ -3,29 +3,35 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 from markupsafe import Markup
 
 from experiments import claims as ledger
-from experiments.claims import Erratum, Verdict
+from experiments.claims import Erratum, Outcome, Verdict
 from experiments.config.compose import Composer
 from experiments.errors import UserError
 from experiments.store import Store
-from scripts.report import tables as report_tables
 from scripts.report.exhibits import Gap
-from scripts.report.tables import Column, Entry, Table
+from scripts.report.tables import Column, Entry, PageTable, count, of_frame
 from scripts.report.text import slug, without_places
 
-# How an outcome begins, the class that colours it, and its sign, which does not rely on colour.
-KINDS = (
-    ("holds under", "partly", "◐"),
-    ("holds", "holds", "✓"),
-    ("fails", "fails", "✗"),
-    ("undecided", "undecided", "?"),
-    ("cannot be judged", "unknown", "–"),
-    ("not judged", "unknown", "–"),
-)
-JUDGE = "python -m experiments.claims"
+
+class Badge(NamedTuple):
+    """How an outcome looks: a class of the style sheet, which colours it, and a sign, which does not rely on colour."""
+
+    kind: str
+    sign: str
+
+
+BADGES = {
+    Outcome.HOLDS: Badge("holds", "✓"),
+    Outcome.HOLDS_UNDER: Badge("partly", "◐"),
+    Outcome.FAILS: Badge("fails", "✗"),
+    Outcome.UNDECIDED: Badge("undecided", "?"),
+    Outcome.CANNOT_BE_JUDGED: Badge("unknown", "–"),
+    Outcome.NOT_JUDGED: Badge("unknown", "–"),
+}
 
 
 @dataclass(frozen=True)
@@ -36,42 +42,43 @@ class Judged:
     errata: Sequence[Erratum] = ()
     gap: Gap | None = None
 
-    def of(self, papers: set[str]) -> "Judged":
+    def of(self, papers: set[str]) -> Self:
         """What concerns some of the papers."""
         verdicts = [verdict for verdict in self.verdicts if verdict.paper in papers]
-        return Judged(verdicts, [erratum for erratum in self.errata if erratum.paper in papers], self.gap)
+        return type(self)(verdicts, [erratum for erratum in self.errata if erratum.paper in papers], self.gap)
 
 
-def judge(store: Store, composer: Composer, overrides: Sequence[str]) -> Judged:
+def judged(store: Store, composer: Composer, overrides: Sequence[str]) -> Judged:
     """The verdicts on all claims; a wrong claim file is a gap."""
     results = ledger.Results(store, composer, overrides)
     try:
         verdicts = ledger.judge_all(ledger.claims(composer.config_dirs), results)
         return Judged(verdicts, ledger.errata(composer.config_dirs))
     except UserError as error:
-        return Judged(gap=Gap("claims", without_places(str(error)), JUDGE))
-
-
-def kind_of(outcome: str) -> tuple[str, str, str]:
-    """The words that an outcome begins with, its class and its sign."""
-    return next((kind for kind in KINDS if str(outcome).startswith(kind[0])), (str(outcome), "unknown", "–"))
+        return Judged(gap=Gap("claims", without_places(str(error)), "python -m experiments.claims"))
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A verdict as the page shows it."""
+class ShownClaim:
+    """A verdict as the page shows it, with the table of its settings."""
 
     verdict: Verdict
-    settings: Table | None
+    settings: PageTable | None
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        """A verdict; one without settings has no table."""
+        identifier = f"settings-{slug(verdict.paper)}-{slug(verdict.id)}"
+        empty = verdict.table.empty
+        return cls(verdict, None if empty else of_frame(identifier, f"{len(verdict.table)} settings", verdict.table))
 
     @property
     def identifier(self) -> str:
         return f"claim-{slug(self.verdict.paper)}-{slug(self.verdict.id)}"
 
     @property
-    def outcome(self) -> str:
-        """In words, with what it holds under."""
-        return self.verdict.shown
+    def badge(self) -> Badge:
+        return BADGES[self.verdict.outcome]
 
     @property
     def command(self) -> str:
@@ -81,48 +88,21 @@ class Claim:
     def evidence(self) -> str:
         return without_places(self.verdict.evidence)
 
-    @property
-    def kind(self) -> str:
-        return kind_of(self.outcome)[1]
 
-    @property
-    def group(self) -> str:
-        """What the outcome is filtered by."""
-        return kind_of(self.outcome)[0]
-
-    @property
-    def sign(self) -> str:
-        return kind_of(self.outcome)[2]
-
-
-def claims(verdicts: Sequence[Verdict]) -> list[Claim]:
-    """Verdicts with their tables of settings."""
-    return [Claim(verdict, _settings(verdict)) for verdict in verdicts]
-
-
-def _settings(verdict: Verdict) -> Table | None:
-    if verdict.table.empty:
-        return None
-    identifier = f"settings-{slug(verdict.paper)}-{slug(verdict.id)}"
-    return report_tables.of_frame(identifier, f"{len(verdict.table)} settings", verdict.table)
-
-
-def summary(verdicts: Sequence[Verdict]) -> Table:
+def outcomes(verdicts: Sequence[Verdict]) -> PageTable:
     """How many claims of each paper have each outcome."""
-    papers = list(dict.fromkeys(verdict.paper for verdict in verdicts))
-    counts = Counter((verdict.paper, kind_of(verdict.outcome)[0]) for verdict in verdicts)
-    order = ["holds", "holds under", *(kind[0] for kind in KINDS[2:])]
-    names = [name for name in order if any(counts[paper, name] for paper in papers)]
-    titles = {name: (f"{name} …" if name == "holds under" else name) for name in names}
-    columns = [Column("paper"), *(Column(titles[name], numeric=True) for name in names), Column("claims", numeric=True)]
+    counts = Counter((verdict.paper, verdict.outcome) for verdict in verdicts)
+    found = [outcome for outcome in Outcome if any(verdict.outcome == outcome for verdict in verdicts)]
+    titles = [f"{outcome} …" if outcome is Outcome.HOLDS_UNDER else str(outcome) for outcome in found]
+    columns = [Column("paper"), *(Column(title, numeric=True) for title in (*titles, "claims"))]
     rows = []
-    for paper in papers:
-        each = [counts[paper, name] for name in names]
-        rows.append([Entry(paper), *(Entry(str(count), count) for count in (*each, sum(each)))])
-    return Table("claims-summary", "Claims by outcome", columns, rows, headed=True)
+    for paper in dict.fromkeys(verdict.paper for verdict in verdicts):
+        each = [counts[paper, outcome] for outcome in found]
+        rows.append([Entry(paper), *map(count, (*each, sum(each)))])
+    return PageTable("claims-summary", "Claims by outcome", columns, rows, headed=True)
 
 
-def errata_table(errata: Sequence[Erratum]) -> Table:
+def errata_table(errata: Sequence[Erratum]) -> PageTable:
     """What is misprinted, what is right instead, and what shows it."""
     columns = [Column("paper", choices=True), Column("where"), Column("printed"), Column("finding"), Column("shown by")]
     rows = [
@@ -133,4 +113,4 @@ def errata_table(errata: Sequence[Erratum]) -> Table:
         ]
         for erratum in errata
     ]
-    return Table("errata", f"{len(rows)} errata", columns, rows, stacked=True)
+    return PageTable("errata", f"{len(rows)} errata", columns, rows, stacked=True)

@@ -5,29 +5,31 @@ import io
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
 from PIL import Image
 
 from experiments.config.compose import Composed, Composer
+from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
-from experiments.frames import stored_cells
-from experiments.store import Store
-from scripts.figures import KINDS, read_figure
-from scripts.report import captions as report_captions
-from scripts.report import tables as report_tables
-from scripts.report.tables import Fact, Table
+from experiments.store import Store, stored_cells
+from scripts.drawing.drawing import Drawing
+from scripts.drawing.render import render
+from scripts.figures import describe, figure_of
+from scripts.report.captions import caption
+from scripts.report.cell_tables import of_cells
+from scripts.report.run_time import Fact, fact_of
+from scripts.report.tables import PageTable
 from scripts.report.text import about, slug, without_places
 
-DOTS_PER_INCH = 160
+DENSITY = 160  # dots per inch
 COLOURS = 64  # enough for smooth letters and bands, and a third of the size
 
 
 @dataclass(frozen=True)
-class Picture:
+class PagePicture:
     """A figure inside the page: a data address, its size in the page in pixels, and its words."""
 
     source: str
@@ -47,16 +49,24 @@ class Gap:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """All that the page shows of an experiment."""
+    """All that the page shows of an experiment.
+
+    Attributes
+    ----------
+    about: what its file begins with.
+    commands: what each does, and what to type.
+    caption: terms and lines.
+    document: where its PDF is, seen from the page.
+    """
 
     name: str
     title: str
-    about: str
-    commands: list[tuple[str, str]]
+    about: str = ""
+    commands: list[tuple[str, str]] = field(default_factory=list)
     caption: list[tuple[str, list[str]]] = field(default_factory=list)
-    picture: Picture | None = None
+    picture: PagePicture | None = None
     document: str | None = None
-    tables: list[Table] = field(default_factory=list)
+    tables: list[PageTable] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
     gap: Gap | None = None
 
@@ -73,51 +83,51 @@ def exhibit_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Exhibit
     """The experiment that `overrides` name. Raises `UserError` where they are wrong, not where results are missing."""
     composer = Composer(config_dirs)
     composed = composer.compose(overrides)
-    name = composed.choices["experiment"]
-    figure = composed.config.figure
-    title = str(figure.get("title") or name) if figure is not None else name
-    described = about(composer.file_of("experiment", name))
+    name, figure = composed.choices["experiment"], figure_of(composed)
     run, draw = (_command(module, overrides, config_dirs) for module in ("experiments.run", "scripts.figures"))
-    commands = [("simulate", run)] if composed.config.cells else []
-    commands += [("draw", draw)] if figure is not None else []
-    exhibit = Exhibit(name, title, described, commands)
+    exhibit = Exhibit(
+        name,
+        name if figure is None else str(figure.get("title") or name),
+        about(composer.file_of("experiment", name)),
+        [
+            *([("simulate", run)] if composed.config.cells else []),
+            *([("draw", draw)] if figure is not None else []),
+        ],
+    )
     try:
-        cells = stored_cells(overrides, Store(Path(composed.config.results_dir)), composer)
-        return _filled(exhibit, composed, cells)
+        return _filled(exhibit, plan(overrides, composer))
     except UserError as error:
         why = without_places(str(error).partition("; run: ")[0])
-        return Exhibit(name, title, described, commands, gap=Gap(f"experiment {name}", why, run))
+        return replace(exhibit, gap=Gap(f"experiment {name}", why, run))
 
 
-def _filled(exhibit: Exhibit, composed: Composed, cells: report_captions.Cells) -> Exhibit:
-    kind, config = read_figure(composed) if composed.config.figure is not None else (None, {})
-    picture = None
-    if kind is not None:
-        picture = picture_of(KINDS[kind](config, cells), report_captions.in_words(kind, config, cells))
-    return Exhibit(
-        exhibit.name,
-        exhibit.title,
-        exhibit.about,
-        exhibit.commands,
-        report_captions.caption(kind, config, cells),
-        picture,
-        _document(composed, exhibit.name) if picture else None,
-        report_tables.of_cells(exhibit.identifier, cells),
-        [report_tables.fact_of(*pair) for pair in cells],
+def _filled(exhibit: Exhibit, asked: Plan) -> Exhibit:
+    """With what is stored. Raises `UserError`."""
+    cells = stored_cells(asked, Store(Path(asked.config.results_dir)))
+    drawing = describe(asked, cells)
+    return replace(
+        exhibit,
+        caption=caption(drawing, cells),
+        picture=None if drawing is None else _picture(drawing),
+        document=None if drawing is None else _document(asked.composed, exhibit.name),
+        tables=of_cells(exhibit.identifier, cells),
+        facts=[fact_of(stored) for stored in cells],
     )
 
 
-def picture_of(figure: Figure, words: str) -> Picture:
-    """A drawn figure as a picture of few colours."""
+def _picture(drawing: Drawing) -> PagePicture:
+    """A drawn figure in few colours."""
     drawn, packed = io.BytesIO(), io.BytesIO()
+    figure = render(drawing)
     try:
-        figure.savefig(drawn, format="png", dpi=DOTS_PER_INCH)
+        figure.savefig(drawn, format="png", dpi=DENSITY)
+        width, height = (round(inches * 96) for inches in figure.get_size_inches())
     finally:
         plt.close(figure)
     with Image.open(drawn) as image:
         image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(packed, "png", optimize=True)
-    width, height = (round(inches * 96) for inches in figure.get_size_inches())
-    return Picture(f"data:image/png;base64,{base64.b64encode(packed.getvalue()).decode()}", width, height, words)
+    source = f"data:image/png;base64,{base64.b64encode(packed.getvalue()).decode()}"
+    return PagePicture(source, width, height, drawing.words)
 
 
 def _document(composed: Composed, name: str) -> str | None:

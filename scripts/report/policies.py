@@ -11,10 +11,12 @@ from bandits.learner import Learner
 from experiments.config.build import build
 from experiments.config.compose import Composer
 from experiments.errors import UserError
-from scripts.report.tables import Column, Entry, Fact, Table
-from scripts.report.text import parameter, without_places
+from scripts.drawing.numbers import parameter
+from scripts.report.run_time import Fact
+from scripts.report.tables import Column, Entry, PageTable, count
+from scripts.report.text import without_places
 
-BUDGETS = (["budget.epsilon=0.5"], ["budget.epsilon=1"])
+AT_TWO_BUDGETS = (["budget.epsilon=0.5"], ["budget.epsilon=1"])
 COLUMNS = [
     Column("policy"),
     Column("promise", choices=True),
@@ -27,16 +29,16 @@ COLUMNS = [
 ]
 
 
-def policies(composer: Composer, facts: Iterable[Fact]) -> Table:
+def policies(composer: Composer, facts: Iterable[Fact]) -> PageTable:
     """Every choice of `conf/policy`, and of the folders of --config-dir, at its default parameters."""
     cells = Counter(fact.policy for fact in facts)
     rows = [_row(choice, composer, cells) for choice in composer.choices("policy")]
-    return Table("policies", f"{len(rows)} policies", COLUMNS, rows, stacked=True, headed=True)
+    return PageTable("policies", f"{len(rows)} policies", COLUMNS, rows, stacked=True, headed=True)
 
 
 def _row(choice: str, composer: Composer, cells: Counter[str]) -> list[Entry]:
     try:
-        first, second = (_built(choice, budget, composer) for budget in BUDGETS)
+        first, second = (_built(choice, budget, composer) for budget in AT_TWO_BUDGETS)
     except UserError as error:
         name = Entry(Markup("<code>{}</code>").format(choice))
         return [name, Entry("cannot be built", kind="gap"), Entry(without_places(str(error))), *[Entry("")] * 5]
@@ -49,7 +51,7 @@ def _row(choice: str, composer: Composer, cells: Counter[str]) -> list[Entry]:
         Entry(first.faces.feedback),
         Entry(_parameters(first)),
         Entry(first.citation),
-        Entry(str(cells[first.name]), cells[first.name]),
+        count(cells[first.name]),
     ]
 
 
@@ -70,16 +72,16 @@ def _promise(first: Learner[Any], second: Learner[Any]) -> str:
         return "not private"
     factors = {round(policy.guarantee.epsilon / epsilon, 9) for policy, epsilon in ((first, 0.5), (second, 1.0))}
     if len(factors) > 1:
-        told = f"{second.guarantee.epsilon:.3g} at ε = 1"
+        text = f"{second.guarantee.epsilon:.3g} at ε = 1"
     else:
         (factor,) = factors
-        told = "ε" if factor == 1 else f"{factor:g} ε"
+        text = "ε" if factor == 1 else f"{factor:g} ε"
     if not hasattr(first, "delta") and not of.delta:
-        return f"{told}-DP, pure"
-    return f"({told}, δ)-DP, {'approximate' if of.delta else 'pure at δ = 0'}"
+        return f"{text}-DP, pure"
+    return f"({text}, δ)-DP, {'approximate' if of.delta else 'pure at δ = 0'}"
 
 
 def _parameters(policy: Learner[Any]) -> str:
     """The defaults of its choice, but for the budget."""
-    told = {item.name: getattr(policy, item.name) for item in dataclasses.fields(policy)}  # type: ignore[arg-type]
-    return ", ".join(f"{name} {parameter(value)}" for name, value in told.items() if name not in ("epsilon", "delta"))
+    values = {item.name: getattr(policy, item.name) for item in dataclasses.fields(policy)}  # type: ignore[arg-type]
+    return ", ".join(f"{name} {parameter(value)}" for name, value in values.items() if name not in ("epsilon", "delta"))

@@ -24,12 +24,12 @@ from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import (
     SCALES,
     Conditions,
+    measured,
     meets,
     read,
     require_columns,
     require_panels,
     require_words,
-    values_of,
 )
 from scripts.drawing.style import DASHES, MARKERS, colours_of, word_of
 
@@ -58,7 +58,7 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class Sample:
+class Spread:
     """The value of every run of a cell, and how it is drawn."""
 
     label: str
@@ -95,7 +95,7 @@ def _shows(conditions: Conditions, stored: Stored) -> bool:
     return stored.cell.repeatable and meets(conditions, stored)
 
 
-def _samples(spec: Spec, conditions: Conditions, cells: Sequence[Stored], assigned: Mapping[str, str]) -> list[Sample]:
+def _samples(spec: Spec, conditions: Conditions, cells: Sequence[Stored], assigned: Mapping[str, str]) -> list[Spread]:
     """The samples that a panel shows; dashes and markers tell apart what shares a colour."""
     chosen = [stored for stored in cells if _shows(conditions, stored)]
     if not chosen:
@@ -106,11 +106,11 @@ def _samples(spec: Spec, conditions: Conditions, cells: Sequence[Stored], assign
         colour = assigned[word_of(stored.cell.policy)]
         number = seen[colour] = seen.get(colour, -1) + 1
         look = Look(colour, DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)])
-        samples.append(Sample(words.label(stored), values_of(stored, spec.value).astype(float), look))
+        samples.append(Spread(words.label(stored), measured(stored, spec.value).astype(float), look))
     return samples
 
 
-def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Sample], most: int, first: bool) -> Panel:
+def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: int, first: bool) -> Panel:
     together = np.concatenate([sample.values for sample in samples])
     wide = spec.scale == "log" and together.min() > 0 and (together.max() / together.min()) ** 1.1 > 10
     x = Axis(spec.axis, cast(Scale, spec.scale), decades_only=bool(wide))
@@ -129,7 +129,7 @@ def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Sample], most: 
     return Panel(conditions["title"], x, y, marks, words=told)
 
 
-def _box(sample: Sample, place: int) -> list[Series]:
+def _box(sample: Spread, place: int) -> list[Series]:
     """Whiskers from 5 % to 95 %, a box over the middle half, every run as a dash, the median as a marker."""
     low, first, median, third, high = np.quantile(sample.values, [0.05, 0.25, 0.5, 0.75, 0.95])
     colour = sample.look.colour
@@ -143,7 +143,7 @@ def _box(sample: Sample, place: int) -> list[Series]:
     ]
 
 
-def _steps(sample: Sample) -> Series:
+def _steps(sample: Spread) -> Series:
     """The share of runs with at most so much."""
     values = np.sort(sample.values)
     share = np.arange(len(values) + 1) / len(values)

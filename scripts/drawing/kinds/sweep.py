@@ -28,7 +28,7 @@ from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, labels
 from scripts.drawing.numbers import quantity
 from scripts.drawing.overlays import Overlay, overlays
-from scripts.drawing.spec import SYMBOLS, meets, read, require_columns, require_panels, require_words, values_of
+from scripts.drawing.spec import SYMBOLS, measured, meets, read, require_columns, require_panels, require_words
 from scripts.drawing.style import COUNTERPART_COLOUR, DASHES, MARKERS, PALETTE, colours_of, word_of
 
 WIDEST = 4  # panels in a row
@@ -128,7 +128,7 @@ def _points(spec: Spec, label: str, pairs: Sequence[tuple[float, Stored]]) -> Po
     x, cells = np.array([value for value, _ in ordered]), [stored for _, stored in ordered]
     if (np.diff(x) == 0).any():
         raise UserError(f"figure.curves: {label} has several cells at {spec.x} = {x[:-1][np.diff(x) == 0][0]:g}")
-    values = [values_of(stored, spec.value) for stored in cells]
+    values = [measured(stored, spec.value) for stored in cells]
     mean, low, high = np.array([intervals.estimate(of_cell, 0.05) for of_cell in values]).T
     return Points(cells, x, mean, low, high, share=values[0].dtype == bool)
 

@@ -1,0 +1,57 @@
+"""What a page is made of: every experiment that was asked for, and the claims, each a task of its own."""
+
+import joblib
+from tqdm import tqdm
+
+from experiments.config.command_line import CommandLine, named_experiment
+from experiments.errors import UserError
+from experiments.papers import papers
+from scripts.report import claims
+from scripts.report.claims import Judged
+from scripts.report.exhibits import Exhibit, exhibit_of
+
+OF_THE_PAGE = ("experiment", "results_dir", "figures_dir", "report_dir", "strict")  # overrides that no cell depends on
+
+
+def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
+    """Every experiment drawn and the claims judged, by as many processes as `runner.workers` says.
+
+    The claims are all claims if no experiment was named, else those of the papers on the page. Raises `UserError`.
+    """
+    jobs = jobs_of(command)
+    of_cells = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
+    tasks = [joblib.delayed(claims.judged)(command.store, command.composer, of_cells)]
+    tasks += [joblib.delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
+    workers = 1 if len(jobs) == 1 else command.workers
+    made = joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")(tasks)
+    found, exhibits = Judged(), {}
+    for item in tqdm(made, total=len(tasks), unit=" parts", disable=None):
+        if isinstance(item, Judged):
+            found = item
+        else:
+            exhibits[item.name] = item
+    ordered = [exhibits[name] for name in jobs]
+    named = all(map(named_experiment, command.jobs))
+    return ordered, found.of({exhibit.paper for exhibit in ordered}) if named else found
+
+
+def jobs_of(command: CommandLine) -> dict[str, list[str]]:
+    """The overrides of every experiment of the page by its name: those named, or all.
+
+    Papers come in their order, then own experiments; figures come before what goes beyond the paper. Raises
+    `UserError` for an experiment that is named twice.
+    """
+    jobs: dict[str, list[str]] = {}
+    for job in command.jobs:
+        named = named_experiment(job)
+        for name in [named] if named else command.composer.choices("experiment"):
+            if name in jobs:
+                raise UserError(f"+experiment={name}: more than once on one page; make a page for each with report_dir")
+            jobs[name] = job if named else [f"+experiment={name}", *job]
+    known = list(papers(command.composer.config_dirs))
+
+    def place(name: str) -> tuple[int, str, bool, str]:
+        paper, _, rest = name.partition("/")
+        return (known.index(paper) if paper in known else len(known), paper, not rest.startswith("fig"), rest)
+
+    return {name: jobs[name] for name in sorted(jobs, key=place)}

@@ -1,0 +1,100 @@
+"""The page as HTML, from its parts."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from experiments.config.compose import Composer
+from experiments.papers import Paper, papers
+from experiments.provenance import provenance
+from scripts.drawing.numbers import quantity
+from scripts.report.claims import Judged, ShownClaim, errata_table, outcomes
+from scripts.report.exhibits import Exhibit, Gap
+from scripts.report.policies import policies
+from scripts.report.run_time import Fact, commits, run_times
+from scripts.report.text import duration, short_commit, slug
+
+TEMPLATES = Path(__file__).resolve().parent / "templates"
+FEW = 8  # rows that need no filter
+
+
+@dataclass(frozen=True)
+class Section:
+    """The experiments of a paper, or of a folder of one's own."""
+
+    identifier: str
+    heading: str
+    subtitle: str
+    exhibits: list[Exhibit]
+
+
+def html(composer: Composer, exhibits: Sequence[Exhibit], judged: Judged) -> str:
+    """The whole page."""
+    facts = list({fact.key: fact for exhibit in exhibits for fact in exhibit.facts}.values())
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            sections=sections(exhibits, papers(composer.config_dirs)),
+            gaps=gaps_of(exhibits, judged),
+            unjudged=judged.gap,
+            claims=[ShownClaim.of(verdict) for verdict in judged.verdicts],
+            outcomes=outcomes(judged.verdicts),
+            errata=errata_table(judged.errata),
+            policies=policies(composer, facts),
+            run_times=run_times(facts),
+            commits=commits(facts),
+            provenance=_provenance(exhibits, facts),
+        )
+    )
+
+
+def environment() -> jinja2.Environment:
+    """Templates escape what they are given, and fail on a name that does not exist."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["needs_filter"] = lambda table: len(table.rows) > FEW
+    return made
+
+
+def sections(exhibits: Sequence[Exhibit], known: Mapping[str, Paper]) -> list[Section]:
+    """A section for each run of exhibits of one paper, or of none that is known."""
+    found = []
+    for name, group in itertools.groupby(exhibits, lambda exhibit: exhibit.paper):
+        paper = known.get(name)
+        heading = paper.cited if paper else f"Own experiments: {name}"
+        subtitle = ", ".join(filter(None, [paper.title, paper.venue])) if paper else ""
+        found.append(Section(slug(f"paper-{name}"), heading, subtitle, list(group)))
+    return found
+
+
+def gaps_of(exhibits: Sequence[Exhibit], judged: Judged) -> list[tuple[Gap, str]]:
+    """Every gap and the place in the page that shows it."""
+    gaps = [(exhibit.gap, exhibit.identifier) for exhibit in exhibits if exhibit.gap]
+    return [*gaps, *([(judged.gap, "claims")] if judged.gap else [])]
+
+
+def _provenance(exhibits: Sequence[Exhibit], facts: Sequence[Fact]) -> list[tuple[str, str]]:
+    """Where the page and its numbers come from."""
+    here: dict[str, Any] = provenance()
+    platforms = sorted({run["platform"] for fact in facts for run in fact.runs})
+    return [
+        ("Page made at commit", short_commit(here["commit"]) + (", with uncommitted changes" if here["dirty"] else "")),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in here["versions"].items())),
+        ("Platform", here["platform"]),
+        ("Platform of the numbers", "; ".join(platforms) or "–"),
+        ("Experiments", f"{sum(exhibit.gap is None for exhibit in exhibits)} of {len(exhibits)}"),
+        ("Cells", f"{len(facts):,}"),
+        ("Replications", f"{sum(fact.replications for fact in facts):,}"),
+        ("Simulated steps", quantity(sum(fact.steps for fact in facts))),
+        ("Simulation time, one core", duration(sum(fact.seconds for fact in facts))),
+    ]

@@ -1,0 +1,98 @@
+"""What the stored numbers took, and which commits and machines made them, as tables of the report."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from experiments.stored import Stored
+from scripts.drawing.numbers import quantity
+from scripts.report.tables import Column, Entry, PageTable, count, number
+from scripts.report.text import duration, short_commit
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What the report says of a stored cell beyond its experiment.
+
+    Attributes
+    ----------
+    replications: all that are stored, be there more than an experiment asks for.
+    steps: simulated for them.
+    runs: of the program, as in the footer of the file.
+    """
+
+    key: str
+    policy: str
+    label: str
+    replications: int
+    steps: int
+    runs: list[dict[str, Any]]
+
+    @property
+    def seconds(self) -> float:
+        return float(sum(run["seconds"] for run in self.runs))
+
+
+def fact_of(stored: Stored) -> Fact:
+    """Of a cell; replications beyond those at hand are taken to have as many steps."""
+    cell, runs = stored.cell, stored.footer["runs"]
+    replications = runs[-1]["replications"][1]
+    steps = round(cell.simulated_steps(stored.rows) * replications / stored.replications)
+    return Fact(cell.key, cell.policy.name, cell.policy.label, replications, steps, runs)
+
+
+def run_times(facts: Iterable[Fact]) -> PageTable:
+    """Time per policy, over all cells at hand."""
+    groups: dict[tuple[str, str], list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault((fact.policy, fact.label), []).append(fact)
+    columns = [Column("policy"), *(Column(title, True) for title in ("cells", "replications", "simulated steps"))]
+    columns += [Column(title, True) for title in ("time", "per replication, median cell", "steps per second")]
+    rows = []
+    for (policy, label), group in sorted(groups.items()):
+        steps, total = sum(fact.steps for fact in group), sum(fact.seconds for fact in group)
+        typical = float(np.median([fact.runs[-1]["typical_seconds"] for fact in group]))
+        rows.append(
+            [
+                Entry(Markup("{} <code>{}</code>").format(label, policy)),
+                count(len(group)),
+                count(sum(fact.replications for fact in group)),
+                Entry(quantity(steps) if steps else "–", steps),
+                Entry(duration(total), total),
+                Entry(duration(typical), typical),
+                number(steps / total if total and steps else math.nan),
+            ]
+        )
+    return PageTable("run-time", "Run time per policy, one core", columns, rows, headed=True)
+
+
+def commits(facts: Iterable[Fact]) -> PageTable:
+    """Which commits, machines and versions made the stored numbers."""
+    groups: dict[tuple[str, bool, str, str], list[tuple[str, int, float]]] = {}
+    for fact in facts:
+        for run in fact.runs:
+            versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+            first, last = run["replications"]
+            group = (short_commit(run["commit"]), bool(run["dirty"]), run["platform"], versions)
+            groups.setdefault(group, []).append((fact.key, last - first, run["seconds"]))
+    columns = [Column("commit"), Column("uncommitted changes", choices=True), Column("platform"), Column("versions")]
+    columns += [Column(title, True) for title in ("cells", "replications", "time")]
+    rows = []
+    for (commit, dirty, platform, versions), parts in groups.items():
+        total = sum(seconds for _, _, seconds in parts)
+        rows.append(
+            [
+                Entry(commit, kind="code"),
+                Entry("yes" if dirty else "no"),
+                Entry(platform),
+                Entry(versions),
+                count(len({key for key, _, _ in parts})),
+                count(sum(replications for _, replications, _ in parts)),
+                Entry(duration(total), total),
+            ]
+        )
+    return PageTable("commits", "Commits that made the stored numbers", columns, rows, stacked=True, headed=True)
