@@ -123,6 +123,7 @@ class Running:
     total: their sum.
     estimate: what was released on halting, None before.
     threshold_noise: B.
+    constants: what the compiled functions know about the rule.
     """
 
     def __init__(self, rule: StoppingRule, bound: float, rng: np.random.Generator) -> None:
@@ -130,9 +131,8 @@ class Running:
         self.total = 0.0
         self.estimate: Estimate | None = None
         self._rule, self._bound, self._rng = rule, bound, rng
-        self._allowed = f"a number in [-{bound:g}, {bound:g}]"
-        self._constants = rule.constants(bound)
-        self.threshold_noise = noise(self._constants.scales.threshold, rng)
+        self.constants = rule.constants(bound)
+        self.threshold_noise = noise(self.constants.scales.threshold, rng)
 
     def update(self, x: float) -> Estimate | None:
         """Take one value; the estimate if the rule halts on it, else None.
@@ -140,7 +140,8 @@ class Running:
         Raises `ParameterError("x", ...)` for a value outside [-bound, bound] and for NaN, and
         `RuntimeError` once the rule has halted.
         """
-        require(-self._bound <= x <= self._bound, "x", x, self._allowed)
+        if not -self._bound <= x <= self._bound:
+            raise ParameterError("x", f"must be a number in [-{self._bound:g}, {self._bound:g}], got {x}")
         return self.add(float(x), 1)
 
     def add(self, total: float, samples: int) -> Estimate | None:
@@ -152,8 +153,8 @@ class Running:
         question = self._rule.question(self.samples)
         if question is None:
             return None
-        required = required_sum(self.samples, question, self._constants)
-        if abs(self.total) >= required + self.threshold_noise + noise(self._constants.scales.question, self._rng):
+        required = required_sum(self.samples, question, self.constants)
+        if abs(self.total) >= required + self.threshold_noise + noise(self.constants.scales.question, self._rng):
             self.estimate = self._rule.release(self.total, self.samples, self._bound, self._rng)
         return self.estimate
 
@@ -166,8 +167,8 @@ class StepRule(StoppingRule):
 
     def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         require_max_samples(max_samples)
-        threshold_noise = self.start(stream.bound, rng).threshold_noise
-        constants = self.constants(stream.bound)
+        run = self.start(stream.bound, rng)
+        threshold_noise, constants = run.threshold_noise, run.constants
         samples, total, halted = 0, 0.0, False
         if isinstance(stream, TwoPointStream):
             law = stream.low, stream.high, stream.chance
