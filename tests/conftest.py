@@ -25,6 +25,7 @@ WHOLE = {
     "test_claims_stored.py": "verdicts",
     "test_keys.py": "plans",
     "test_load.py": "load",
+    "test_new_paper.py": "paper",
     "test_readme.py": "readme",
     "test_report.py": "report",
     "test_stored_results.py": "plans",

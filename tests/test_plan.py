@@ -1,4 +1,5 @@
 import dataclasses
+import textwrap
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,8 +12,10 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
+from experiments.config import compose
 from experiments.config.compose import Composer
 from experiments.config.plan import merge, plan
+from experiments.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -167,3 +170,82 @@ def test_cells_are_values():
     assert RegretCell(C1(5), DPSE(1.0), 100) == RegretCell(C1(5), DPSE(1.0), 100)
     with pytest.raises(dataclasses.FrozenInstanceError):
         RegretCell(C1(5), DPSE(1.0), 100).horizon = 5
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder of one's own: a policy that builds on ours, and experiments that set values outside of their cells."""
+    files = {
+        "policy/sure_se.yaml": "defaults: [dp_se]\nbeta: 0.001\n",
+        "experiment/outside.yaml": """
+            # @package _global_
+            defaults: [{override /budget: approximate}]
+            policy: {beta: 0.02}
+            budget: {delta: 0}
+            horizon: 1e4
+            cells:
+              - {instance: [c1, c2], instance.arms: [3, 4], policy: [dp_se, successive_elimination]}
+              - {instance: c3, policy: dp_se, budget.epsilon: 2}
+              - {instance: c3, policy: dp_se}
+        """,
+        "experiment/wrong.yaml": "# @package _global_\ncells: [{policy: dp_se, policy.bta: 1}]\n",
+        "experiment/wrong_key.yaml": "# @package _global_\ncells: [{policy: dp_se, horizonn: 1}]\n",
+        "experiment/unknown.yaml": "# @package _global_\ncells: [{policy: dp_sse}]\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(text).lstrip("\n"))
+    return Composer([tmp_path])
+
+
+def test_a_policy_of_ones_own_may_build_on_ours(mine):
+    (request,) = plan(["policy=sure_se", "horizon=5000"], mine).requests
+    assert request.cell.policy == DPSE(0.25, beta=0.001)
+    cells = "cells=[{policy: [sure_se, dp_se]}]"
+    assert [request.cell.policy.beta for request in plan([cells, "horizon=5000"], mine).requests] == [0.001, None]
+
+
+def test_what_an_experiment_sets_outside_of_its_cells_holds_for_their_choices(mine):
+    found = plan(["+experiment=outside"], mine).requests
+    assert len(found) == 10
+    assert {request.cell.horizon for request in found} == {10_000}
+    assert {request.cell.policy.beta for request in found} == {0.02}
+    assert {request.cell.arms for request in found} == {3, 4, 5}
+    private = [request.cell.policy.epsilon for request in found if request.cell.policy.name == "dp_se"]
+    assert private == [1, 1, 1, 1, 2, 1], "a cell keeps no value of the one before"
+
+
+def test_the_shell_wins_over_what_cells_set_and_choose(mine):
+    asked = ["+experiment=outside", "policy.beta=0.5", "instance.arms=7", "budget.epsilon=3"]
+    found = plan(asked, mine).requests
+    assert {request.cell.policy.beta for request in found} == {0.5}
+    assert {request.cell.arms for request in found} == {7}
+    (request, *_) = found
+    assert request.config["policy"] == {"_target_": "bandits.policies.elimination.DPSE", "epsilon": 3, "beta": 0.5}
+
+
+def test_numbers_are_matched_by_value(composer):
+    one, other = (plan(["+experiment=sajed2019/fig01", f"budget.epsilon={text}"], composer) for text in ("0.1", "1e-1"))
+    assert [request.cell.key for request in one.requests] == [request.cell.key for request in other.requests]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "message"),
+    [
+        ("wrong", "policy.bta: unknown key; did you mean policy.beta"),
+        ("wrong_key", "horizonn: unknown key; did you mean horizon"),
+        ("unknown", "policy=dp_sse: unknown policy; did"),
+    ],
+)
+def test_a_wrong_cell_is_one_line(mine, experiment, message):
+    with pytest.raises(UserError, match=message) as error:
+        plan([f"+experiment={experiment}"], mine)
+    assert "\n" not in str(error.value)
+
+
+def test_an_experiment_is_composed_once(monkeypatch):
+    composed = []
+    whole = compose._compose_choices.__wrapped__
+    monkeypatch.setattr(compose, "_compose_choices", lambda *given: composed.append(given) or whole(*given))
+    assert len(plan(["+experiment=wu2025/open_questions"], Composer()).requests) == 456
+    assert len(composed) == 1

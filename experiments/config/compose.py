@@ -47,7 +47,7 @@ class Composed:
             for key, value in values.items():
                 OmegaConf.update(self.config, key, value, merge=False)
         except OmegaConfBaseException as error:
-            raise composer.explain(error, [f"{group}={choice}" for group, choice in self.choices.items()]) from error
+            raise composer.explain(error, [f"{group}={self.choices[group]}" for group in PARTS]) from error
 
 
 class Composer:
@@ -92,11 +92,11 @@ class Composer:
         config = OmegaConf.masked_copy(
             composed.config, [str(key) for key in composed.config if key not in NOT_OF_A_CELL]
         )
-        with open_dict(config):
-            for group, choice in choices.items():
-                file_node, now = self.node(group, composed.choices[group]), composed.config[group]
-                set_there = {key: node for key, node in _raw(now).items() if _raw(file_node).get(key, _MISSING) != node}
-                config[group] = OmegaConf.merge(self.node(group, choice), set_there)
+        for group, choice in choices.items():
+            file_node, now = self.node(group, composed.choices[group]), composed.config[group]
+            set_there = {key: node for key, node in _raw(now).items() if _raw(file_node).get(key, _MISSING) != node}
+            config[group] = OmegaConf.merge(self.node(group, choice), set_there)
+        OmegaConf.set_struct(config, True)  # from here on, a key that does not exist is an error
         chosen = Composed(config, {**composed.choices, **choices}, composed.given)
         chosen.set({key: value for key, value in composed.given.items() if key.partition(".")[0] in choices}, self)
         return chosen
