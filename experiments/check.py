@@ -69,11 +69,11 @@ class Difference:
     """A replication that is not what is stored, in words; `excused` if bits may differ, see above."""
 
     sample: Sample
-    told: str
+    description: str
     excused: bool
 
     def __str__(self) -> str:
-        return f"{self.sample.cell.identity}, {self.sample.path}: {self.told}"
+        return f"{self.sample.cell.identity}, {self.sample.path}: {self.description}"
 
 
 def sample_of(stored: Stored, path: Path, asked: Sequence[str]) -> Sample:
@@ -119,14 +119,14 @@ def differences(sample: Sample) -> list[Difference]:
         stored = Contents({name: values[[place]] for name, values in sample.rows.items()}, {})
         try:
             fresh = Contents(simulate_block(sample.cell, number, number + 1).rows, {})
-            told = difference(stored, fresh, [number])
+            description = difference(stored, fresh, [number])
             excused = platform != machine() or not sample.cell.repeatable
         except Exception:
             failed = traceback.format_exc().strip().splitlines()[-1]
-            told, excused = f"replication {number} ends in {failed}", False
-        if told:
+            description, excused = f"replication {number} ends in {failed}", False
+        if description:
             where = f" (stored on {platform}, this is {machine()})" if platform != machine() else ""
-            found.append(Difference(sample, told + where, excused))
+            found.append(Difference(sample, description + where, excused))
     return found
 
 

@@ -30,8 +30,8 @@ def difference(stored: Contents, fresh: Contents, numbers: Sequence[int] | None 
             continue
         replication, *at = np.argwhere(~same)[0]
         place = f"replication {replication if numbers is None else numbers[replication]} differs"
-        told = f"{name} {values[replication, *at]} stored, {fresh.rows[name][replication, *at]} now"
-        return f"{place} from t = {stored.t[at[0]]} on: {told}" if name == "regret" else f"{place}: {told}"
+        change = f"{name} {values[replication, *at]} stored, {fresh.rows[name][replication, *at]} now"
+        return f"{place} from t = {stored.t[at[0]]} on: {change}" if name == "regret" else f"{place}: {change}"
     return None
 
 

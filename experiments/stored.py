@@ -83,8 +83,8 @@ class Stored(Contents):
         try:
             return self.cell.quantities[quantity].measure(self.cell, self.rows)
         except (KeyError, AttributeError):
-            told = f"{quantity} is not recorded of {self.cell.policy.name} on {self.cell.instance.name}"
-            raise ParameterError("value", told) from None
+            problem = f"{quantity} is not recorded of {self.cell.policy.name} on {self.cell.instance.name}"
+            raise ParameterError("value", problem) from None
 
     def word(self, word: str) -> Any:
         """What a `word` in a config stands for: a column, else something about the instance. Raises `ParameterError`.

@@ -74,7 +74,7 @@ class Checked:
 
     name: str
     problems: list[str]
-    told: str = ""
+    note: str = ""
     drawn: bool = True
 
 
@@ -118,8 +118,8 @@ def differences(baseline: Baseline, drawn: Baseline, scratch: Path) -> list[str]
     """What differs, tables first; then the drawn tables and all images are laid beside each other at `scratch`."""
     problems = []
     for name in TABLES:
-        told = compare(baseline.tables[name], drawn.tables[name], baseline.tables["artists"])
-        problems += [f"{name}: {told}"] if told else []
+        difference = compare(baseline.tables[name], drawn.tables[name], baseline.tables["artists"])
+        problems += [f"{name}: {difference}"] if difference else []
     distance = text_free.distance(baseline.picture, drawn.picture)
     if distance > text_free.TOLERANCE:
         problems.append(f"image: root mean square {distance:.2f}, {text_free.TOLERANCE:g} is allowed")
@@ -173,7 +173,7 @@ def main() -> None:
         joblib.delayed(check_figure)(job, command.config_dirs) for job in command.jobs
     )
     for checked in every:
-        for line in [*checked.problems, *([checked.told] if checked.told else [])]:
+        for line in [*checked.problems, *([checked.note] if checked.note else [])]:
             print(f"{checked.name}: {line}")
     wrong = [checked for checked in every if checked.problems]
     done = "became their baselines" if accept else "compared with their baselines"

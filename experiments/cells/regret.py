@@ -114,7 +114,7 @@ def check_pulls(pulls: Any, checkpoints: IntArray, arms: int) -> None:
     """Raise `ValueError` unless `pulls` is what `Policy.simulate` promises."""
     shape = (len(checkpoints), arms)
     if not isinstance(pulls, np.ndarray) or pulls.shape != shape or not np.issubdtype(pulls.dtype, np.integer):
-        told = f"{pulls.dtype} of shape {pulls.shape}" if isinstance(pulls, np.ndarray) else type(pulls).__name__
-        raise ValueError(f"simulate must return whole numbers of shape (checkpoints, arms) = {shape}, got {told}")
+        found = f"{pulls.dtype} of shape {pulls.shape}" if isinstance(pulls, np.ndarray) else type(pulls).__name__
+        raise ValueError(f"simulate must return whole numbers of shape (checkpoints, arms) = {shape}, got {found}")
     if (np.diff(pulls, axis=0, prepend=0) < 0).any() or (pulls.sum(axis=1) != checkpoints).any():
         raise ValueError("the pulls that simulate returns must not decrease and must add up to the step at checkpoints")

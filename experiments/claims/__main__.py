@@ -27,7 +27,7 @@ def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[
     return picked
 
 
-def told(verdict: Verdict) -> str:
+def as_text(verdict: Verdict) -> str:
     """A verdict in a few lines."""
     evidence = textwrap.fill(verdict.evidence, 118, initial_indent="  ", subsequent_indent="  ")
     return f"{verdict.paper} {verdict.id}: {verdict.shown}\n{evidence}"
@@ -52,7 +52,7 @@ def main() -> None:
         verdicts = []
         for claim in chosen(claims(command.config_dirs), config.paper, config.id):
             verdicts.append(judge(claim, results))
-            print(told(verdicts[-1]), flush=True)
+            print(as_text(verdicts[-1]), flush=True)
         print(summary(verdicts))
 
 

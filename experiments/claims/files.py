@@ -146,7 +146,7 @@ def _entries(file: Path) -> Iterator[_Entry]:
 
 def _claim(entry: _Entry, paper: str) -> Claim:
     about = {item.name for item in dataclasses.fields(Claim)} - {"file", "paper", "forms"}
-    told = {key: value for key, value in entry.keys.items() if key in about}
+    described = {key: value for key, value in entry.keys.items() if key in about}
     keys = {key: value for key, value in entry.keys.items() if key not in about}
     test, variants = keys.pop("test", None), keys.pop("variants", {})
     if test not in FORMS:
@@ -154,12 +154,12 @@ def _claim(entry: _Entry, paper: str) -> Claim:
     if not isinstance(variants, dict) or not all(isinstance(variant, dict) for variant in variants.values()):
         raise entry.error("variants", "must be a mapping of names to the keys that differ")
     beside = {*about, "test", "variants"}
-    main = told.get("main", "")
+    main = described.get("main", "")
     if main in variants:
         raise entry.error("main", f"{main} is the name of a variant as well")
     forms = {
         str(name): entry.build(FORMS[test], keys | differing, beside)
         for name, differing in {main: {}, **variants}.items()
     }
-    claim: Claim = entry.build(Claim, {**told, "file": entry.file, "paper": paper, "forms": forms}, beside)
+    claim: Claim = entry.build(Claim, {**described, "file": entry.file, "paper": paper, "forms": forms}, beside)
     return claim

@@ -106,23 +106,22 @@ class Ratio(Form):
 
     def _labels(self, key: tuple[Any, ...], top: Stored, bottom: Stored) -> Labels:
         """What the pair agrees in, and the words of each that its conditions leave open."""
-        told = dict(zip(self.by, key, strict=True))
+        where = dict(zip(self.by, key, strict=True))
         for name in (name for name in dict.fromkeys((*self.numerator, *self.denominator)) if name not in self.by):
             several = [isinstance(of.get(name), list) for of in (self.numerator, self.denominator)]
             if all(several):
-                told |= {f"{name} above": top.columns[name], f"{name} below": bottom.columns[name]}
+                where |= {f"{name} above": top.columns[name], f"{name} below": bottom.columns[name]}
             elif any(several):
-                told[name] = (top if several[0] else bottom).columns[name]
-        return told
+                where[name] = (top if several[0] else bottom).columns[name]
+        return where
 
     def _check(self, pairs: Sequence[tuple[tuple[Any, ...], Stored, Stored]]) -> None:
         """Raise `ParameterError` if pairs cannot be told apart."""
         seen = [str(self._labels(key, top, bottom)) for key, top, bottom in pairs]
-        apart([top for _, top, _ in pairs], [(told, pair[2].cell.key) for told, pair in zip(seen, pairs, strict=True)])
-        apart(
-            [bottom for _, _, bottom in pairs],
-            [(told, pair[1].cell.key) for told, pair in zip(seen, pairs, strict=True)],
-        )
+        above = [(where, bottom.cell.key) for where, (_, _, bottom) in zip(seen, pairs, strict=True)]
+        below = [(where, top.cell.key) for where, (_, top, _) in zip(seen, pairs, strict=True)]
+        apart([top for _, top, _ in pairs], above)
+        apart([bottom for _, _, bottom in pairs], below)
 
 
 def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
@@ -173,7 +172,7 @@ class Monotone(Form):
         require(bool(steps), "along", self.along, "a column with several values in some group")
         asked = (1 - self.ties, math.inf) if self.direction == "increasing" else (-math.inf, 1 + self.ties)
         error = FAMILY / len(steps)
-        return [Setting(told, ratio(second, first, self.quantity, error), *asked) for told, first, second in steps]
+        return [Setting(where, ratio(second, first, self.quantity, error), *asked) for where, first, second in steps]
 
 
 @dataclass(frozen=True)
@@ -204,8 +203,8 @@ class Growth(Form):
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         asked = limits(self.at_least, self.at_most)
         return [
-            Setting(told, self._growth(cell, FAMILY / len(cells)), *asked)
-            for told, cell in zip(labels(cells), cells, strict=True)
+            Setting(where, self._growth(cell, FAMILY / len(cells)), *asked)
+            for where, cell in zip(labels(cells), cells, strict=True)
         ]
 
     def _growth(self, cell: Stored, error: float) -> Interval:
@@ -261,9 +260,9 @@ class Slope(Form):
         settings = []
         for key, group in found.items():
             expected = self._expected(key)
-            told = dict(zip(self.by, key, strict=True)) or {"x": self.x}
+            where = dict(zip(self.by, key, strict=True)) or {"x": self.x}
             interval = self._interval(group, between, FAMILY / len(found))
-            settings.append(Setting(told, interval, expected - self.tolerance, expected + self.tolerance))
+            settings.append(Setting(where, interval, expected - self.tolerance, expected + self.tolerance))
         return settings
 
     def _expected(self, key: tuple[Any, ...]) -> float:

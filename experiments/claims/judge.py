@@ -29,7 +29,7 @@ def judge(claim: Claim, results: Results) -> Verdict:
         claim.claim,
         outcome,
         under,
-        "; ".join(f"{name}: {finding.told}" if name else finding.told for name, finding in findings.items()),
+        "; ".join(f"{name}: {finding.summary}" if name else finding.summary for name, finding in findings.items()),
         findings,
         shlex.join(["python", "-m", "experiments.claims", *places, *asked]),
     )

@@ -45,9 +45,9 @@ class Bound(Form):
 
     def settings(self, results: Results) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
-        return [self._closest(cell, told, len(cells)) for told, cell in zip(labels(cells), cells, strict=True)]
+        return [self._closest(cell, where, len(cells)) for where, cell in zip(labels(cells), cells, strict=True)]
 
-    def _closest(self, cell: Stored, told: dict[str, Any], cells: int) -> Setting:
+    def _closest(self, cell: Stored, where: dict[str, Any], cells: int) -> Setting:
         """The checkpoint at which the bound is the nearest, relative to it."""
         points = self._points(cell)
         settings = []
@@ -58,7 +58,7 @@ class Bound(Form):
             error = FAMILY / (cells * len(points))
             interval = intervals.exactly(values[0]) if len(values) == 1 else intervals.estimate(values, error)
             asked = {"at_most": limit} if self.side == "upper" else {"at_least": limit}
-            settings.append(Setting(told, interval, **asked))
+            settings.append(Setting(where, interval, **asked))
         return min(settings, key=lambda setting: setting.severity)
 
     def _points(self, cell: Stored) -> list[tuple[float, Any]]:
@@ -94,15 +94,15 @@ class PullsBound(Form):
 
     def settings(self, results: Results) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
-        return [self._closest(cell, told) for told, cell in zip(labels(cells), cells, strict=True)]
+        return [self._closest(cell, where) for where, cell in zip(labels(cells), cells, strict=True)]
 
-    def _closest(self, cell: Stored, told: dict[str, Any]) -> Setting:
+    def _closest(self, cell: Stored, where: dict[str, Any]) -> Setting:
         instance: Any = cell.cell.instance
         settings = []
         for arm in np.flatnonzero(instance.gaps > 0):
             limit = value_of(self.bound, self.arguments, cell, {"gap": float(instance.gaps[arm])})
             most = intervals.exactly(float(cell.pulls[:, arm].max()))
-            settings.append(Setting({**told, "arm": int(arm)}, most, at_most=limit))
+            settings.append(Setting({**where, "arm": int(arm)}, most, at_most=limit))
         return min(settings, key=lambda setting: setting.severity)
 
 
@@ -129,8 +129,8 @@ class Frequency(Form):
     def settings(self, results: Results) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         return [
-            Setting(told, self.share(cell, FAMILY / len(cells)), *self._limits(cell))
-            for told, cell in zip(labels(cells), cells, strict=True)
+            Setting(where, self.share(cell, FAMILY / len(cells)), *self._limits(cell))
+            for where, cell in zip(labels(cells), cells, strict=True)
         ]
 
     def share(self, cell: Stored, error: float) -> Interval:

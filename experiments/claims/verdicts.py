@@ -84,7 +84,7 @@ class Finding:
     """What one form of a claim comes to: its outcome, the settings behind it, and both in words."""
 
     outcome: Outcome
-    told: str
+    summary: str
     settings: Sequence[Setting] = ()
 
     @classmethod
@@ -98,14 +98,14 @@ class Finding:
         total = f"{len(covered)} {'setting' if len(covered) == 1 else 'settings'}"
         beside = f" ({len(settings) - len(covered)} more are not covered)" if len(covered) < len(settings) else ""
         if counts[Standing.FAILS]:
-            outcome, told = Outcome.FAILS, f"fails in {counts[Standing.FAILS]} of {total}"
-            told += "".join(f", {counts[of]} {of}" for of in (Standing.PASSES, Standing.OPEN) if counts[of])
+            outcome, summary = Outcome.FAILS, f"fails in {counts[Standing.FAILS]} of {total}"
+            summary += "".join(f", {counts[of]} {of}" for of in (Standing.PASSES, Standing.OPEN) if counts[of])
         elif counts[Standing.OPEN]:
-            outcome, told = Outcome.UNDECIDED, f"open in {counts[Standing.OPEN]} of {total}, fails in none"
+            outcome, summary = Outcome.UNDECIDED, f"open in {counts[Standing.OPEN]} of {total}, fails in none"
         else:
-            outcome, told = Outcome.HOLDS, f"passes in {'all ' if len(covered) > 1 else ''}{total}"
+            outcome, summary = Outcome.HOLDS, f"passes in {'all ' if len(covered) > 1 else ''}{total}"
         place = "worst" if outcome is Outcome.FAILS else "closest"
-        return cls(outcome, f"{told}{beside}; {place}, {measures} for {worst}", settings)
+        return cls(outcome, f"{summary}{beside}; {place}, {measures} for {worst}", settings)
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,9 @@ def tables(drawing: Drawing) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows, points = [], []
     for number, (content, artist) in enumerate(artists.items()):
         where = " ".join(str(panel) for panel in panels[content] if panel >= 0)
-        told = {"artist": str(number), "panels": where, "part": artist.part, "text": artist.text, "look": artist.look}
+        row = {"artist": str(number), "panels": where, "part": artist.part, "text": artist.text, "look": artist.look}
         means = {name: _written(name, _mean(values)) for name, values in artist.points.items()}
-        rows.append(told | {"vertices": str(artist.vertices or "")} | means)
+        rows.append(row | {"vertices": str(artist.vertices or "")} | means)
         points += [
             {"artist": str(number)} | {name: _written(name, values[at]) for name, values in artist.points.items()}
             for at in kept(artist.vertices)

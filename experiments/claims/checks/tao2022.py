@@ -36,6 +36,6 @@ def pareto_moment() -> list[Setting]:
             moment, _ = integrate.quad(
                 lambda y, s=scale, a=shape, p=order: a * s**p * math.exp((p - a) * y), 0, math.inf
             )
-            told = {"instance": family.name, "v": v}
-            settings.append(Setting(told, exactly(moment / instance.moment), 1 - 1e-6, 1 + 1e-6))
+            where = {"instance": family.name, "v": v}
+            settings.append(Setting(where, exactly(moment / instance.moment), 1 - 1e-6, 1 + 1e-6))
     return settings

@@ -21,9 +21,9 @@ def start_phase_needed() -> list[Setting]:
             ("dp_ftpl_gauss", gauss_paper, gauss_condition),
             ("dp_ftpl_beta", beta_paper, beta_condition),
         ):
-            told = {"policy": policy, "epsilon": epsilon, "delta": delta}
+            where = {"policy": policy, "epsilon": epsilon, "delta": delta}
             before = paper(epsilon, delta) - 1
-            settings.append(Setting(told, exactly(condition(before, epsilon) / delta), at_least=1.0))
+            settings.append(Setting(where, exactly(condition(before, epsilon) / delta), at_least=1.0))
     return settings
 
 
@@ -37,8 +37,8 @@ def start_phase_sufficient() -> list[Setting]:
             "dp_ftpl_new": _hockey_stick(epsilon, delta),
         }
         for policy, least in smallest.items():
-            told = {"policy": policy, "epsilon": epsilon, "delta": delta}
-            settings.append(Setting(told, exactly(least / delta), at_most=1 + ROUNDING))
+            where = {"policy": policy, "epsilon": epsilon, "delta": delta}
+            settings.append(Setting(where, exactly(least / delta), at_most=1 + ROUNDING))
     return settings
 
 
@@ -65,6 +65,6 @@ def truncated_laplace_boundary() -> list[Setting]:
             law, changed = (TruncatedLaplace(epsilon, delta, count, center) for center in (0.0, 1 / count))
             x = np.linspace(max(1 / count - law.half_width, -20.0), 0.0, 10_001)
             distance = np.abs(law.cdf(x) - math.exp(epsilon) * changed.cdf(x) - delta).max()
-            told = {"epsilon": epsilon, "delta": delta, "pulls": count}
-            settings.append(Setting(told, exactly(distance), at_most=ROUNDING))
+            where = {"epsilon": epsilon, "delta": delta, "pulls": count}
+            settings.append(Setting(where, exactly(distance), at_most=ROUNDING))
     return settings

@@ -58,8 +58,8 @@ def choice_probabilities() -> list[Setting]:
             chance = selection_probabilities(
                 means, counts, noise, 0.5, rounds, losses="bernoulli", calibration="proved"
             )
-            told = {"noise": noise, "rounds": rounds}
-            settings.append(Setting(told, exactly((chance / counts * places).max()), at_most=1 + ROUNDING))
+            where = {"noise": noise, "rounds": rounds}
+            settings.append(Setting(where, exactly((chance / counts * places).max()), at_most=1 + ROUNDING))
     return settings
 
 
@@ -73,8 +73,8 @@ def regret_without_end() -> list[Setting]:
                 regret = expected_regret_curve(
                     [0.3, 0.3 + gap], [1, 63], noise, epsilon, times, losses="bernoulli", calibration="proved"
                 )
-                told = {"noise": noise, "epsilon": epsilon, "gap": gap}
-                settings.append(Setting(told, exactly(regret[1] / regret[0] - 1), at_most=1e-6))
+                where = {"noise": noise, "epsilon": epsilon, "gap": gap}
+                settings.append(Setting(where, exactly(regret[1] / regret[0] - 1), at_most=1e-6))
     return settings
 
 
@@ -96,8 +96,8 @@ def _above(bound: Callable[[int, float, float], float]) -> Iterable[Setting]:
                 policy = RNMFTNL(epsilon, noise, calibration="proved")
                 regret = policy.expected_regret(DeterministicLosses(OneGap(arms, 1.0)), np.array(times))
                 for horizon, value in zip(times, regret, strict=True):
-                    told = {"noise": noise, "arms": arms, "epsilon": epsilon, "horizon": horizon}
-                    yield Setting(told, exactly(value / bound(arms, epsilon, horizon)), at_least=1.0)
+                    where = {"noise": noise, "arms": arms, "epsilon": epsilon, "horizon": horizon}
+                    yield Setting(where, exactly(value / bound(arms, epsilon, horizon)), at_least=1.0)
 
 
 def corollary_3_with_resampling() -> list[Setting]:
@@ -108,7 +108,7 @@ def corollary_3_with_resampling() -> list[Setting]:
             for epsilon in (0.1, 1.0):
                 policy = RNMFTNL(epsilon, noise, resample=True, calibration="proved")
                 regret = policy.expected_regret(DeterministicLosses(OneGap(1024, gap), 0.3), np.array([1 << 30]))[0]
-                told = {"noise": noise, "gap": gap, "epsilon": epsilon}
+                where = {"noise": noise, "gap": gap, "epsilon": epsilon}
                 bound = deterministic_resampling_regret(1024, epsilon, noise)
-                settings.append(Setting(told, exactly(regret / bound), at_most=1.0))
+                settings.append(Setting(where, exactly(regret / bound), at_most=1.0))
     return settings

@@ -120,13 +120,13 @@ def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: 
     else:
         y = Axis("share of runs with at most this much" if first else "")
         marks = [_steps(sample) for sample in samples]
-    told = [
+    lines = [
         "{} has median {} and 5 % to 95 % from {} to {}".format(
             sample.label, *map(quantity, np.quantile(sample.values, [0.5, 0.05, 0.95]))
         )
         for sample in samples
     ]
-    return Panel(conditions["title"], x, y, marks, words=told)
+    return Panel(conditions["title"], x, y, marks, words=lines)
 
 
 def _box(sample: Spread, place: int) -> list[Series]:

@@ -105,7 +105,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
 
 
 def _panel(rates: Sequence[Rate], colour: str, first: bool) -> Panel:
-    marks, told = [], []
+    marks, lines = [], []
     for rate, dashes in zip(rates, DASHES, strict=False):
         label = f"v = {rate.v:g}: slope {rate.exponent:.2f} [{rate.low:.2f}, {rate.high:.2f}]"
         marks += [
@@ -118,10 +118,10 @@ def _panel(rates: Sequence[Rate], colour: str, first: bool) -> Panel:
                 f"printed rate, slope {rate.printed:.2f}",
             ),
         ]
-        told.append(f"v = {rate.v:g}: slope {rate.exponent:.2f}, 95 % interval {rate.low:.2f} to {rate.high:.2f}")
+        lines.append(f"v = {rate.v:g}: slope {rate.exponent:.2f}, 95 % interval {rate.low:.2f} to {rate.high:.2f}")
     x = Axis("1 / gap", "log", decades_only=True)
     y = Axis("mean pulls of the suboptimal arm" if first else "", "log")
-    return Panel(rates[0].label, x, y, marks, legend="upper left", words=told)
+    return Panel(rates[0].label, x, y, marks, legend="upper left", words=lines)
 
 
 def _slope(rate: Rate, exponent: float, look: Look, label: str) -> Series:

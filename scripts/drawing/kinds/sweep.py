@@ -205,7 +205,7 @@ def _panel(
     marks += [_bound(overlay, place, points.values()) for place, overlay in enumerate(bounds)]
     marks += [_slope(slope, points, assigned) for slope in spec.slopes if slope["panel"] == number]
     x_scale, y_scale = cast(list[Scale], spec.scales)
-    told = [
+    lines = [
         f"{curve.label}{', exact,' if curve.exact else ''} goes from {quantity(of.mean[0])} at {of.x[0]:g} "
         f"to {quantity(of.mean[-1])} at {of.x[-1]:g}"
         for curve, of in points.items()
@@ -216,7 +216,7 @@ def _panel(
         Axis(QUANTITIES[spec.value] if first else "", y_scale, low=0 if y_scale == "linear" else None),
         [mark for mark in marks if len(mark.x)],
         legend="best" if spec.slopes else None,
-        words=told,
+        words=lines,
     )
 
 
@@ -256,10 +256,10 @@ def _slope(slope: Mapping[str, Any], points: Mapping[Curve, Points], assigned: M
 
 def _shown(spec: Spec, bounds: Sequence[Overlay]) -> str:
     x = SYMBOLS.get(spec.x, spec.x)
-    told = f"{QUANTITIES[spec.value]} against {x}, {words.axes(spec.scales)}; 95 % intervals"
+    sentence = f"{QUANTITIES[spec.value]} against {x}, {words.axes(spec.scales)}; 95 % intervals"
     slopes = [f"{slope['policy']} from {slope['between'][0]:g} to {slope['between'][1]:g}" for slope in spec.slopes]
-    told += f"; bounds: {', '.join(overlay.label for overlay in bounds)}" if bounds else ""
-    return told + (f"; slopes fitted by least squares: {', '.join(slopes)}" if slopes else "")
+    sentence += f"; bounds: {', '.join(overlay.label for overlay in bounds)}" if bounds else ""
+    return sentence + (f"; slopes fitted by least squares: {', '.join(slopes)}" if slopes else "")
 
 
 def _caption(cells: Sequence[Stored]) -> list[str]:
