@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.cells import QUANTITIES
 from experiments.config.plan import Plan
-from experiments.errors import UserError, nearest
+from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from experiments.store import Store, stored_cells
 from experiments.stored import Stored
@@ -82,17 +82,14 @@ def slopes(asked: Plan) -> Table:
 def _of_sweep(spec: sweep.Spec, cells: Sequence[Stored]) -> Iterator[Row]:
     for slope in spec.slopes:
         points = sweep.points_of(spec, slope["panel"], cells)
-        of_policy = {curve.cells[0].cell.policy.name: curve for curve in points.values()}
         policy, between = slope["policy"], slope["between"]
-        if policy not in of_policy:
-            raise UserError(f"figure.slopes: {policy} is not in the panel; {nearest(policy, of_policy)}")
         yield {
             "panel": spec.panels[slope["panel"]]["title"],
             "policy": policy,
             "of": QUANTITIES[spec.value],
             "against": spec.x,
             "from": span(between),
-            "slope": of_policy[policy].slope(*between),
+            "slope": sweep.curve_of(points, policy).slope(*between),
         }
 
 

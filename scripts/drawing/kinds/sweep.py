@@ -240,11 +240,16 @@ def _bound(overlay: Overlay, place: int, curves: Iterable[Points]) -> Series:
     return Series(x, y, Look(COUNTERPART_COLOUR, DASHES[place % len(DASHES)], width=0.9), overlay.label)
 
 
-def _slope(slope: Mapping[str, Any], points: Mapping[Curve, Points], assigned: Mapping[str, str]) -> Series:
+def curve_of(points: Mapping[Curve, Points], policy: str) -> Points:
+    """The curve of a policy in a panel, for a slope. Raises `UserError`."""
     of_policy = {curve.cells[0].cell.policy.name: curve for curve in points.values()}
-    if slope["policy"] not in of_policy:
-        raise UserError(f"figure.slopes: {slope['policy']} is not in the panel; {nearest(slope['policy'], of_policy)}")
-    curve, (low, high) = of_policy[slope["policy"]], slope["between"]
+    if policy not in of_policy:
+        raise UserError(f"figure.slopes: {policy} is not in the panel; {nearest(policy, of_policy)}")
+    return of_policy[policy]
+
+
+def _slope(slope: Mapping[str, Any], points: Mapping[Curve, Points], assigned: Mapping[str, str]) -> Series:
+    curve, (low, high) = curve_of(points, slope["policy"]), slope["between"]
     exponent, *interval = curve.slope(low, high)
     middle = np.sqrt(low * high)
     level = np.exp(np.interp(np.log(middle), np.log(curve.x), np.log(curve.mean)))
