@@ -49,6 +49,7 @@ SETTINGS = [  # start, level, mean, margin, scale, radius, threshold
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_a_block_skipped_is_a_block_walked(setting, failure):
     start, level, mean, margin, scale, radius, threshold = setting

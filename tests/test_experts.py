@@ -99,6 +99,7 @@ def walk(policy, instance, horizon, runs, rng):
     return plays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resample", [False, True])
 @pytest.mark.parametrize(
     ("instance", "noise"),

@@ -30,6 +30,7 @@ POLICIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_arms_that_cannot_win_are_skipped_exactly(policy, failure):
     instance, horizon, runs = Bernoulli((0.7, 0.55, 0.5, 0.2, 0.1)), 2_000, 2_000

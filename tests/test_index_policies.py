@@ -83,6 +83,7 @@ LAW = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("instance", "horizon", "policy", "runs"), LAW, ids=repr)
 def test_skipping_blocks_is_exact_in_law(instance, horizon, policy, runs, failure):
     given = arguments(instance, horizon, policy)

@@ -40,6 +40,7 @@ def test_truncated_moments():
     assert math.isclose(truncated_moments(0.3, 2.0, 20.0)[1], truncated_moments(0.3, 2 - 1e-6, 20.0)[1], rel_tol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[3]:.0e} terms")
 def test_law_is_a_probability_with_the_right_moments(case):
     law = law_of_sum(*case)
@@ -51,6 +52,7 @@ def test_law_is_a_probability_with_the_right_moments(case):
     assert math.isclose((points**2 * law.density).sum() * step, 1, rel_tol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES[::3], ids=lambda case: f"{case[3]:.0e} terms")
 def test_total_variation_by_halving_every_step(case, monkeypatch):
     """Twice the frequencies, nodes and points, and the error of linear interpolation, change less than is claimed."""
@@ -63,6 +65,7 @@ def test_total_variation_by_halving_every_step(case, monkeypatch):
     assert np.abs(interpolated - fine).sum() * step / 2 < TOTAL_VARIATION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terms", [20_000, 100_000])
 @pytest.mark.parametrize("instance", [S1(0.5), S1(0.9)], ids=repr)
 def test_tabulated_sums_have_the_law_of_the_plain_loop(terms, instance, failure, monkeypatch):

@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace
@@ -42,6 +43,7 @@ CANARY_NUMPY = [0.7261933642085894, 0.6633726995074516, -1.355968872957171, 2, 2
 CANARY_NUMBA = [0.2203737616950776, 0.11042062703493019, 305, 5, -0.10298280504815982]
 
 
+@pytest.mark.slow
 def test_an_edited_source_gets_machine_code_of_its_own(tmp_path):
     """Numba would not notice that a loop called by a compiled loop has changed."""
     package = tmp_path / "bandits"

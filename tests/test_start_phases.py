@@ -115,6 +115,7 @@ def test_beta_divergence_falls_with_both_parameters(epsilon):
     assert np.all(np.diff(table, axis=1) < 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
 def test_conditions_never_rise_with_the_count(epsilon):
     for condition in (gauss_condition, beta_condition):

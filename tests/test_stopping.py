@@ -117,6 +117,7 @@ def runs_of(loop, law, rule, most, threshold_noise, runs):
     return np.array(results, dtype=float).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "law", "most", "threshold_noise"),
     [
@@ -196,6 +197,7 @@ HARD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "stream"), HARD, ids=repr)
 def test_accuracy_and_samples(rule, stream, failure):
     """Theorem 3.1 and Corollary 3.2, and the condition of the proof of Theorem 3.3 where it is solved."""
@@ -229,6 +231,7 @@ def log_halting(rule, bound, stream, halt):
     return logsumexp(terms) + math.log(b[1] - b[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "halt"), [(DPExponentialNAS(20.0, 0.9, 0.9), 64), (DPNAS(20.0, 0.9, 0.9), 128)], ids=repr
 )
