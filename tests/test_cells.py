@@ -39,7 +39,9 @@ def test_every_kind_is_tried_here():
     assert set(CELLS) == set(KINDS)
 
 
-@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind == "worst_profile" else kind for kind in CELLS]
+)
 def test_stored_and_read_again(kind, tmp_path):
     cell, store = CELLS[kind], Store(tmp_path)
     wanted = 12 if cell.repeatable else 1
@@ -168,6 +170,7 @@ def test_bad_input_is_one_line_that_names_the_key(arguments, message, tmp_path, 
     assert message in outcome.err
 
 
+@pytest.mark.slow
 def test_an_integral_out_of_reach_is_said_and_not_guessed(tmp_path, call):
     asked = ["instance=dtol_bernoulli", "policy=rnm_ftnl", "profile.gap=1e-7", "instance.best=0.5", "horizon=1e18"]
     outcome = call(*asked, "exact=true", "runner.workers=1", f"results_dir={tmp_path}")

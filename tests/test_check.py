@@ -231,6 +231,7 @@ def test_a_wrong_budget_is_one_line(call, stored):
     assert outcome.err == "error: check_seconds: must be a number above 0, got soon\n"
 
 
+@pytest.mark.slow
 def test_a_missing_baseline_is_told_with_the_command_that_makes_it(call, tmp_path):
     asked = ["+experiment=wang2024/fig01", f"baselines_dir={tmp_path}/new", f"check_dir={tmp_path}/check"]
     outcome = call(*asked, main=check_figures.main)

@@ -112,6 +112,7 @@ def test_a_full_disk_is_one_line(call, tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.parquet*"))
 
 
+@pytest.mark.slow
 def test_a_sweep_is_stored_once_and_not_computed_twice(call, tmp_path, monkeypatch):
     sweep = ["-m", "instance=c1,c2", "instance.arms=3,5", "policy=dp_se,dp_ucb", "budget.epsilon=0.1,0.25"]
     sweep += ["replications=2", "horizon=1e4", f"results_dir={tmp_path}", "runner.workers=1"]
@@ -156,6 +157,7 @@ def test_planning_leaves_a_damaged_file_where_it_is(call, tmp_path):
     assert "recomputing" in call(*asked).err
 
 
+@pytest.mark.slow
 def test_a_reader_that_closes_early_is_no_error():
     command = f"{sys.executable} -m experiments.run -m plan=true policy=dp_se,ucb1 horizon=1e3,1e4 | head -1"
     process = subprocess.run(command, shell=True, cwd=REPOSITORY, capture_output=True, text=True, check=False)

@@ -142,6 +142,7 @@ def test_figures_ask_for_missing_results(call, tmp_path):
     assert "run: python -m experiments.run +experiment=sajed2019/fig01" in outcome.err
 
 
+@pytest.mark.slow
 def test_the_command_is_in_the_files(call, tmp_path):
     from PIL import Image
 

@@ -34,6 +34,7 @@ def test_a_second_call_draws_nothing(draw, monkeypatch):
     assert not draw()
 
 
+@pytest.mark.slow
 def test_more_replications_draw_it_again(draw):
     assert draw()
     assert draw(replications=3)
@@ -41,11 +42,13 @@ def test_more_replications_draw_it_again(draw):
     assert draw(replications=2)  # the figure now shows three
 
 
+@pytest.mark.slow
 def test_another_title_draws_it_again(draw):
     assert draw()
     assert draw("figure.title=Other")
 
 
+@pytest.mark.slow
 def test_a_result_that_changed_draws_it_again(draw, tmp_path):
     assert draw()
     (file,) = (tmp_path / "results").glob("*/ucb1-*.parquet")
@@ -63,6 +66,7 @@ def test_a_figure_that_is_asked_for_twice_is_refused(call, tmp_path):
     assert outcome.err.startswith("error: +experiment=sajed2019/fig01: asked for 2 times")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", fresh.FORMATS)
 def test_a_missing_picture_is_drawn_again(draw, tmp_path, ending):
     assert draw()
@@ -70,6 +74,7 @@ def test_a_missing_picture_is_drawn_again(draw, tmp_path, ending):
     assert draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("note", ["", "{", "[]", '{"figures": 1, "commands": {}}'])
 def test_a_note_that_says_nothing_is_no_error(draw, tmp_path, note):
     assert draw()
@@ -77,11 +82,13 @@ def test_a_note_that_says_nothing_is_no_error(draw, tmp_path, note):
     assert draw()
 
 
+@pytest.mark.slow
 def test_redraw_draws_it_again(draw):
     assert draw()
     assert draw("redraw=true")
 
 
+@pytest.mark.slow
 def test_an_experiment_of_ones_own_that_was_edited_is_drawn_again(call, tmp_path):
     (tmp_path / "mine" / "experiment").mkdir(parents=True)
     file = tmp_path / "mine" / "experiment" / "own.yaml"
