@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from experiments.cells import Cell
+from experiments.results_file import DamagedFileError, read_footer
 from experiments.simulate import Job
-from experiments.store import DamagedFileError, Store, read_footer
+from experiments.store import Store
 
 
 def describe(jobs: Sequence[Job], stores: Iterable[Store]) -> str:

@@ -12,7 +12,8 @@ from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError, nearest
-from experiments.store import RESULTS, Store, complete_files, read_file, read_footer, trusted
+from experiments.results_file import read_file, read_footer, trusted
+from experiments.store import RESULTS, Store, complete_files
 from experiments.stored import Contents, matches
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")

@@ -17,7 +17,8 @@ from experiments.cells import Cell, Rows
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
 from experiments.provenance import provenance
-from experiments.store import FORMAT, DamagedFileError, Store, set_aside, source_of
+from experiments.results_file import FORMAT, DamagedFileError, set_aside
+from experiments.store import Store, source_of
 from experiments.stored import Stored
 
 BLOCK = 5  # replications per task; fixed, so that what a task computes does not depend on the number of workers

@@ -1,49 +1,30 @@
-"""Stored results: one parquet file per cell, one row per replication, nothing half-written."""
+"""Stored results: a results file for each cell, in the folder of its instance."""
 
+import fcntl
 import hashlib
-import json
-import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from experiments.cells import KINDS, Cell
-from experiments.cells.regret import RegretCell
+from experiments.cells import Cell
 from experiments.config.compose import REPOSITORY
 from experiments.config.plan import Plan
 from experiments.errors import UserError
-from experiments.stored import Contents, Stored
-
-FORMAT = 1
-FOOTER = b"private-bandits"
-
+from experiments.results_file import DamagedFileError, read_file, read_footer, set_aside, trusted, unused, write_file
+from experiments.stored import Stored
 
 RESULTS = REPOSITORY / "results"
-Read = TypeVar("Read")
-
-
-class DamagedFileError(Exception):
-    """A results file that cannot be trusted; the message says why."""
+LOCK = ".lock"
 
 
 class NotStoredError(UserError):
     """An experiment is not completely stored; the message has the command that completes it."""
-
-
-def schema_of(kind: type[Cell]) -> pa.Schema:
-    """The columns of a results file; a value that does not exist, as the estimate of an expired rule, is null."""
-    fields = [pa.field(name, of, nullable=name in kind.optional) for name, of in kind.fields.items()]
-    return pa.schema([pa.field("replication", pa.int32(), nullable=False), *fields])
 
 
 @dataclass(frozen=True)
@@ -83,44 +64,54 @@ class Store:
             raise DamagedFileError("its checkpoints are not those of the cell")
         return Stored(contents.rows, contents.footer, cell)
 
-    def write(self, stored: Stored) -> Path:
-        """Keep `stored` as all that is known of its cell, in one step: a reader sees the old file or the new."""
+    def write(self, stored: Stored) -> None:
+        """Keep `stored`, unless as many replications or more of the cell are kept already: those of another process.
+
+        What is there is read again first, so that two runs of a cell lose nothing, whichever ends last. Replications
+        that both have must be the same to the bit; if not, both files are kept, and it is an error. Raises `UserError`.
+        """
         path = self.path(stored.cell)
-        kind = type(stored.cell)
-        columns = {"replication": np.arange(stored.replications, dtype=np.int32), **stored.rows}
-        schema = schema_of(kind)
-        arrays = [
-            pa.array(list(columns[field.name]), field.type, from_pandas=field.nullable)  # a NaN is stored as null
-            for field in schema
-        ]
-        table = pa.table(arrays, schema=schema.with_metadata({FOOTER: json.dumps(stored.footer)}))
-        with self._writing():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
-            temporary = Path(name)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    pq.write_table(
-                        table,
-                        file,
-                        compression="zstd",
-                        compression_level=12,
-                        use_dictionary=["replication", *(["t.list.element"] if "t" in kind.fields else [])],
-                        use_byte_stream_split=["regret.list.element"] if "regret" in kind.fields else [],
-                        write_page_checksum=True,
-                    )
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.chmod(0o644)
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
-        return path
+        with self._writing(), self._alone():
+            known = self._known(stored.cell)
+            if known is not None and not _agree(known, stored):
+                other = unused(path, "conflict")
+                write_file(other, stored)
+                raise UserError(
+                    f"{path}: two runs of this cell have different numbers; the second is kept as {other.name}. Raise "
+                    "the revision of the policy or instance that was changed, then remove both files"
+                )
+            if known is None or known.replications < stored.replications:
+                write_file(path, stored)
+
+    def _known(self, cell: Cell) -> Stored | None:
+        """What is stored of the cell; a damaged file is set aside."""
+        try:
+            return self.read(cell)
+        except DamagedFileError:
+            set_aside(self.path(cell))
+            return None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process on this machine writes here meanwhile, where the file system has locks."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / LOCK).open("w") as lock:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def files(self, policy: str = "*") -> Iterator[Path]:
         """Every results file, or those of a policy, in the order of names."""
         return iter(sorted(self.root.glob(f"*/{policy}-*.parquet")))
+
+
+def _agree(known: Stored, other: Stored) -> bool:
+    """Whether the replications that both have are the same to the bit."""
+    both = min(known.replications, other.replications)
+    return all(
+        np.array_equal(values[:both], other.rows[name][:both], equal_nan=values.dtype.kind == "f")
+        for name, values in known.rows.items()
+    )
 
 
 def changed_source(stored: Stored) -> bool:
@@ -139,68 +130,6 @@ def source_of(cell: Cell) -> str | None:
 
 def _ours(cell: Cell) -> bool:
     return type(cell.policy).__module__.partition(".")[0] == "bandits"
-
-
-def read_footer(path: Path) -> dict[str, Any]:
-    """The footer of a results file. Raises `DamagedFileError` if it cannot belong to a file of this name."""
-    try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
-    try:
-        footer: dict[str, Any] = json.loads((schema.metadata or {})[FOOTER])
-        version, key, kind = footer["format"], footer["key"], KINDS[footer.get("record", RegretCell.record)]
-    except (KeyError, ValueError) as error:
-        raise DamagedFileError("it has no footer of this project") from error
-    if version != FORMAT:
-        raise DamagedFileError(f"it has format {version}, not {FORMAT}")
-    if not schema.equals(schema_of(kind)):
-        raise DamagedFileError("its columns are not those of a results file")
-    if path.stem != f"{footer['columns']['policy']}-{key}":
-        raise DamagedFileError(f"it holds the cell {key} of {footer['columns']['policy']}, not what its name says")
-    return footer
-
-
-def read_file(path: Path) -> Contents:
-    """A whole results file. Raises `DamagedFileError`."""
-    footer = read_footer(path)
-    try:
-        table = pq.read_table(path, page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as error:
-        raise DamagedFileError(f"its data cannot be read ({_first_line(error)})") from error
-    kind = KINDS[footer.get("record", RegretCell.record)]
-    try:
-        rows = {name: _values(table.column(name)) for name in kind.fields}
-    except ValueError as error:
-        raise DamagedFileError("its rows differ in length") from error
-    if table.num_rows == 0 or not np.array_equal(table.column("replication").to_numpy(), np.arange(table.num_rows)):
-        raise DamagedFileError("its replications are not 0, 1, ...")
-    try:
-        kind.check(rows, footer)
-    except ValueError as error:
-        raise DamagedFileError(str(error)) from None
-    return Contents(rows, footer)
-
-
-def _values(column: pa.ChunkedArray) -> NDArray[Any]:
-    """A column as an array, lists along the second axis, null as NaN. Raises `ValueError` for lists that differ."""
-    values = column.combine_chunks()
-    if pa.types.is_list(values.type):
-        return cast(NDArray[Any], values.flatten().to_numpy().reshape(len(values), -1))
-    return cast(NDArray[Any], values.to_numpy(zero_copy_only=False))
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a damaged file so that nothing reads it and nothing is lost; its new path."""
-    for number in range(1, 1000):
-        aside = path.with_name(f"{path.name}.damaged{number}")
-        if not aside.exists():
-            return path.rename(aside)
-    raise FileExistsError(f"{path}: set aside 999 times already")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def stored_cells(asked: Plan, store: Store) -> list[Stored]:
@@ -228,13 +157,3 @@ def complete_files(asked: Plan, store: Store) -> list[Path]:
         words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asked.overrides, *elsewhere])
         raise NotStoredError(f"{missing} of {len(paths)} cells are not stored yet; run: {shlex.join(words)}")
     return paths
-
-
-def trusted(read: Callable[[Path], Read], path: Path) -> Read:
-    """What `read` makes of a results file. Raises `UserError` for a damaged one."""
-    try:
-        return read(path)
-    except DamagedFileError as damage:
-        raise UserError(
-            f"{path}: damaged: {damage}; the run that made it sets it aside and computes it again"
-        ) from None

@@ -16,6 +16,8 @@ from experiments import run
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import Composer
 from experiments.config.plan import Request, plan
+from experiments.store import Store
+from experiments.stored import Stored
 
 FAILURE = 1e-9
 # Files that one worker of `pytest -n 2` runs whole: they share what takes long to make, or build on each other's files.
@@ -66,6 +68,17 @@ def plans() -> dict[str, list[Request]]:
     """What every experiment asks for."""
     composer = Composer()
     return {name: plan([f"+experiment={name}"], composer).requests for name in composer.choices("experiment")}
+
+
+@pytest.fixture
+def overwrite() -> Callable[[Store, Stored], None]:
+    """Put other numbers in the place of stored ones, which a store would refuse."""
+
+    def overwrite(store: Store, stored: Stored) -> None:
+        store.path(stored.cell).unlink()
+        store.write(stored)
+
+    return overwrite
 
 
 @pytest.fixture

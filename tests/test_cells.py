@@ -23,8 +23,9 @@ from experiments.cells.stopping import StoppingCell
 from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
+from experiments.results_file import DamagedFileError
 from experiments.simulate import look_up, run
-from experiments.store import DamagedFileError, Store
+from experiments.store import Store
 
 ALL_SEEN = BernoulliLosses(OneGap(8, 0.3), best=0.1)
 CELLS = {
@@ -98,11 +99,11 @@ def test_load_tells_exact_from_simulated(tmp_path):
         ("worst_profile", "counts", lambda counts: counts + 1),
     ],
 )
-def test_rows_that_cannot_be_are_damage(kind, column, wrong, tmp_path):
+def test_rows_that_cannot_be_are_damage(kind, column, wrong, tmp_path, overwrite):
     cell, store = CELLS[kind], Store(tmp_path)
     run(look_up([Request(cell, 60 if kind == "stopping" else 1, {})], store), store, 1)
     result = store.read(cell)
-    store.write(replace(result, rows={**result.rows, column: wrong(result.rows[column])}))
+    overwrite(store, replace(result, rows={**result.rows, column: wrong(result.rows[column])}))
     with pytest.raises(DamagedFileError):
         store.read(cell)
 

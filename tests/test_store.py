@@ -1,20 +1,26 @@
 import json
+from dataclasses import replace
 
+import joblib
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from bandits.environments.bernoulli import C1
+from bandits.environments.streams import SignedBernoulli
 from bandits.policies.elimination import DPSE
 from bandits.policies.private_ucb import DPUCB
+from bandits.policies.stopping_rules import DPExponentialNAS
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
 from experiments.cells.regret import RegretCell
+from experiments.cells.stopping import StoppingCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
+from experiments.results_file import FOOTER, DamagedFileError, read_file
 from experiments.simulate import Job, PolicyError, look_up, run
-from experiments.store import FOOTER, DamagedFileError, Store, read_file
+from experiments.store import Store
 
 CELL = RegretCell(C1(3), UCB1(), 2_000)  # whose replications differ
 
@@ -73,6 +79,56 @@ def test_extended_results_are_those_of_one_run(store, tmp_path):
     for replication in range(12):
         pulls = CELL.policy.simulate(CELL.instance, 2_000, CELL.checkpoints, stream(CELL.identity, replication))
         assert (pulls[-1] == at_once.pulls[replication]).all()
+
+
+def test_fewer_replications_never_replace_more(store):
+    few, many = simulate(store, replications=3), simulate(store, replications=8)
+    store.write(few)  # as a run that began before the other, and ends after it
+    kept = store.read(CELL)
+    assert kept.replications == 8
+    assert (kept.regret == many.regret).all()
+    store.write(many)
+    assert [entry["replications"] for entry in store.read(CELL).footer["runs"]] == [[0, 3], [3, 8]]
+
+
+def test_two_runs_of_a_cell_at_once_lose_nothing(store):
+    slow, quick = (look_up([Request(CELL, count, {})], store) for count in (5, 40))
+    run(quick, store, workers=1)
+    run(slow, store, workers=1)
+    assert store.read(CELL).replications == 40
+
+
+def test_other_numbers_of_a_cell_are_kept_beside_it_and_are_an_error(store):
+    before = simulate(store)
+    changed = before.regret.copy()
+    changed[1, -1] = np.nextafter(changed[1, -1], np.inf)
+    for stored in (before.first(3), before):
+        with pytest.raises(UserError, match=r"two runs of this cell .* kept as .*\.conflict\d\. Raise the revision"):
+            store.write(replace(stored, rows={**stored.rows, "regret": changed[: stored.replications]}))
+    assert (store.read(CELL).regret == before.regret).all()
+    assert len(list(store.root.rglob("*.conflict*"))) == 2
+    assert list(store.files()) == [store.path(CELL)]
+
+
+def test_missing_estimates_of_two_runs_agree(store):
+    cell = StoppingCell(SignedBernoulli(0.62), DPExponentialNAS(1.0, 0.5, 0.05), 512)
+    stored = simulate(store, cell, 20)
+    assert stored.rows["expired"].any()
+    store.write(stored)
+
+
+def _store_often(root, replications):
+    for _ in range(20):
+        simulate(Store(root), replications=replications)
+        stored = Store(root).read(CELL)
+        Store(root).write(stored.first(2))
+
+
+@pytest.mark.slow
+def test_processes_that_write_at_once_lose_nothing(store):
+    joblib.Parallel(n_jobs=4)(joblib.delayed(_store_often)(store.root, count) for count in (3, 5, 7, 9))
+    assert store.read(CELL).replications == 9
+    assert not list(store.root.rglob("*.conflict*"))
 
 
 def test_a_file_is_replaced_and_never_written_to(store):
@@ -167,7 +223,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_rest(store, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("experiments.store.os.fsync", full)
+    monkeypatch.setattr("experiments.results_file.os.fsync", full)
     with pytest.raises(UserError, match=r"results_dir=.*No space left"):
         simulate(store, replications=before.replications + 1)
     assert store.path(CELL).read_bytes() == content

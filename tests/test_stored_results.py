@@ -46,7 +46,7 @@ def test_results_stay_small():
     assert sum(path.stat().st_size for path in STORE.files()) < 30e6
 
 
-def test_reproduce_finds_a_changed_number(tmp_path, call):
+def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
     from experiments import reproduce
 
     asked = ["policy=dp_se", "horizon=2e3", "replications=3", f"results_dir={tmp_path}", "runner.workers=1"]
@@ -57,12 +57,12 @@ def test_reproduce_finds_a_changed_number(tmp_path, call):
     result = store.read(request.cell)
     regret = result.regret.copy()
     regret[1, 7:] = np.nextafter(regret[1, 7:], np.inf)
-    store.write(replace(result, rows={**result.rows, "regret": regret}))
+    overwrite(store, replace(result, rows={**result.rows, "regret": regret}))
     pulls = result.pulls.copy()
     pulls[2, :2] += [1, -1]
-    store.write(replace(result, rows={**result.rows, "pulls": pulls}))
+    overwrite(store, replace(result, rows={**result.rows, "pulls": pulls}))
     assert "replication 2 differs: pulls" in call(*asked, main=reproduce.main).out
-    store.write(replace(result, rows={**result.rows, "regret": regret}))
+    overwrite(store, replace(result, rows={**result.rows, "regret": regret}))
     outcome = call(*asked, main=reproduce.main)
     assert outcome.code == 1
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
