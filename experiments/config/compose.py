@@ -16,6 +16,7 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
+from experiments.config.experiment_file import check_experiment
 from experiments.errors import UserError, nearest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -74,6 +75,7 @@ class Composer:
             parsed = OverridesParser.create().parse_overrides(list(overrides))
             choices = [text for text, item in zip(overrides, parsed, strict=True) if not _sets_a_value(item)]
             composed = _compose_choices(self.config_dirs, tuple(choices))
+            self._check_experiment(composed)
             config = composed.config.copy()
             given = {item.key_or_group: item.value() for item in parsed}
             for item in filter(_sets_a_value, parsed):
@@ -83,6 +85,13 @@ class Composer:
         except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
             raise self.explain(error, overrides) from error
         return Composed(config, composed.choices, given)
+
+    def _check_experiment(self, composed: Composed) -> None:
+        """Raise `UserError` for what the file of an experiment says and nothing reads."""
+        if "experiment" in composed.choices:
+            file = str(self.file_of("experiment", composed.choices["experiment"]))
+            parts = {group: self.node(group, composed.choices[group]) for group in ("budget", "runner")}
+            check_experiment(composed.config, file, _known_keys(), parts)
 
     def choose(self, composed: Composed, choices: Mapping[str, str]) -> Composed:
         """The same config with other `choices` in some of its parts; what an experiment or the shell sets stays set.
@@ -177,6 +186,13 @@ def _node(composer: Composer, group: str, choice: str) -> DictConfig:
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         raise composer.explain(error, [f"{group}={choice}"]) from error
     return found
+
+
+@cache
+def _known_keys() -> frozenset[str]:
+    """The keys of every config."""
+    own = OmegaConf.load(CONF / "config.yaml")
+    return frozenset({*map(str, own), *GROUPS} - {"defaults", "hydra", "experiment"})
 
 
 def _raw(node: DictConfig) -> dict[str, Any]:

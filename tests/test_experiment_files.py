@@ -1,0 +1,69 @@
+"""What an experiment's file says and nothing reads is an error that names the file and the key."""
+
+import textwrap
+
+import pytest
+
+from experiments.config import compose
+from experiments.config.compose import Composer
+from experiments.config.plan import plan
+from experiments.errors import UserError
+
+GOOD = """
+# @package _global_
+horizon: 1000
+replications: 2
+budget: {epsilon: 0.5}
+arms: [3, 4]
+cells:
+  - {instance: c1, instance.arms: "${arms}", policy: dp_se}
+figure: {title: Mine, panels: [{title: a}]}
+"""
+
+
+def planned(tmp_path, text, *more):
+    (tmp_path / "experiment").mkdir(exist_ok=True)
+    (tmp_path / "experiment" / "mine.yaml").write_text(textwrap.dedent(text).lstrip("\n"))
+    compose._compose_choices.cache_clear()  # the file was another one a moment ago
+    return plan(["+experiment=mine", *more], Composer([tmp_path])).requests
+
+
+def test_a_good_file_is_planned(tmp_path):
+    found = planned(tmp_path, GOOD)
+    assert [(request.cell.arms, request.replications) for request in found] == [(3, 2), (4, 2)]
+    assert {request.cell.policy.epsilon for request in found} == {0.5}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("# @package _global_\n", "", "the line `# @package _global_` is missing"),
+        ("cells:", "cell:", "cell: unknown key, to which nothing refers; did you mean cells?"),
+        ("replications:", "replicatons:", "replicatons: unknown key, .* did you mean replications?"),
+        ("epsilon:", "epsilonn:", "budget.epsilonn: unknown key; did you mean epsilon?"),
+        ("figure:", "figur:", "figur: unknown key, .* did you mean figure?"),
+        ("${arms}", "[3, 4]", "arms: unknown key, to which nothing refers"),
+        ("horizon: 1000", "runner: {worker: 1}", "runner.worker: unknown key; did you mean workers?"),
+        ("horizon: 1000", "horizon: soon", "^horizon: must be a whole number, got soon"),
+        ("horizon: 1000", "budget: ${budgets}", "budget"),
+    ],
+)
+def test_a_wrong_key_is_one_line_that_names_file_and_key(tmp_path, old, new, message):
+    assert old in GOOD
+    with pytest.raises(UserError, match=message) as error:
+        planned(tmp_path, GOOD.replace(old, new))
+    assert "\n" not in str(error.value)
+    if not message.startswith("^"):
+        assert "mine" in str(error.value)
+
+
+def test_an_experiment_without_cells_says_so(tmp_path):
+    with pytest.raises(
+        UserError, match=r"mine.yaml: cells: missing; an experiment that has none says so with cells: \[\]"
+    ):
+        planned(tmp_path, "# @package _global_\nhorizon: 1000\n")
+    assert planned(tmp_path, "# @package _global_\ncells: []\n") == []
+
+
+def test_a_key_of_an_experiment_may_be_given_in_the_shell(tmp_path):
+    assert [request.cell.arms for request in planned(tmp_path, GOOD, "arms=[7]")] == [7]
