@@ -1,3 +1,4 @@
+import dataclasses
 import json
 from dataclasses import replace
 
@@ -7,8 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bandits import ParameterError, StepwisePolicy
 from bandits.environments.bernoulli import C1
 from bandits.environments.streams import SignedBernoulli
+from bandits.guarantees import NOT_PRIVATE
 from bandits.policies.elimination import DPSE
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.stopping_rules import DPExponentialNAS
@@ -269,3 +272,33 @@ def test_a_broken_policy_is_named_and_does_not_stop_the_others(store, simulation
     assert f"{bad.identity}, replications 0 to 2" in str(error.value)
     assert store.read(good).replications == 3
     assert store.read(bad) is None
+
+
+@pytest.mark.parametrize("name", ["../../evil", "", "Name", "a b", "a" * 101, "ü", 3])
+def test_a_name_that_could_leave_the_folder_is_refused(name):
+    class Named(UCB1):
+        pass
+
+    Named.name = name
+    with pytest.raises(ParameterError, match="policy: .* is no name"):
+        RegretCell(C1(3), Named(), 2_000)
+
+
+@pytest.mark.parametrize("arm", [-1, 3, 10**9])
+def test_an_arm_that_does_not_exist_is_an_error(store, arm):
+    class Elsewhere(StepwisePolicy):
+        name, label, citation, guarantee = "elsewhere", "Elsewhere", "none", NOT_PRIVATE
+
+        def start(self, arms, horizon):
+            return None
+
+        def select(self, state, t, rng):
+            return arm if t == 5 else 0
+
+        def update(self, state, arm, reward, rng):
+            pass
+
+    cell = RegretCell(C1(3), dataclasses.dataclass(frozen=True)(Elsewhere)(), 2_000)
+    with pytest.raises(PolicyError, match=rf"select must return an arm in 0\.\.2, got {arm} at step 5"):
+        run([Job(Request(cell, 1, {}), None)], store, workers=1)
+    assert store.read(cell) is None

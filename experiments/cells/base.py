@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from bandits.arrays import IntArray
 from bandits.learner import Environment, Learner
 
 RECORDED = 200
+NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 Rows = Mapping[str, NDArray[Any]]
 Values = NDArray[Any]  # a number, or yes or no, for each replication
 
@@ -66,12 +68,16 @@ class Cell(ABC):
     longest: ClassVar[int] = 2**62  # steps are counted in 64 bits
 
     def __post_init__(self) -> None:
-        self._check_horizon()
+        self._check_own()
         if not isinstance(self.instance, self.policy.faces):
             raise ParameterError("instance", mismatch(self.instance, self.policy))
         self.policy.check(self.instance)
 
-    def _check_horizon(self) -> None:
+    def _check_own(self) -> None:
+        """What does not depend on how instance and policy go together; names become names of files."""
+        for part, name in (("instance", self.instance.name), ("policy", self.policy.name)):
+            if not (isinstance(name, str) and NAME.fullmatch(name)):
+                raise ParameterError(part, f"{name!r} is no name: lower-case letters, digits and _, 100 at most")
         if not 1 <= self.horizon <= self.longest:
             raise ParameterError("horizon", f"must be a whole number in 1..{self.longest}, got {self.horizon}")
 

@@ -58,7 +58,7 @@ class WorstProfileCell(Cell):
     def __post_init__(self) -> None:
         if not isinstance(self.policy, RNMFTNL):
             raise ParameterError("policy", f"{self.policy.name} has no known expected regret to search with")
-        self._check_horizon()
+        self._check_own()
 
     @classmethod
     def records(cls, instance: Environment, policy: Learner[Any], exact: bool) -> bool:

@@ -112,6 +112,7 @@ def read_command_line(config_name: str = "config") -> CommandLine:
         raise Composer(read.config_dirs or _given_config_dirs()).explain(error, sys.argv[1:]) from error
     finally:
         GlobalHydra.instance().clear()
+    Composer(read.config_dirs)  # makes the user's modules importable, for what other processes send back
     return read
 
 
