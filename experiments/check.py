@@ -90,11 +90,11 @@ def sample_of(stored: Stored, path: Path, asked: Sequence[str]) -> Sample:
     return Sample(cell, path, tuple(asked), tuple(numbers), tuple(platforms), rows, stored.headline, seconds)
 
 
-def samples_of(asked: Sequence[str], root: Path, config_dirs: Sequence[Path]) -> list[Sample]:
-    """A sample of every cell that `asked` plans. Raises `UserError` when some are not stored."""
-    store = Store(root)
-    found = stored_cells(plan(asked, Composer(config_dirs)), store)
-    return [sample_of(stored, store.path(stored.cell), asked) for stored in found]
+def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sample]:
+    """A sample of every cell that `overrides` ask for. Raises `UserError` when some are not stored."""
+    asked = plan(overrides, Composer(config_dirs))
+    store = Store(asked.results)
+    return [sample_of(stored, store.path(stored.cell), overrides) for stored in stored_cells(asked)]
 
 
 def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:
@@ -133,7 +133,7 @@ def differences(sample: Sample) -> list[Difference]:
 def _planned(command: CommandLine) -> list[Sample]:
     """A sample of every cell of all jobs, each cell once, with most of its replications to choose from."""
     lists = joblib.Parallel(n_jobs=command.workers)(
-        joblib.delayed(samples_of)(job, command.store.root, command.config_dirs) for job in command.jobs
+        joblib.delayed(samples_of)(job, command.config_dirs) for job in command.jobs
     )
     every = sorted((sample for samples in lists for sample in samples), key=lambda sample: len(sample.headline))
     return list({sample.cell.key: sample for sample in every}.values())

@@ -11,13 +11,25 @@ from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import RESULTS, Store, changed_source
 
 
-def describe(plans: Sequence[Plan], store: Store) -> str:
-    """What would be run, what is stored, and what the rest may cost."""
-    return cost.describe(_jobs(plans, store), [store, Store(RESULTS)])
+def describe(plans: Sequence[Plan]) -> str:
+    """What would be run, what is stored, and what the rest may cost, for each folder of results."""
+    return "\n".join(
+        cost.describe(_jobs(of_folder, store), [store, Store(RESULTS)]) for store, of_folder in _by_store(plans)
+    )
 
 
-def complete(plans: Sequence[Plan], store: Store, workers: int) -> str:
-    """Simulate what is missing of `plans`; in a sentence, what was done. Exit code 1 if a policy fails."""
+def complete(plans: Sequence[Plan], workers: int) -> str:
+    """Simulate what is missing of `plans`; what was done, a sentence for each folder. Exit code 1 if a policy fails."""
+    return "\n".join(_complete(of_folder, store, workers) for store, of_folder in _by_store(plans))
+
+
+def _by_store(plans: Sequence[Plan]) -> list[tuple[Store, list[Plan]]]:
+    """Plans by where their results are."""
+    folders = dict.fromkeys(asked.results for asked in plans)
+    return [(Store(folder), [asked for asked in plans if asked.results == folder]) for folder in folders]
+
+
+def _complete(plans: Sequence[Plan], store: Store, workers: int) -> str:
     jobs = _jobs(plans, store)
     began = time.perf_counter()
     if any(job.missing for job in jobs):

@@ -1,6 +1,7 @@
 """Stored results as tidy tables."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def load(
     experiment: str | None = None,
     *,
     overrides: Sequence[str] = (),
-    results_dir: Path | str = RESULTS,
+    results_dir: Path | str | None = None,
     config_dirs: Iterable[Path | str] = (),
     **filters: Any,
 ) -> pd.DataFrame:
@@ -38,7 +39,7 @@ def load(
     ----------
     experiment: only the cells and replications of this experiment, as in "sajed2019/fig01", planned
         under `overrides`, as in ["horizon=1e5"]; `config_dirs` are further places to find it.
-    results_dir: where results are stored; this repository's by default.
+    results_dir: where results are stored; if left out, where the experiment says, else in this repository.
     filters: column=value or column=[values]; numbers match to 12 digits.
 
     Raises `UserError` for an unknown filter or a word that nothing stored has, a damaged file, or an
@@ -51,7 +52,7 @@ def load_pulls(
     experiment: str | None = None,
     *,
     overrides: Sequence[str] = (),
-    results_dir: Path | str = RESULTS,
+    results_dir: Path | str | None = None,
     config_dirs: Iterable[Path | str] = (),
     **filters: Any,
 ) -> pd.DataFrame:
@@ -63,7 +64,7 @@ def load_outcomes(
     experiment: str | None = None,
     *,
     overrides: Sequence[str] = (),
-    results_dir: Path | str = RESULTS,
+    results_dir: Path | str | None = None,
     config_dirs: Iterable[Path | str] = (),
     **filters: Any,
 ) -> pd.DataFrame:
@@ -80,18 +81,19 @@ def _load(
     rows: tuple[str, ...],
     experiment: str | None,
     overrides: Sequence[str],
-    results_dir: Path | str,
+    results_dir: Path | str | None,
     config_dirs: Iterable[Path | str],
     filters: dict[str, Any],
 ) -> pd.DataFrame:
-    store = Store(Path(results_dir))
-    if not store.root.is_dir():
-        raise UserError(f"results_dir={store.root}: no such folder")
+    if results_dir is not None and not Path(results_dir).is_dir():
+        raise UserError(f"results_dir={results_dir}: no such folder")
     if experiment is None:
-        wanted: dict[Path, int | None] = dict.fromkeys(store.files())
+        wanted: dict[Path, int | None] = dict.fromkeys(Store(Path(results_dir or RESULTS)).files())
     else:
         asked = plan([f"+experiment={experiment}", *overrides], Composer(config_dirs))
-        paths = complete_files(asked, store)
+        if results_dir is not None:
+            asked = replace(asked, results=Path(results_dir))
+        paths = complete_files(asked)
         wanted = {path: request.replications for path, request in zip(paths, asked.requests, strict=True)}
     columns = {path: {**trusted(read_footer, path)["columns"]} for path in wanted}
     for of in columns.values():

@@ -42,7 +42,7 @@ def main() -> None:
         return
     plans = command.plans()
     requests = merge(request for asked in plans for request in asked.requests)
-    stored = {found.cell.key: found for asked in plans for found in stored_cells(asked, command.store)}
+    stored = {found.cell.key: found for asked in plans for found in stored_cells(asked)}
     different = 0
     with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
         scratch = Store(Path(folder))

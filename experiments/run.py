@@ -18,9 +18,9 @@ def main() -> None:
 
     plans = command.plans()
     if flag(command.config, "plan"):
-        print(describe(plans, command.store))
+        print(describe(plans))
     else:
-        print(complete(plans, command.store, command.workers))
+        print(complete(plans, command.workers))
 
 
 if __name__ == "__main__":

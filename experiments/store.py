@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.cells import Cell
 from experiments.config.compose import REPOSITORY
-from experiments.config.plan import Plan
+from experiments.config.plan import Plan, folder
 from experiments.errors import UserError
 from experiments.results_file import DamagedFileError, read_file, read_footer, set_aside, trusted, unused, write_file
 from experiments.stored import Stored
@@ -132,27 +132,29 @@ def _ours(cell: Cell) -> bool:
     return type(cell.policy).__module__.partition(".")[0] == "bandits"
 
 
-def stored_cells(asked: Plan, store: Store) -> list[Stored]:
+def stored_cells(asked: Plan) -> list[Stored]:
     """The stored replications of every cell of a plan, as many as are asked for.
 
     Raises `UserError`, with the command that completes them, when some are not stored.
     """
     found = []
-    for request, path in zip(asked.requests, complete_files(asked, store), strict=True):
+    for request, path in zip(asked.requests, complete_files(asked), strict=True):
         contents = trusted(read_file, path).first(request.replications)
         found.append(Stored(contents.rows, contents.footer, request.cell))
     return found
 
 
-def complete_files(asked: Plan, store: Store) -> list[Path]:
+def complete_files(asked: Plan) -> list[Path]:
     """The file of every cell of a plan, all replications in it. Raises `NotStoredError`."""
+    store = Store(asked.results)
     paths = [store.path(request.cell) for request in asked.requests]
     missing = sum(
         not path.exists() or trusted(read_footer, path)["runs"][-1]["replications"][1] < request.replications
         for request, path in zip(asked.requests, paths, strict=True)
     )
     if missing:
-        elsewhere = [] if store.root.resolve() == RESULTS else [f"results_dir={store.root}"]
+        planned = folder(asked.config, "results_dir")
+        elsewhere = [] if asked.results == planned else [f"results_dir={asked.results}"]
         places = [word for folder in asked.composer.config_dirs for word in ("--config-dir", str(folder))]
         words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asked.overrides, *elsewhere])
         raise NotStoredError(f"{missing} of {len(paths)} cells are not stored yet; run: {shlex.join(words)}")

@@ -24,7 +24,7 @@ from experiments.config.command_line import exit_on_user_error, read_command_lin
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.store import Store, stored_cells
+from experiments.store import stored_cells
 from scripts.drawing import text_free
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.render import render
@@ -143,7 +143,7 @@ def check_figure(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Check
         name, config = name_of(asked), asked.config
         if config.figure is None:
             return Checked(name, [], "has no figure")
-        drawing = describe(asked, stored_cells(asked, Store(Path(config.results_dir))))
+        drawing = describe(asked, stored_cells(asked))
         assert drawing is not None
         drawn, stem = Baseline.of(drawing), Path(config.baselines_dir) / name
         if flag(config, "accept"):

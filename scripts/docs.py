@@ -16,7 +16,6 @@ from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.errors import UserError
 from experiments.papers import papers
-from experiments.store import RESULTS, Store
 
 README = REPOSITORY / "README.md"
 CLAIMS = REPOSITORY / "docs" / "claims.md"
@@ -136,7 +135,7 @@ def replaced(text: str, new: str) -> str:
 def main() -> None:
     """Entry point of `python -m scripts.docs`."""
     found = errata()
-    verdicts = judge_all(claims(), Results(Store(RESULTS), Composer()))
+    verdicts = judge_all(claims(), Results(Composer()))
     ERRATA.write_text(errata_page(found), encoding="utf-8")
     CLAIMS.write_text(claims_page(verdicts), encoding="utf-8")
     README.write_text(replaced(README.read_text(encoding="utf-8"), readme_part(verdicts)), encoding="utf-8")

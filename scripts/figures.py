@@ -21,11 +21,10 @@ from experiments.config.build import flag
 from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
 from experiments.config.compose import Composed
 from experiments.errors import UserError
-from scripts.drawing.fresh import Drawn, digest_of_figure, overrides_as_text, resolved, state_of
+from scripts.drawing.fresh import Drawn, Inputs, digest_of_figure, overrides_as_text, resolved
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
-    from experiments.store import Store
     from experiments.stored import Stored
     from scripts.drawing.drawing import Drawing
 
@@ -53,12 +52,12 @@ def describe(asked: "Plan", cells: "Sequence[Stored]") -> "Drawing | None":
     return kind(figure.pop("kind", "curves"))(figure, cells, colours(asked.composer.config_dirs))
 
 
-def draw(asked: "Plan", store: "Store") -> list[str]:
+def draw(asked: "Plan") -> list[str]:
     """Draw the figure of a planned experiment; the paths written. Raises `UserError`."""
     from experiments.store import stored_cells
     from scripts.drawing.render import save
 
-    drawing = describe(asked, stored_cells(asked, store))
+    drawing = describe(asked, stored_cells(asked))
     assert drawing is not None
     folder = Path(asked.config.figures_dir)
     try:
@@ -73,32 +72,32 @@ def _command(asked: "Plan") -> str:
     return shlex.join(["python", "-m", "scripts.figures", *kept])
 
 
-def _digest(asked: "Plan", store: "Store") -> str:
+def _digest(asked: "Plan") -> str:
     from experiments.store import complete_files
 
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
-    return digest_of_figure(figure_of(asked.composed) or {}, keys, complete_files(asked, store), _command(asked))
+    return digest_of_figure(figure_of(asked.composed) or {}, keys, complete_files(asked), _command(asked))
 
 
-def draw_all(command: CommandLine, drawn: Drawn) -> list[str]:
-    """Draw what is not fresh, a line for each figure as it is done; the names of all that have a figure."""
+def draw_all(command: CommandLine, drawn: Drawn) -> Inputs:
+    """Draw what is not fresh, a line for each figure as it is done; what the command was about and depends on."""
     import joblib
 
     from experiments.complete import complete
 
-    plans, store = command.plans(), command.store
+    plans = command.plans()
     if flag(command.config, "complete"):
-        print(complete(plans, store, command.workers), flush=True)
+        print(complete(plans, command.workers), flush=True)
     for asked in plans:
         if asked.config.figure is None:
             print(f"{name_of(asked)}: has no figure")
     with_figure = [asked for asked in plans if name_of(asked) and asked.config.figure is not None]
-    digests = {name_of(asked): _digest(asked, store) for asked in with_figure}
+    digests = {name_of(asked): _digest(asked) for asked in with_figure}
     redraw = flag(command.config, "redraw")
     stale = [asked for asked in with_figure if redraw or not drawn.has(name_of(asked), digests[name_of(asked)])]
     workers = 1 if len(stale) == 1 else command.workers
     made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-        joblib.delayed(draw)(asked, store) for asked in stale
+        joblib.delayed(draw)(asked) for asked in stale
     )
     for asked, paths in zip(stale, made, strict=True):
         print(" ".join(paths), flush=True)
@@ -106,7 +105,7 @@ def draw_all(command: CommandLine, drawn: Drawn) -> list[str]:
     fresh = [name for name in digests if name not in {name_of(asked) for asked in stale}]
     if fresh:
         print(_skipped(fresh, drawn.folder))
-    return list(digests)
+    return Inputs(list(digests), [str(folder) for folder in dict.fromkeys(asked.results for asked in plans)])
 
 
 def _skipped(names: Sequence[str], folder: Path) -> str:
@@ -124,14 +123,12 @@ def main() -> None:
     config: DictConfig = command.config
     drawn = Drawn.read(Path(config.figures_dir))
     asked = overrides_as_text(command.jobs)
-    state = state_of(Path(config.results_dir), command.config_dirs)
-    known = None if flag(config, "redraw") else drawn.nothing_changed(asked, state)
+    known = None if flag(config, "redraw") else drawn.nothing_changed(asked, command.config_dirs)
     if known is not None:
         print(_skipped(known, drawn.folder))
         return
     try:
-        names = draw_all(command, drawn)
-        drawn.remember(asked, state_of(Path(config.results_dir), command.config_dirs), names)
+        drawn.remember(asked, draw_all(command, drawn), command.config_dirs)
     finally:
         _keep(drawn)
 

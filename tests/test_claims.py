@@ -21,7 +21,6 @@ from experiments.cells.stopping import StoppingCell
 from experiments.claims import Results, __main__, claims, judge
 from experiments.config.compose import GROUPS, Composer
 from experiments.errors import UserError
-from experiments.store import Store
 from experiments.stored import Stored
 
 RUNS = 40
@@ -53,7 +52,7 @@ def verdict(tmp_path, cells, **keys):
     (tmp_path / "claims").mkdir(exist_ok=True)
     (tmp_path / "claims" / "paper.yaml").write_text(yaml.safe_dump([about | data | keys]))
     (claim,) = (claim for claim in claims([tmp_path]) if claim.paper == "paper")
-    return judge(claim, Results(Store(tmp_path), Composer(), read={"made_up": list(cells)}))
+    return judge(claim, Results(Composer(), read={"made_up": list(cells)}))
 
 
 def outcome(*arguments, **keys):

@@ -7,7 +7,6 @@ import pytest
 
 from experiments.claims import Outcome, Results, claims, errata, judge_all
 from experiments.config.compose import REPOSITORY, Composer
-from experiments.store import Store
 from scripts import docs
 
 pytestmark = pytest.mark.slow
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def verdicts():
-    return judge_all(claims(), Results(Store(REPOSITORY / "results"), Composer()))
+    return judge_all(claims(), Results(Composer()))
 
 
 @pytest.mark.parametrize(

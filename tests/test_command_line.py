@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from bandits import checkpoint_grid
 from experiments.config.compose import REPOSITORY
 
 BAD_INPUT = [
@@ -185,3 +186,82 @@ def test_as_a_process_it_ends_with_code_2_and_no_traceback(tmp_path):
     assert process.returncode == 2
     assert process.stderr.startswith("error: policy=dpse: unknown policy; did you mean")
     assert process.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["2024", "null", "[a]", "", "' '"])
+def test_a_folder_of_results_is_a_name(call, name):
+    outcome = call("instance=c1", f"results_dir={name}", "plan=true")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert outcome.err.startswith("error: results_dir: must be a folder, got ")
+
+
+OWN = """
+# @package _global_
+horizon: 500
+replications: 3
+results_dir: {results}
+cells: [{{instance: c1, policy: idle}}, {{instance: c1, policy: ucb1}}]
+figure: {{title: Own, panels: [{{title: a}}]}}
+"""
+IDLE = """
+from dataclasses import dataclass
+
+from bandits import StepwisePolicy
+from bandits.guarantees import NOT_PRIVATE
+
+
+@dataclass(frozen=True)
+class Idle(StepwisePolicy):  # the first arm is the best: there is no regret
+    name, label, citation, guarantee = "idle", "Idle", "none", NOT_PRIVATE
+
+    def start(self, arms, horizon):
+        return None
+
+    def select(self, state, t, rng):
+        return 0
+
+    def update(self, state, arm, reward, rng):
+        pass
+"""
+CLAIM = """
+- {id: own-holds, where: here, claim: "It is idle.", experiments: [own], test: never, event: best_arm_behind,
+   filter: {policy: idle}}
+"""
+
+
+@pytest.mark.slow
+def test_an_experiment_names_its_results_for_every_command(tmp_path):
+    """Each in a process of its own, with a policy that only the folder knows, and workers send back to their parent."""
+    texts = {
+        "experiment/own.yaml": OWN.format(results=tmp_path / "own"),
+        "policy/idle.yaml": "_target_: idle_policy.Idle\n",
+        "idle_policy.py": IDLE,
+        "claims/own.yaml": CLAIM,
+    }
+    for name, text in texts.items():
+        (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mine" / name).write_text(text.lstrip("\n"))
+    asked, places = ["--config-dir", "mine", "+experiment=own"], [f"{name}_dir=out" for name in ("figures", "report")]
+    commands = {
+        "experiments.run": (asked, "2 simulated"),
+        "experiments.check": (asked, "of 2 of 2 cells simulated again (0 cells left out for time): 0 cells different"),
+        "experiments.reproduce": (asked, "2 identical, 0 different"),
+        "scripts.figures": ([*asked, places[0]], "out/own.pdf out/own.png"),
+        "scripts.check_figures": ([*asked, "baselines_dir=out", "accept=true"], "baseline written"),
+        "scripts.report": ([*asked, *places], "1 experiments, 0 gaps"),
+        "scripts.tables": (["final_regret", "own", *asked[:2]], "Idle"),
+        "experiments.claims": ([*asked[:2], "id=own-holds"], "own own-holds: holds"),
+    }
+    for module, (words, expected) in commands.items():
+        out = python(tmp_path, "-m", module, *words)
+        assert expected in out, f"{module}: {out}"
+    assert len(list((tmp_path / "own").rglob("*.parquet"))) == 2
+    rows = "from experiments import load; print(len(load('own', config_dirs=['mine'])))"
+    assert int(python(tmp_path, "-c", rows)) == 2 * 3 * len(checkpoint_grid(500))
+
+
+def python(folder, *words):
+    """What a Python command prints, which is to end well and without a warning."""
+    run = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, ""), f"{' '.join(words)}: {run.stderr}"
+    return run.stdout

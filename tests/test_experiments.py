@@ -7,7 +7,7 @@ from scipy import stats
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.papers import papers
-from experiments.store import RESULTS, Store, stored_cells
+from experiments.store import stored_cells
 from scripts import figures
 from scripts.drawing import words
 from scripts.drawing.drawing import Band, Series
@@ -43,7 +43,7 @@ def test_experiment_runs_and_draws(call, tmp_path, name):
 
 @pytest.fixture(scope="module")
 def cells():
-    return stored_cells(plan(["+experiment=sajed2019/fig01"], Composer()), Store(RESULTS))
+    return stored_cells(plan(["+experiment=sajed2019/fig01"], Composer()))
 
 
 @pytest.fixture(scope="module")

@@ -268,7 +268,7 @@ def test_its_docs_are_written(copy):
         "from experiments.store import RESULTS, Store\n"
         "from scripts import docs\n"
         "chosen = [claim for claim in claims() if claim.paper == 'invented2026']\n"
-        "print(docs.claims_page(judge_all(chosen, Results(Store(RESULTS), Composer()))))\n"
+        "print(docs.claims_page(judge_all(chosen, Results(Composer()))))\n"
         "print(docs.errata_page(errata()))\n"
     )
     (copy.folder / "write.py").write_text(code)

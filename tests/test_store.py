@@ -280,7 +280,7 @@ def test_a_name_that_could_leave_the_folder_is_refused(name):
         pass
 
     Named.name = name
-    with pytest.raises(ParameterError, match="policy: .* is no name"):
+    with pytest.raises(ParameterError, match=r"policy: .* is no name"):
         RegretCell(C1(3), Named(), 2_000)
 
 

@@ -1,6 +1,7 @@
 """Sweeps show means with intervals, exact lines, bounds, and level lines of counterparts."""
 
 import math
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +13,7 @@ from experiments.cells.stopping import off_by_more
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.store import RESULTS, Store, stored_cells
+from experiments.store import stored_cells
 from scripts import figures
 from scripts.drawing.drawing import labels, without_mathtext
 from scripts.drawing.kinds import sweep
@@ -34,10 +35,10 @@ def cells(call, tmp_path):
     """Cells of several command lines, stored and read."""
 
     def cells(*lines):
-        composer, store, found = Composer(), Store(tmp_path), []
+        composer, found = Composer(), []
         for line in lines:
             call(*line, f"results_dir={tmp_path}")
-            found += stored_cells(plan(line, composer), store)
+            found += stored_cells(replace(plan(line, composer), results=tmp_path))
         return found
 
     return cells
@@ -71,7 +72,7 @@ def test_off_by_more_counts_what_it_says(call, tmp_path):
     call(*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1", f"results_dir={tmp_path}")
     table = load_outcomes(results_dir=tmp_path)
     asked = plan([*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"], Composer())
-    (stored,) = stored_cells(asked, Store(tmp_path))
+    (stored,) = stored_cells(replace(asked, results=tmp_path))
     expected = (table.estimate - 0.5).abs() > 0.25
     assert stored.measure("off_by_more").tolist() == expected.tolist()
     close = {"estimate": np.array([0.76, 0.74, 0.24, math.nan])}
@@ -156,7 +157,7 @@ def test_numbers_as_powers():
 
 
 def test_a_legend_that_tells_what_follows_from_the_budget_does_not_split_a_curve():
-    found = stored_cells(plan(["+experiment=wang2024/fig06"], Composer()), Store(RESULTS))
+    found = stored_cells(plan(["+experiment=wang2024/fig06"], Composer()))
     spec = sweep.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
     points = sweep.points_of(spec, 0, found)
     assert {curve.label: len(of_curve.x) for curve, of_curve in points.items()} == {

@@ -47,8 +47,8 @@ def main() -> None:
     """Entry point of `python -m experiments.claims`."""
     command = read_command_line("judge")
     for job, config in zip(command.jobs, command.configs, strict=True):
-        overrides = [text for text in job if text.partition("=")[0] not in (*OURS, "results_dir")]
-        results = Results(command.store, command.composer, overrides)
+        overrides = [text for text in job if text.partition("=")[0] not in OURS]
+        results = Results(command.composer, overrides)
         verdicts = []
         for claim in chosen(claims(command.config_dirs), config.paper, config.id):
             verdicts.append(judge(claim, results))

@@ -11,7 +11,7 @@ from experiments.cells import Values
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import nearest
-from experiments.store import NotStoredError, Store, stored_cells
+from experiments.store import NotStoredError, stored_cells
 from experiments.stored import Stored, matches
 
 Conditions = dict[str, Any]
@@ -31,9 +31,8 @@ def values_of(stored: Stored, quantity: str) -> Values:
 
 @dataclass
 class Results:
-    """What is stored in `store`, each experiment planned and `read` once; `overrides` as in a command."""
+    """What is stored, each experiment planned and `read` once; `overrides` as in a command, results_dir among them."""
 
-    store: Store
     composer: Composer
     overrides: Sequence[str] = ()
     read: dict[str, list[Stored] | CannotJudgeError] = field(default_factory=dict)
@@ -69,7 +68,7 @@ class Results:
     def _experiment(self, name: str) -> list[Stored] | CannotJudgeError:
         self._require_known(name)
         try:
-            return stored_cells(plan([f"+experiment={name}", *self.overrides], self.composer), self.store)
+            return stored_cells(plan([f"+experiment={name}", *self.overrides], self.composer))
         except NotStoredError as missing:
             return CannotJudgeError(f"{name}: {missing}")
 

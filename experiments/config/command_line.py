@@ -23,7 +23,6 @@ from experiments.errors import UserError
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
-    from experiments.store import Store
 
 
 @dataclass
@@ -37,13 +36,6 @@ class CommandLine:
     @property
     def composer(self) -> Composer:
         return Composer(self.config_dirs)
-
-    @property
-    def store(self) -> "Store":
-        """Where results are."""
-        from experiments.store import Store
-
-        return Store(Path(self.config.results_dir))
 
     @property
     def workers(self) -> int:

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
@@ -34,12 +35,14 @@ class Plan:
     ----------
     overrides: as given in the shell, what reproduces the plan.
     composed: the config and the choices that they lead to.
+    results: the folder of its results: the shell's word, else the experiment's, else that of this repository.
     requests: each cell once, in the order of first mention.
     """
 
     overrides: tuple[str, ...]
     composer: Composer
     composed: Composed
+    results: Path
     requests: list[Request]
 
     @property
@@ -61,7 +64,16 @@ def plan(overrides: Sequence[str], composer: Composer) -> Plan:
     composed = composer.compose(overrides)
     settings = [()] if composed.config.cells is None else _settings(composed)
     planner = _Planner(composed, composer)
-    return Plan(tuple(overrides), composer, composed, merge(map(planner.request, settings)))
+    requests = merge(map(planner.request, settings))
+    return Plan(tuple(overrides), composer, composed, folder(composed.config, "results_dir"), requests)
+
+
+def folder(config: DictConfig, key: str) -> Path:
+    """The folder that a key names. Raises `UserError`."""
+    name = config[key]
+    if not isinstance(name, str) or not name.strip():
+        raise UserError(f"{key}: must be a folder, got {str(name).strip() or 'nothing'}")
+    return Path(name)
 
 
 def merge(requests: Iterable[Request]) -> list[Request]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from omegaconf import OmegaConf
 
@@ -34,13 +34,20 @@ DRAWING = (  # code that decides what a figure shows, beside that of its stored 
 )
 
 
+class Inputs(NamedTuple):
+    """The figures that a command is about, and the folders of their results."""
+
+    figures: list[str]
+    results: list[str]
+
+
 @dataclass
 class Drawn:
     """What is known of the figures in a folder: a digest of the inputs of each, and of the inputs of whole commands."""
 
     folder: Path
     figures: dict[str, str] = field(default_factory=dict)
-    commands: dict[str, str] = field(default_factory=dict)
+    commands: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> "Drawn":
@@ -62,16 +69,19 @@ class Drawn:
         """Whether the figure of that name was drawn from these inputs and is still there."""
         return self.figures.get(name) == digest and self._exists(name)
 
-    def nothing_changed(self, command: str, state: str) -> list[str] | None:
-        """The figures that `command` is about if all are as they would be drawn in this `state`, else None."""
-        known = self.commands.get(command, "").split(" ")
-        if known[0] != state or not all(map(self._exists, known[1:])):
+    def nothing_changed(self, command: str, config_dirs: Iterable[Path]) -> list[str] | None:
+        """The figures that `command` is about if all are as they would be drawn now, else None."""
+        try:
+            known = self.commands[command]
+            inputs, state = Inputs(list(known["figures"]), list(known["results"])), known["state"]
+        except (KeyError, TypeError):
             return None
-        return known[1:]
+        fresh = all(map(self._exists, inputs.figures)) and state == _state(inputs.results, config_dirs)
+        return inputs.figures if fresh else None
 
-    def remember(self, command: str, state: str, names: Iterable[str]) -> None:
-        """That `command` ended with the figures `names` drawn, or found fresh, in this `state`."""
-        self.commands[command] = " ".join([state, *names])
+    def remember(self, command: str, inputs: Inputs, config_dirs: Iterable[Path]) -> None:
+        """That `command` ended with all its figures drawn, or found fresh, as things are now."""
+        self.commands[command] = {**inputs._asdict(), "state": _state(inputs.results, config_dirs)}
 
     def _exists(self, name: str) -> bool:
         return all((self.folder / f"{name}.{ending}").exists() for ending in FORMATS)
@@ -86,15 +96,16 @@ def digest_of_figure(figure: Mapping[str, Any], keys: Sequence[str], files: Iter
     return digest.hexdigest()
 
 
-def state_of(results: Path, config_dirs: Iterable[Path]) -> str:
+def _state(results: Iterable[str], config_dirs: Iterable[Path]) -> str:
     """A digest of everything that a command on figures could depend on: sources, configs, results by size and time."""
     digest = hashlib.sha256(_libraries().encode())
     for folder in (REPOSITORY / "bandits", REPOSITORY / "experiments", REPOSITORY / "scripts", CONF, *config_dirs):
         for file in _files(folder, (".py", ".yaml")):
             digest.update(f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()}".encode())
-    for file in _files(results, (".parquet",)):
-        about = file.stat()
-        digest.update(f"{file} {about.st_size} {about.st_mtime_ns}".encode())
+    for name in results:
+        for file in _files(Path(name), (".parquet",)):
+            about = file.stat()
+            digest.update(f"{file} {about.st_size} {about.st_mtime_ns}".encode())
     return digest.hexdigest()
 
 

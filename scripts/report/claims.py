@@ -11,7 +11,6 @@ from experiments import claims as ledger
 from experiments.claims import Erratum, Outcome, Verdict
 from experiments.config.compose import Composer
 from experiments.errors import UserError
-from experiments.store import Store
 from scripts.report.exhibits import Gap
 from scripts.report.tables import Column, Entry, PageTable, count, of_frame
 from scripts.report.text import slug, without_places
@@ -48,9 +47,9 @@ class Judged:
         return type(self)(verdicts, [erratum for erratum in self.errata if erratum.paper in papers], self.gap)
 
 
-def judged(store: Store, composer: Composer, overrides: Sequence[str]) -> Judged:
+def judged(composer: Composer, overrides: Sequence[str]) -> Judged:
     """The verdicts on all claims; a wrong claim file is a gap."""
-    results = ledger.Results(store, composer, overrides)
+    results = ledger.Results(composer, overrides)
     try:
         verdicts = ledger.judge_all(ledger.claims(composer.config_dirs), results)
         return Judged(verdicts, ledger.errata(composer.config_dirs))

@@ -10,7 +10,7 @@ from scripts.report import claims
 from scripts.report.claims import Judged
 from scripts.report.exhibits import Exhibit, exhibit_of
 
-OF_THE_PAGE = ("experiment", "results_dir", "figures_dir", "report_dir", "strict")  # overrides that no cell depends on
+OF_THE_PAGE = ("experiment", "figures_dir", "report_dir", "strict")  # overrides that no claim depends on
 
 
 def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
@@ -19,8 +19,8 @@ def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
     The claims are all claims if no experiment was named, else those of the papers on the page. Raises `UserError`.
     """
     jobs = jobs_of(command)
-    of_cells = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
-    tasks = [joblib.delayed(claims.judged)(command.store, command.composer, of_cells)]
+    of_claims = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
+    tasks = [joblib.delayed(claims.judged)(command.composer, of_claims)]
     tasks += [joblib.delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
     workers = 1 if len(jobs) == 1 else command.workers
     made = joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")(tasks)

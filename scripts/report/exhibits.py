@@ -14,7 +14,7 @@ from PIL import Image
 from experiments.config.compose import Composed, Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
-from experiments.store import Store, stored_cells
+from experiments.store import stored_cells
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.render import render
 from scripts.figures import describe, figure_of
@@ -103,7 +103,7 @@ def exhibit_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Exhibit
 
 def _filled(exhibit: Exhibit, asked: Plan) -> Exhibit:
     """With what is stored. Raises `UserError`."""
-    cells = stored_cells(asked, Store(Path(asked.config.results_dir)))
+    cells = stored_cells(asked)
     drawing = describe(asked, cells)
     return replace(
         exhibit,

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from experiments.cells import QUANTITIES
 from experiments.config.plan import Plan
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
-from experiments.store import Store, stored_cells
+from experiments.store import stored_cells
 from experiments.stored import Stored
 from scripts.drawing.kinds import rates, sweep
 from scripts.drawing.numbers import span
@@ -24,7 +23,7 @@ Row = Mapping[str, Any]
 
 def final_regret(asked: Plan) -> Table:
     """Regret at the horizon of every cell, and in how many runs a best arm was the most pulled."""
-    cells = [stored for stored in _cells(asked) if "regret" in stored.cell.quantities]
+    cells = [stored for stored in stored_cells(asked) if "regret" in stored.cell.quantities]
     if not cells:
         raise UserError(f"{asked.experiment}: none of its cells records regret")
     names = _telling_apart(cells)
@@ -72,7 +71,7 @@ def slopes(asked: Plan) -> Table:
     """Every slope that the figure fits, in the way the figure does."""
     figure = figure_of(asked.composed) or {}
     kind = figure.pop("kind", "curves")
-    cells = _cells(asked) if kind in ("sweep", "rates") else []
+    cells = stored_cells(asked) if kind in ("sweep", "rates") else []
     rows = list(_of_sweep(read(sweep.Spec, figure), cells) if kind == "sweep" else _of_rates(cells))
     if not rows:
         raise UserError(f"{asked.experiment}: its figure fits no slope")
@@ -103,7 +102,3 @@ def _of_rates(cells: Sequence[Stored]) -> Iterator[Row]:
             "from": span(1 / rate.gaps),
             "slope": Interval(rate.exponent, rate.low, rate.high),
         }
-
-
-def _cells(asked: Plan) -> list[Stored]:
-    return stored_cells(asked, Store(Path(asked.config.results_dir)))

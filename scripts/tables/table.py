@@ -11,7 +11,7 @@ from experiments.cells import Values
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.intervals import Interval
-from experiments.store import RESULTS, Store, stored_cells
+from experiments.store import stored_cells
 from experiments.stored import Stored, matches
 from scripts.drawing.numbers import parameter, quantity
 
@@ -58,12 +58,10 @@ def measured(values: Values) -> Interval:
 
 def cells_of(*experiments: str) -> list[Stored]:
     """The stored cells of experiments, each once. Raises `UserError` where some are not stored."""
-    composer, store = Composer(), Store(RESULTS)
+    composer = Composer()
     found: dict[str, Stored] = {}
     for experiment in experiments:
-        found |= {
-            stored.cell.key: stored for stored in stored_cells(plan([f"+experiment={experiment}"], composer), store)
-        }
+        found |= {stored.cell.key: stored for stored in stored_cells(plan([f"+experiment={experiment}"], composer))}
     return list(found.values())
 
 

@@ -141,7 +141,8 @@ def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]
     first = horizon / 10**DECADES
     shown = [mark.y[mark.x >= first] for mark in marks if isinstance(mark, Series)]
     lowest = min((float(values[values > 0].min()) for values in shown if (values > 0).any()), default=None)
-    return replace(x, low=first, high=1.3 * horizon), replace(y, low=None if lowest is None else lowest / 1.5)
+    above = replace(y, scale="linear") if lowest is None else replace(y, low=lowest / 1.5)  # no regret has no logarithm
+    return replace(x, low=first, high=1.3 * horizon), above
 
 
 def _caption(spec: Spec, cells: Sequence[Stored]) -> list[str]:
