@@ -113,6 +113,7 @@ def test_dp_se_ends_with_the_best_arm_at_paper_scale():
         assert pulls[-1, 1:].sum() < 1e6
 
 
+@pytest.mark.slow
 def test_successive_elimination_skips_rounds_exactly(failure):
     instance, horizon, policy = Bernoulli((0.9, 0.4, 0.3)), 3_000, SuccessiveElimination()
     fast = [policy.simulate(instance, horizon, np.array([horizon]), stream("fast", j))[-1] for j in range(600)]

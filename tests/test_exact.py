@@ -259,6 +259,7 @@ def random_game(rng):
     return means, np.floor(2 ** rng.uniform(0, rng.choice([1, 20, 50]), groups)), 10 ** rng.uniform(-2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
 @pytest.mark.parametrize("noise", NOISES)
 def test_halving_the_step_changes_nothing(noise, losses, monkeypatch):
@@ -278,6 +279,7 @@ def test_halving_the_step_changes_nothing(noise, losses, monkeypatch):
         assert regret[0] == pytest.approx(regret[1], rel=1e-10, abs=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
 @pytest.mark.parametrize("noise", NOISES)
 def test_two_halvings_of_the_first_step_are_enough(noise, losses, monkeypatch):

@@ -28,6 +28,7 @@ def draw(call, tmp_path):
     return draw
 
 
+@pytest.mark.slow
 def test_a_second_call_draws_nothing(draw, monkeypatch):
     assert draw()
     monkeypatch.setattr("experiments.config.command_line.CommandLine.plans", lambda _: pytest.fail("planned in vain"))

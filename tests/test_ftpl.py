@@ -130,6 +130,7 @@ REFERENCE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "mean", "deviation"), REFERENCE, ids=repr)
 def test_reference_values(policy, mean, deviation, failure):
     instance, runs = Linear9(), 40

@@ -26,6 +26,7 @@ def test_what_final_pulls_say(pulls, arm, samples):
     assert found.expired == (arm is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [DPSE(0.5, beta=0.1), SuccessiveElimination(beta=0.1)], ids=repr)
 def test_the_best_arm_is_found_as_often_as_promised(policy, failure):
     runs = [identify(C2(4), policy, 10**8, stream("identify", run)) for run in range(200)]

@@ -70,6 +70,7 @@ def test_values_one_at_a_time_number_by_number(rule):
             run.update(0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [PRIVATE[0], PUBLIC[0]], ids=repr)
 def test_a_walk_is_the_same_run(rule):
     stream = UniformStream(0.1, 0.9)
@@ -158,6 +159,7 @@ def test_nas_leaps_to_the_same_samples_where_values_are_certain():
         assert (outcome.samples, outcome.estimate) == (first, mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [PRIVATE[1], ExponentialNAS(0.5, 0.05)], ids=repr)
 @pytest.mark.parametrize("stream", [BernoulliStream(0.13), UniformStream(-0.12, 0.8)], ids=repr)
 def test_exponential_rules_with_sums_are_exact_in_law(rule, stream, failure):
@@ -249,6 +251,7 @@ def test_halting_probability_is_what_runs_do(rule, halt, failure):
     assert 2 * min(binom.cdf(halts, runs, expected), binom.sf(halts - 1, runs, expected)) > failure
 
 
+@pytest.mark.slow
 def test_epsilon_is_spent_in_full_and_never_exceeded():
     """The halting time costs epsilon/2 at most, which one stream reaches; the estimate costs 2R / sigma3."""
     rule = DPExponentialNAS(12.0, 0.9, 0.9)

@@ -118,6 +118,7 @@ def test_int_number_by_number_where_rewards_are_certain(means, interval):
         assert (dp_ucb_int_pulls(*given, rewards, stream(noise, 0)) == plain).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instance", "interval", "v"), [(C1(3), 1, 1.1), (C2(5), 20, 1.5), (C2(4), 137, 1.1)], ids=repr
 )

@@ -21,6 +21,7 @@ def test_every_place_is_a_profile_with_all_arms():
     np.testing.assert_allclose(sorted({*np.concatenate(corners).round(12)}), [0.01, 1])
 
 
+@pytest.mark.slow
 def test_the_search_does_not_lose_to_a_grid():
     space, policy = WorstProfile(arms=16, least_gap=0.05, scales=1, generations=15), RNMFTNL(0.5)
     profile, worst, tried = space.search(policy, 2**30, stream("search", 0))
@@ -30,6 +31,7 @@ def test_the_search_does_not_lose_to_a_grid():
     assert tried > 20
 
 
+@pytest.mark.slow
 def test_the_search_is_the_same_from_the_same_stream():
     space = WorstProfile(arms=16, least_gap=0.05, scales=2, generations=2)
     first, second = (space.search(RNMFTNL(0.5), 2**20, stream("same", 0)) for _ in range(2))
