@@ -1,5 +1,7 @@
-"""What the README tells to type works, and its numbers are those that its commands print."""
+"""What README and docs/reference.md tell to type works, commands print their numbers, and nothing is missing."""
 
+import dataclasses
+import importlib
 import re
 import shlex
 import subprocess
@@ -7,25 +9,38 @@ import sys
 
 import numpy as np
 import pytest
+import yaml
 
 from bandits.environments.heavy_tails import S1, S2, S3
+from bandits.learner import Learner
 from bandits.policies.heavy_tailed import DPRSE
 from experiments import load
-from experiments.config.compose import REPOSITORY, Composer
+from experiments.cells import KINDS, QUANTITIES
+from experiments.claims.files import FORMS
+from experiments.config.build import build
+from experiments.config.compose import CONF, PARTS, REPOSITORY, Composer
 from experiments.config.plan import plan
-from experiments.store import RESULTS, Store, stored_cells
-from scripts.drawing.kinds import rates
+from experiments.store import stored_cells
+from experiments.stored import WORDS
+from scripts import tables
+from scripts.drawing.kinds import NAMES, curves, rates
 
 README = (REPOSITORY / "README.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
-COMMANDS = [
-    line.partition("#")[0].strip()
-    for language, text in BLOCKS
-    if language == "sh"
-    for line in text.splitlines()
-    if line.startswith(".venv/bin/python")
-]
-TARGETS = re.findall(r"^make (\w+)", README, flags=re.MULTILINE) + re.findall(r"`make (\w+)", README)
+REFERENCE = (REPOSITORY / "docs" / "reference.md").read_text()
+WRITTEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/reference.md", "docs/architecture.md")  # by hand
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README + REFERENCE, flags=re.MULTILINE | re.DOTALL)
+PYTHON = ".venv/bin/python"
+COMMANDS = list(
+    dict.fromkeys(
+        line.partition("  #")[0].strip()
+        for language, text in BLOCKS
+        if language == "sh"
+        for line in re.sub(r"\\\n\s*", "", text).splitlines()
+        if line.startswith(PYTHON)
+    )
+)
+CONSOLE = [text for language, text in BLOCKS if language == "console"]
+EXAMPLES = [text for language, text in BLOCKS if language == "python" and "# mine/" not in text]
 
 
 def files_of_the_example():
@@ -34,7 +49,7 @@ def files_of_the_example():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the README's example files, from which its commands are typed."""
+    """A folder with the example files of both documents, from which their commands are typed."""
     folder = tmp_path_factory.mktemp("newcomer")
     for name, text in files_of_the_example().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -43,15 +58,29 @@ def folder(tmp_path_factory):
 
 
 def shell(folder, command, *more):
-    words = [word.replace(".venv/bin/python", sys.executable) for word in shlex.split(command)]
+    words = [word.replace(PYTHON, sys.executable) for word in shlex.split(command)]
     return subprocess.run([*words, *more], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def kept_small(command):
+    """Words that make a command quick, and keep it away from the results and figures of this repository."""
+    if "+experiment=mine" in command:  # small, later commands read its results, and its YAML says where they go
+        return []
+    runs = "experiments.run" in command
+    words = ["horizon=20000", "replications=2"] if runs or "horizon=" in command else []
+    words += ["results_dir=results"] if runs and "results_dir" not in command else []
+    words += ["figures_dir=figures"] if "scripts.figures" in command and "figures_dir" not in command else []
+    return words
 
 
 def test_the_example_is_complete():
     assert set(files_of_the_example()) == {
         "mine/explore_then_commit.py",
         "mine/policy/explore_then_commit.yaml",
+        "mine/near_ties.py",
+        "mine/instance/near_ties.yaml",
         "mine/experiment/mine.yaml",
+        "mine/experiment/mine_budgets.yaml",
         "mine/claims/mine.yaml",
         "mine/test_explore_then_commit.py",
     }
@@ -60,26 +89,25 @@ def test_the_example_is_complete():
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_work(folder, command):
-    own = "+experiment=mine" in command  # small, and later commands read its results
-    smaller = ["horizon=20000", "replications=2"] if re.search(r"experiments\.run|figures", command) and not own else []
-    if "experiments.run" in command and "results_dir" not in command and not own:
-        smaller.append("results_dir=results")  # not this repository's
-    process = shell(folder, command, *smaller)
+    process = shell(folder, command, *kept_small(command))
     assert (process.returncode, process.stderr) == (0, "")
     assert process.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", CONSOLE)
+def test_commands_answer_as_shown(folder, text):
+    command, _, answer = text.removeprefix("$ ").partition("\n")
+    process = shell(folder, command)
+    assert process.stdout + process.stderr == answer
 
 
 @pytest.mark.slow
 def test_the_example_policy_was_run_and_drawn(folder):
     shell_results = list((folder / "mine" / "results").rglob("explore_then_commit-*.parquet"))
     assert len(shell_results) >= 5
-    assert (folder / "mine" / "figures" / "sajed2019" / "fig01.pdf").exists()
-
-
-@pytest.mark.slow
-def test_the_example_conforms(folder):
-    process = shell(folder, ".venv/bin/python -m pytest -q mine")
-    assert process.returncode == 0, process.stdout
+    for name in ("sajed2019/fig01", "mine_budgets"):
+        assert (folder / "mine" / "figures" / f"{name}.pdf").exists()
 
 
 @pytest.mark.slow
@@ -102,35 +130,153 @@ def test_an_edited_policy_is_noticed(folder):
     text = file.read_text()
     file.write_text(text.replace("scale=1 / self.epsilon", "scale=2 / self.epsilon"))
     assert "raise its revision" in shell(folder, command, "horizon=100", "replications=1").stderr
-    file.write_text(text.replace("ClassVar[int] = 1", "ClassVar[int] = 2"))
+    file.write_text(text.replace("revision = 1", "revision = 2"))
     process = shell(folder, command, "horizon=100", "replications=1")
     assert (process.stderr, "1 simulated" in process.stdout) == ("", True)
     file.write_text(text)
 
 
 @pytest.mark.slow
-def test_python_examples_work():
-    (example,) = (text for language, text in BLOCKS if language == "python" and "load(" in text)
-    exec(example, {})
+def test_the_example_policy_refuses_what_its_promise_does_not_cover(folder):
+    process = shell(
+        folder, ".venv/bin/python -m experiments.run --config-dir mine policy=explore_then_commit instance=s1"
+    )
+    assert process.returncode == 2
+    assert "needs rewards in [0, 1]" in process.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_python_examples_work(folder, example):
+    outcome = subprocess.run([sys.executable, "-c", example], cwd=folder, capture_output=True, text=True, check=False)
+    assert (outcome.returncode, outcome.stderr) == (0, "")
 
 
 def test_targets_exist():
     makefile = (REPOSITORY / "Makefile").read_text()
-    assert len(TARGETS) >= 5
-    for target in TARGETS:
-        assert f"\n{target}:" in makefile
+    texts = [(REPOSITORY / name).read_text() for name in WRITTEN]
+    named = {target for text in texts for target in re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.MULTILINE)}
+    assert named == set(re.findall(r"^([a-z]+):.*##", makefile, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_lines_are_short(name):
+    lines = (REPOSITORY / name).read_text().splitlines()
+    assert [line for line in lines if len(line) > 120] == []
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 170
+
+
+def anchors(text):
+    """The places in a page that a link can name, as GitHub forms them of its headings."""
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_links_lead_somewhere(name):
+    file = REPOSITORY / name
+    text = file.read_text()
+    for link in re.findall(r"\]\(([^)]+)\)", text) + re.findall(r"^\[.*\]: (\S+)$", text, flags=re.MULTILINE):
+        if not link.startswith("http"):
+            path, _, anchor = link.partition("#")
+            target = (file.parent / path).resolve() if path else file
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target.read_text()), link
+
+
+ROWS = [  # the words in the first column of the reference's tables, with the whole row
+    (set(re.findall(r"`([^`]+)`", line.split("|")[1])), line) for line in REFERENCE.splitlines() if line.startswith("|")
+]
+
+
+def rows_of(word):
+    return "\n".join(row for words, row in ROWS if word in words)
+
+
+def keys_of(file):
+    """The keys that a config file sets, without what Hydra and this repository fill in."""
+    keys = yaml.safe_load(file.read_text())
+    return {key: value for key, value in keys.items() if key not in ("defaults", "hydra", "_target_")}
+
+
+def test_reference_has_every_key():
+    for key in (*keys_of(CONF / "config.yaml"), *keys_of(CONF / "judge.yaml"), "+experiment", *PARTS, "runner"):
+        assert rows_of(key), key
+    for group in ("budget", "runner"):
+        for choice in Composer().choices(group):
+            assert f"`{choice}`" in rows_of(group)
+            for key in keys_of(CONF / group / f"{choice}.yaml"):
+                assert rows_of(f"{group}.{key}"), key
+
+
+@pytest.mark.parametrize("group", ["instance", "profile", "policy"])
+def test_reference_has_every_choice_and_its_parameters(group):
+    for choice in Composer().choices(group):
+        row = rows_of(choice)
+        assert row, choice
+        for key, value in keys_of(CONF / group / f"{choice}.yaml").items():
+            assert f"`{key}`" in row or "${budget" in str(value), f"{choice}.{key}"
+
+
+def test_reference_has_every_promise():
+    composer = Composer()
+    for name in composer.choices("policy"):
+        takes_delta = "delta" in keys_of(CONF / "policy" / f"{name}.yaml")
+        composed = composer.compose([f"policy={name}", f"budget={'approximate' if takes_delta else 'pure'}"])
+        files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
+        policy = build(composed.config, "policy", files, Learner)
+        promise = f"{policy.guarantee.scope}{', δ' if takes_delta else ''}"
+        assert rows_of(name).split(" | ")[1] == promise, name
+
+
+def test_reference_has_every_quantity():
+    for word in QUANTITIES:
+        recorded = [f"`{name}`" for name, kind in KINDS.items() if word in kind.quantities]
+        assert rows_of(word).split(" | ")[-1].removesuffix(" |") == ", ".join(sorted(recorded, reverse=True)), word
+    for word in WORDS:
+        assert f"`{word}`" in REFERENCE
+
+
+def test_reference_has_every_kind_of_figure():
+    for name in NAMES:
+        spec = importlib.import_module(f"scripts.drawing.kinds.{name}").Spec
+        keys = {item.name for item in dataclasses.fields(spec)} - {"title"}
+        (row,) = (row for words, row in ROWS if words == {name} and f"[`{name}`]" in row)
+        assert set(re.findall(r"`(\w+)`", row.split(" | ")[2])) == keys
+    for band in curves.BANDS:
+        assert f"`{band}`" in REFERENCE
+
+
+def test_reference_has_every_command_table_test_and_experiment():
+    sources = [file for name in ("experiments", "scripts") for file in (REPOSITORY / name).rglob("*.py")]
+    commands = {
+        match[1] for file in sources for match in re.finditer(r"Entry point of `python -m ([\w.]+)`", file.read_text())
+    }
+    assert commands == {
+        word for words, _ in ROWS for word in words if re.fullmatch(r"(experiments|scripts)\.\w+", word)
+    }
+    for name in tables.tables():
+        assert rows_of(name) or rows_of(f"{name} EXPERIMENT"), name
+    for test in FORMS:
+        assert rows_of(test), test
+    for name in Composer().choices("experiment"):
+        short = name.rpartition("/")[2]
+        assert rows_of(name) or rows_of(short) or re.fullmatch(r"fig\d+(_paper)?", short), name
 
 
 def test_printed_constants_do_not_finish_an_epoch():
-    horizon = 10**7
+    (config,) = (yaml.safe_load(file.read_text()) for file in [CONF / "experiment" / "tao2022" / "_central.yaml"])
     for instance in (S1(0.5), S2(0.5), S3(0.5)):
         for epsilon in (0.5, 1.0):
-            assert 5 * DPRSE(epsilon).epoch(instance, 5, 1, horizon).rounds > horizon
+            assert 5 * DPRSE(epsilon).epoch(instance, 5, 1, config["horizon"]).rounds > config["horizon"]
 
 
 @pytest.mark.slow
 def test_local_pulls_grow_with_twice_the_printed_exponent():
-    fitted = rates.fit(stored_cells(plan(["+experiment=tao2022/rates"], Composer()), Store(RESULTS)))
+    fitted = rates.fit(stored_cells(plan(["+experiment=tao2022/rates"], Composer())))
     assert len(fitted) == 4
     for rate in fitted:
         assert abs(rate.exponent - rate.consistent) < 0.1
@@ -139,18 +285,22 @@ def test_local_pulls_grow_with_twice_the_printed_exponent():
 
 
 @pytest.mark.slow
-def test_what_comes_out_is_what_the_ratios_say(folder):
+def test_what_came_out_is_what_the_commands_say(folder):
     lines = shell(folder, ".venv/bin/python -m scripts.tables sajed2019/ratios").stdout.splitlines()[-2:]
+    said = re.findall(r"in (\d+) of (\d+)", README)
+    assert said == re.findall(r"at least 5 in (\d+) of (\d+)", " ".join(lines))
+    assert [line.partition(":")[0] for line in lines] == ["mishra2015", "tight"]
     assert "surely at least 5 (whole interval) in 64," in lines[0]
-    assert lines[1].startswith("tight")
-    assert "at least 5 in 64" not in lines[1]
+    judged = shell(folder, ".venv/bin/python -m experiments.claims id=dprse-beats-dprucb").stdout
+    assert "dprse-beats-dprucb: holds under scaled constants" in judged
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [text for language, text in BLOCKS if language == "python" and "# mine/" not in text])
-def test_python_examples_run(block):
-    outcome = subprocess.run([sys.executable, "-c", block], cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert (outcome.returncode, outcome.stderr) == (0, "")
+def test_start_phases_can_be_shorter(folder):
+    lines = shell(folder, ".venv/bin/python -m scripts.tables wang2024/start_phases").stdout.splitlines()[2:]
+    lengths = [[int(word.replace(",", "")) for word in line.split()[3:5]] for line in lines]
+    assert len(lengths) == 16
+    assert all(exact < paper for paper, exact in lengths)
 
 
 @pytest.mark.slow
