@@ -80,11 +80,10 @@ class Stored(Contents):
     def measure(self, quantity: str) -> Values:
         """The `quantity` of each replication. Raises `ParameterError` where nothing of it is recorded."""
         require_quantity(quantity, "value")
-        try:
-            return self.cell.quantities[quantity].measure(self.cell, self.rows)
-        except (KeyError, AttributeError):
+        if quantity not in self.cell.quantities:
             problem = f"{quantity} is not recorded of {self.cell.policy.name} on {self.cell.instance.name}"
-            raise ParameterError("value", problem) from None
+            raise ParameterError("value", problem)
+        return self.cell.quantities[quantity].measure(self.cell, self.rows)
 
     def word(self, word: str) -> Any:
         """What a `word` in a config stands for: a column, else something about the instance. Raises `ParameterError`.

@@ -114,7 +114,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 def readme_part(verdicts: Sequence[Verdict]) -> str:
     """What came out: the counts, and every claim that does not hold."""
     failing = [verdict for verdict in verdicts if verdict.outcome in (Outcome.FAILS, Outcome.UNDECIDED)]
-    lines = textwrap.wrap(f"{summary(verdicts)} Those that fail or stay undecided:", WIDTH)
+    lines = textwrap.wrap(f"{summary(verdicts)} These claims fail, or stay undecided:", WIDTH)
     for cited, of_paper in by_paper(failing):
         lines += ["", f"{cited}:", ""]
         for verdict in of_paper:

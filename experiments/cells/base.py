@@ -25,7 +25,10 @@ Values = NDArray[Any]  # a number, or yes or no, for each replication
 
 
 class Quantity(NamedTuple):
-    """What a run can be asked for: how an axis or a table calls its mean, and its value of each replication."""
+    """What a run can be asked for: how an axis or a table calls its mean, and its value of each replication.
+
+    The label begins with "mean" for a number, and with "share of runs" or the like for yes or no.
+    """
 
     label: str
     measure: Callable[[Any, Rows], Values]

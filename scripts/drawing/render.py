@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import matplotlib as mpl
 
@@ -55,8 +55,10 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         if isinstance(mark, Band):
             words: dict[str, Any] = {"label": mark.label} if mark.label else {}
             axes.fill_between(mark.x, mark.low, mark.high, color=mark.colour, alpha=mark.opacity, linewidth=0, **words)
-        else:
+        elif isinstance(mark, Series):
             _draw_series(axes, mark)
+        else:
+            assert_never(mark)
     axes.set(title=panel.title, xscale=panel.x.scale, yscale=panel.y.scale, xlabel=panel.x.label, ylabel=panel.y.label)
     _set_axis(axes, "x", panel.x)
     _set_axis(axes, "y", panel.y)

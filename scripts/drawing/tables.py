@@ -99,6 +99,8 @@ def _of_panel(panel: Panel) -> Iterator[Artist]:
     if panel.legend is not None:
         yield from _legend([panel], labels([panel]))
     for mark in panel.marks:
+        if not isinstance(mark, Series | Band):
+            raise TypeError(f"a baseline does not know how to hold a {type(mark).__name__}")
         if isinstance(mark, Series):
             interval = {} if mark.low is None or mark.high is None else {"low": mark.low, "high": mark.high}
             width = RC_PARAMS["lines.linewidth"] if mark.look.width is None else mark.look.width
