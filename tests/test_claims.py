@@ -1,10 +1,13 @@
 """Verdicts on made-up results whose outcome is known, malformed claims, and the claims of the papers."""
 
 import re
+from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
+from omegaconf import OmegaConf
 
 from bandits.environments.bernoulli import C1, C2
 from bandits.environments.full_information import DeterministicLosses
@@ -19,12 +22,26 @@ from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
 from experiments.claims import Results, __main__, claims, judge
-from experiments.config.compose import GROUPS, Composer
+from experiments.config.compose import CONF, GROUPS, Composer
 from experiments.errors import UserError
 from experiments.stored import Stored
 
 RUNS = 40
 HORIZON = 10_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def parsed_once():
+    """The claims of this repository, which every verdict reads along with its own, are parsed once."""
+    parsed = cache(OmegaConf.load)
+
+    def load(file):
+        return parsed(file) if file.is_relative_to(CONF) else OmegaConf.load(file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        reader = SimpleNamespace(load=load, to_container=OmegaConf.to_container)
+        patch.setattr("experiments.claims.files.OmegaConf", reader)
+        yield
 
 
 def measured(policy, mean, spread=0.0, instance=None, growth=1.0, pulls=None):
