@@ -108,6 +108,7 @@ def test_ucb1_by_hand():
         assert pulls[t - 1].tolist() == n
 
 
+@pytest.mark.slow
 def test_long_horizons_are_feasible():
     horizon = 10**9
     pulls = DPUCB(0.25).simulate(C1(5), horizon, np.array([horizon // 2, horizon]), stream("long", 0))

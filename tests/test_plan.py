@@ -148,6 +148,7 @@ def test_an_override_that_no_sweep_lists_replaces_what_they_list(composer):
     assert len(requests) == 4
 
 
+@pytest.mark.slow
 def test_the_papers_64_settings_are_planned(composer):
     """Four instances x four K x four epsilon x two policies; figures share cells."""
     keys = {

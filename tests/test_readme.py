@@ -221,6 +221,7 @@ def test_reference_has_every_choice_and_its_parameters(group):
             assert f"`{key}`" in row or "${budget" in str(value), f"{choice}.{key}"
 
 
+@pytest.mark.slow
 def test_reference_has_every_promise():
     composer = Composer()
     for name in composer.choices("policy"):

@@ -188,6 +188,7 @@ def test_every_branch_of_the_papers_formulas():
     assert gauss_paper(1, 1e-300) == math.ceil(1 - math.log(4 * math.pi) + 600 * math.log(10))
 
 
+@pytest.mark.slow
 def test_the_papers_start_phases_are_enough_and_far_too_long():
     for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 1.8):
         for delta in (0.5, 0.1, 0.01, 1e-4, 1e-10, 1e-60):
@@ -221,6 +222,7 @@ def test_the_search_finds_sums_inside(monkeypatch):
     assert beta_condition(1000, 1.0) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_fast_and_cached():
     for function in FUNCTIONS:
         function.cache_clear()

@@ -13,7 +13,8 @@ from experiments.cells.stopping import off_by_more
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.store import stored_cells
+from experiments.simulate import look_up, run
+from experiments.store import Store, stored_cells
 from scripts import figures
 from scripts.drawing.drawing import labels, without_mathtext
 from scripts.drawing.kinds import sweep
@@ -42,6 +43,15 @@ def cells(call, tmp_path):
         return found
 
     return cells
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory):
+    """One exact cell, stored and read."""
+    planned = replace(plan([*ALL_SEEN, "exact=true"], Composer()), results=tmp_path_factory.mktemp("exact"))
+    store = Store(planned.results)
+    run(look_up(planned.requests, store), store, workers=1)
+    return stored_cells(planned)
 
 
 def test_a_counterpart_without_privacy_is_a_level_line(cells):
@@ -140,10 +150,10 @@ def test_two_cells_at_one_place_must_be_told_apart(cells):
         ({"slopes": [{"panel": 0, "policy": "nope", "between": [1, 2]}]}, "figure.slopes: nope is not in the panel"),
     ],
 )
-def test_a_wrong_spec_is_one_line(cells, change, message):
+def test_a_wrong_spec_is_one_line(exact, change, message):
     spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]} | change
     with pytest.raises(UserError, match=message):
-        sweep.describe(spec, cells([*ALL_SEEN, "exact=true"]), {})
+        sweep.describe(spec, exact, {})
 
 
 def test_words_have_no_mathtext():

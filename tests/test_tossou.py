@@ -68,6 +68,7 @@ def bound_steps(means, epsilon, horizon, rng):
     return np.array(history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "steps"), [(DPUCBTossou, tossou_steps), (DPUCBBound, bound_steps)])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 100.0])
 @pytest.mark.parametrize("instance", [C2(4), Bernoulli((0.0, 1.0, 0.7))], ids=repr)
