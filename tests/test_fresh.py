@@ -10,6 +10,7 @@ from scripts import figures
 from scripts.drawing import fresh
 
 ASKED = ["+experiment=sajed2019/fig01", "horizon=300", "runner.workers=1", "policies=[dp_se]", "counterparts=[ucb1]"]
+ASKED += ["figure.panels=[{title: a}]"]  # small, as it is drawn often
 
 
 @pytest.fixture

@@ -133,8 +133,8 @@ def everything(mine):
     return end.value.code, mine / "report" / "index.html"
 
 
-def judged(*_):
-    """Three verdicts and an erratum, as `experiments.claims` gives them."""
+def judged(_composer, _overrides, papers=None):
+    """Three verdicts and an erratum, as `experiments.claims` gives them, or those of some papers."""
     table = pd.DataFrame({"instance": ["c1", "c2"], "ratio": [5.5, np.inf], "passes": [True, False]})
 
     def verdict(paper, id, claim, outcome, under="", table=table):  # noqa: A002
@@ -148,7 +148,7 @@ def judged(*_):
         verdict("wang2024", "c", "Other", "fails"),
     ]
     erratum = SimpleNamespace(id="e", paper="mine", where="p. 1", printed="1", finding="2", shown_by="-")
-    return Judged(verdicts, [erratum])
+    return Judged([of for of in verdicts if papers is None or of.paper in papers], [erratum])
 
 
 class Links(HTMLParser):
@@ -227,6 +227,12 @@ def test_only_claims_of_papers_on_the_page_are_shown(make):
     assert "Robins &lt;i&gt;go&lt;/i&gt; round" in page
     assert "holds under wind" in page
     assert "Other" not in page
+
+
+def test_only_claims_of_some_papers_are_judged():
+    composer = Composer()
+    found = report_claims.judged(composer, ["results_dir=nowhere"], {"tao2022"})
+    assert {verdict.paper for verdict in found.verdicts} == {erratum.paper for erratum in found.errata} == {"tao2022"}
 
 
 def test_without_a_name_all_experiments_are_shown(mine):

@@ -1,7 +1,7 @@
 """What the papers claim, as judged by `experiments.claims`, and what is misprinted in them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -41,18 +41,16 @@ class Judged:
     errata: Sequence[Erratum] = ()
     gap: Gap | None = None
 
-    def of(self, papers: set[str]) -> Self:
-        """What concerns some of the papers."""
-        verdicts = [verdict for verdict in self.verdicts if verdict.paper in papers]
-        return type(self)(verdicts, [erratum for erratum in self.errata if erratum.paper in papers], self.gap)
 
-
-def judged(composer: Composer, overrides: Sequence[str]) -> Judged:
-    """The verdicts on all claims; a wrong claim file is a gap."""
+def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str] | None = None) -> Judged:
+    """The verdicts on all claims, or on those of some `papers`, and their errata; a wrong claim file is a gap."""
     results = ledger.Results(composer, overrides)
     try:
-        verdicts = ledger.judge_all(ledger.claims(composer.config_dirs), results)
-        return Judged(verdicts, ledger.errata(composer.config_dirs))
+        claims, errata = ledger.claims(composer.config_dirs), ledger.errata(composer.config_dirs)
+        if papers is not None:
+            claims = [claim for claim in claims if claim.paper in papers]
+            errata = [erratum for erratum in errata if erratum.paper in papers]
+        return Judged(ledger.judge_all(claims, results), errata)
     except UserError as error:
         return Judged(gap=Gap("claims", without_places(str(error)), "python -m experiments.claims"))
 

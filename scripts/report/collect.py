@@ -20,7 +20,9 @@ def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
     """
     jobs = jobs_of(command)
     of_claims = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
-    tasks = [joblib.delayed(claims.judged)(command.composer, of_claims)]
+    named = all(map(named_experiment, command.jobs))
+    on_page = {name.partition("/")[0] for name in jobs} if named else None
+    tasks = [joblib.delayed(claims.judged)(command.composer, of_claims, on_page)]
     tasks += [joblib.delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
     workers = 1 if len(jobs) == 1 else command.workers
     made = joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")(tasks)
@@ -30,9 +32,7 @@ def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
             found = item
         else:
             exhibits[item.name] = item
-    ordered = [exhibits[name] for name in jobs]
-    named = all(map(named_experiment, command.jobs))
-    return ordered, found.of({exhibit.paper for exhibit in ordered}) if named else found
+    return [exhibits[name] for name in jobs], found
 
 
 def jobs_of(command: CommandLine) -> dict[str, list[str]]:
