@@ -18,6 +18,7 @@ class Environment(ABC):
     citation: ClassVar[str]
     feedback: ClassVar[str]
     revision: ClassVar[int] = 1
+    portable: ClassVar[bool] = True  # False: its numbers are rounded as the processor likes, as a matrix product is
 
     @property
     @abstractmethod

@@ -203,6 +203,21 @@ def test_computed_cells_have_a_tolerance(call, overwrite, tmp_path, factor, code
     assert ("computed values differ by a relative 1.0e-06, 1e-09 is allowed" in outcome.out) == bool(code)
 
 
+def test_instances_that_a_processor_may_round_are_compared_by_their_law(call, overwrite, tmp_path):
+    """Their estimates may differ in bits; the law of the samples, the headline, may not."""
+    asked = ["instance=uniform_stream", "instance.mean=0.4", "policy=exponential_nas", "horizon=1e6", "replications=30"]
+    asked += [f"results_dir={tmp_path}", "runner.workers=1"]
+    assert call(*asked).code == 0
+    (request,) = plan(asked, Composer()).requests
+    store = Store(tmp_path)
+    result = store.read(request.cell)
+    overwrite(store, replace(result, rows={**result.rows, "estimate": np.nextafter(result.rows["estimate"], 1)}))
+    outcome = call(*asked, main=check.main)
+    assert (outcome.code, "the same law; 20 fresh replications" in outcome.out) == (0, True)
+    overwrite(store, replace(result, rows={**result.rows, "samples": 8 * result.rows["samples"]}))
+    assert call(*asked, main=check.main).code == 1
+
+
 def test_too_few_replications_are_not_judged(stored):
     cell, result, _ = stored
     assert "too few" in compare(cell, result.rows, result.first(5).headline, True).evidence

@@ -126,6 +126,7 @@ class UniformStream(Stream):
 
     name: ClassVar[str] = "uniform_stream"
     citation: ClassVar[str] = "free mean"
+    portable: ClassVar[bool] = False  # `sums` ends in a matrix product
     mean: float
     width: float
     bound: float = 1.0

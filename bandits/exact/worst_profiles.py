@@ -29,6 +29,7 @@ class WorstProfile(Environment):
     name: ClassVar[str] = "worst_profile"
     citation: ClassVar[str] = "Wu and Wang (2025), section 3: the open questions"
     feedback: ClassVar[str] = "the losses of all arms"
+    portable: ClassVar[bool] = False  # a search follows every rounding of the expected regret
     arms: int
     least_gap: float
     losses: Literal["deterministic", "bernoulli"] = "deterministic"
