@@ -229,12 +229,6 @@ def test_only_claims_of_papers_on_the_page_are_shown(make):
     assert "Other" not in page
 
 
-def test_only_claims_of_some_papers_are_judged():
-    composer = Composer()
-    found = report_claims.judged(composer, ["results_dir=nowhere"], {"tao2022"})
-    assert {verdict.paper for verdict in found.verdicts} == {erratum.paper for erratum in found.errata} == {"tao2022"}
-
-
 def test_without_a_name_all_experiments_are_shown(mine):
     command = SimpleNamespace(jobs=[["horizon=1e5"]], composer=Composer([mine]))
     jobs = jobs_of(command)

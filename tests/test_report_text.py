@@ -13,11 +13,13 @@ from experiments import intervals
 from experiments.cells import QUANTITIES, Cell, Quantity
 from experiments.cells.base import column
 from experiments.claims import Outcome
+from experiments.config.compose import Composer
 from experiments.papers import papers
 from experiments.stored import Stored
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
+from scripts.report import claims
 from scripts.report.captions import caption
 from scripts.report.cell_tables import of_cells
 from scripts.report.claims import BADGES
@@ -146,3 +148,9 @@ def test_sections_are_named_after_papers(mine):
 
 def test_every_outcome_has_a_badge():
     assert set(BADGES) == set(Outcome)
+
+
+def test_only_claims_of_some_papers_are_judged():
+    composer = Composer()
+    found = claims.judged(composer, ["results_dir=nowhere"], {"tao2022"})
+    assert {verdict.paper for verdict in found.verdicts} == {erratum.paper for erratum in found.errata} == {"tao2022"}
