@@ -1,9 +1,9 @@
 """What a plan would cost."""
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-
-import pandas as pd
+from statistics import median
 
 from experiments.cells import Cell
 from experiments.results_file import DamagedFileError, read_footer
@@ -35,6 +35,8 @@ def describe(jobs: Sequence[Job], stores: Iterable[Store]) -> str:
                 "estimate": "-" if not job.missing else "?" if seconds is None else f"{seconds * job.missing:.1f} s",
             }
         )
+    import pandas as pd  # a slow import, for which every run would wait
+
     missing = sum(job.missing for job in jobs)
     cached = sum(not job.missing for job in jobs)
     return (
@@ -44,9 +46,9 @@ def describe(jobs: Sequence[Job], stores: Iterable[Store]) -> str:
     )
 
 
-def _costs(stores: Iterable[Store], policies: Iterable[str]) -> pd.DataFrame:
-    """Typical seconds of a replication, a row for each stored cell of the `policies`."""
-    rows = []
+def _costs(stores: Iterable[Store], policies: Iterable[str]) -> dict[tuple[str, int], dict[int, list[float]]]:
+    """Typical seconds of a replication in stored cells of the `policies`: by policy and arms, then by horizon."""
+    known: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for store, policy in itertools.product(stores, sorted(policies)):
         for path in store.files(policy):
             try:
@@ -54,14 +56,13 @@ def _costs(stores: Iterable[Store], policies: Iterable[str]) -> pd.DataFrame:
             except DamagedFileError:
                 continue
             columns, last = footer["columns"], footer["runs"][-1]
-            rows.append((columns["policy"], columns["arms"], columns["horizon"], last["typical_seconds"]))
-    return pd.DataFrame(rows, columns=["policy", "arms", "horizon", "seconds"])
+            known[columns["policy"], columns["arms"]][columns["horizon"]].append(last["typical_seconds"])
+    return known
 
 
-def _seconds(costs: pd.DataFrame, cell: Cell) -> float | None:
-    known = costs[(costs.policy == cell.policy.name) & (costs.arms == cell.arms)]
-    if known.empty:
+def _seconds(costs: dict[tuple[str, int], dict[int, list[float]]], cell: Cell) -> float | None:
+    known = costs.get((cell.policy.name, cell.arms))
+    if not known:
         return None
-    distance = (known.horizon - cell.horizon).abs()
-    nearest = known[distance == distance.min()]
-    return float(nearest.seconds.median() * cell.horizon / nearest.horizon.iloc[0])
+    nearest = min(known, key=lambda horizon: abs(horizon - cell.horizon))
+    return median(known[nearest]) * cell.horizon / nearest

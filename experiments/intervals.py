@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from bandits.arrays import FloatArray
 
@@ -40,6 +40,8 @@ def half_width(deviation: Any, runs: int, error: float) -> Any:
 def share(successes: NDArray[np.bool_], error: float) -> Interval:
     """Clopper and Pearson's interval of the probability of True, from runs, shape (runs,)."""
     count, runs = int(successes.sum()), len(successes)
+    from scipy import stats  # a slow import, for which every command would wait
+
     interval = stats.binomtest(count, runs).proportion_ci(1 - error)
     return Interval(count / runs, float(interval.low), float(interval.high))
 
@@ -79,6 +81,8 @@ def _fieller(above: float, below: float, above2: float, below2: float, product: 
 
 def slope(x: FloatArray, y: FloatArray, error: float) -> Interval:
     """Least-squares slope of log(y) in log(x) and Student's interval, at least 3 points."""
+    from scipy import stats
+
     line = stats.linregress(np.log(x), np.log(y))
     half = _student(error, len(x) - 2) * float(line.stderr)
     return Interval(float(line.slope), float(line.slope) - half, float(line.slope) + half)
@@ -97,7 +101,7 @@ def growth_by_octave(x: FloatArray, y: FloatArray, error: float) -> Interval:
 def _student(error: float, freedom: int) -> float:
     if freedom < 1:
         raise ValueError("an interval needs at least 2 runs")
-    return float(stats.t.isf(error / 2, freedom))
+    return float(special.stdtrit(freedom, 1 - error / 2))
 
 
 def estimate(values: NDArray[Any], error: float) -> Interval:
