@@ -14,7 +14,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError, nearest
 from experiments.results_file import read_file, read_footer, trusted
-from experiments.store import RESULTS, Store, complete_files
+from experiments.store import RESULTS, RUNS, Store, complete_files
 from experiments.stored import Contents, matches
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
@@ -39,7 +39,8 @@ def load(
     ----------
     experiment: only the cells and replications of this experiment, as in "sajed2019/fig01", planned
         under `overrides`, as in ["horizon=1e5"]; `config_dirs` are further places to find it.
-    results_dir: where results are stored; if left out, where the experiment says, else in this repository.
+    results_dir: where results are stored; if left out, where the experiment says, else `runs` of this repository.
+        The published `results` are read too, unless a folder is given and no experiment.
     filters: column=value or column=[values]; numbers match to 12 digits.
 
     Raises `UserError` for an unknown filter or a word that nothing stored has, a damaged file, or an
@@ -88,7 +89,8 @@ def _load(
     if results_dir is not None and not Path(results_dir).is_dir():
         raise UserError(f"results_dir={results_dir}: no such folder")
     if experiment is None:
-        wanted: dict[Path, int | None] = dict.fromkeys(Store(Path(results_dir or RESULTS)).files())
+        store = Store(RUNS, RESULTS) if results_dir is None else Store(Path(results_dir))
+        wanted: dict[Path, int | None] = dict.fromkeys(store.files())
     else:
         asked = plan([f"+experiment={experiment}", *overrides], Composer(config_dirs))
         if results_dir is not None:

@@ -109,7 +109,7 @@ def look_up(requests: Sequence[Request], store: Store) -> list[Job]:
     jobs = []
     for request in requests:
         try:
-            jobs.append(Job(request, store.read(request.cell)))
+            jobs.append(Job(request, store.read(request.cell, request.replications)))
         except DamagedFileError as damage:
             jobs.append(Job(request, None, damage=str(damage)))
     return jobs
@@ -154,9 +154,11 @@ class PolicyError(Exception):
 
 def _set_damaged_aside(job: Job, store: Store) -> None:
     if job.damage:
-        path = store.path(job.request.cell)
-        aside = set_aside(path)
-        print(f"warning: {path}: {job.damage}; moved to {aside.name}, recomputing", file=sys.stderr)
+        path = store.file(job.request.cell, job.request.replications)
+        assert path is not None
+        # what is published is not ours to move
+        done = f"moved to {set_aside(path).name}" if path == store.path(job.request.cell) else "left where it is"
+        print(f"warning: {path}: {job.damage}; {done}, recomputing", file=sys.stderr)
 
 
 def _blocks(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, int, Block | Failure]]:

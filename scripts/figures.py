@@ -84,6 +84,7 @@ def draw_all(command: CommandLine, drawn: Drawn) -> Inputs:
     import joblib
 
     from experiments.complete import complete
+    from experiments.store import Store
 
     plans = command.plans()
     if flag(command.config, "complete"):
@@ -105,7 +106,8 @@ def draw_all(command: CommandLine, drawn: Drawn) -> Inputs:
     fresh = [name for name in digests if name not in {name_of(asked) for asked in stale}]
     if fresh:
         print(_skipped(fresh, drawn.folder))
-    return Inputs(list(digests), [str(folder) for folder in dict.fromkeys(asked.results for asked in plans)])
+    places = dict.fromkeys(str(place) for asked in plans for place in Store.of(asked).folders())
+    return Inputs(list(digests), list(places))
 
 
 def _skipped(names: Sequence[str], folder: Path) -> str:

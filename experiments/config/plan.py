@@ -35,7 +35,8 @@ class Plan:
     ----------
     overrides: as given in the shell, what reproduces the plan.
     composed: the config and the choices that they lead to.
-    results: the folder of its results: the shell's word, else the experiment's, else that of this repository.
+    results: the folder of its results: the shell's word, else the experiment's, else `runs` of this repository.
+    published: a folder whose results count as stored and which is only read, None to compute everything.
     requests: each cell once, in the order of first mention.
     """
 
@@ -43,6 +44,7 @@ class Plan:
     composer: Composer
     composed: Composed
     results: Path
+    published: Path | None
     requests: list[Request]
 
     @property
@@ -65,7 +67,8 @@ def plan(overrides: Sequence[str], composer: Composer) -> Plan:
     settings = [()] if composed.config.cells is None else _settings(composed)
     planner = _Planner(composed, composer)
     requests = merge(map(planner.request, settings))
-    return Plan(tuple(overrides), composer, composed, folder(composed.config, "results_dir"), requests)
+    published = None if composed.config.published_dir is None else folder(composed.config, "published_dir")
+    return Plan(tuple(overrides), composer, composed, folder(composed.config, "results_dir"), published, requests)
 
 
 def folder(config: DictConfig, key: str) -> Path:
