@@ -33,8 +33,8 @@ def noise_spread(arms: int, noise: NoiseName) -> float:
 def never_varying_regret(arms: int, epsilon: float, noise: NoiseName) -> float:
     """Expected regret of RNM-FTNL(0, any noise) where losses never vary, at every horizon (docs/theorems.md, 2.1).
 
-    1 + (8 / epsilon) (E max Q - E Q): 1 + 8 log(K) / epsilon for Gumbel noise, and at most 1 + 8 (1 + log K) / epsilon for
-    Laplace noise, whose rate Wu and Wang (2025) leave open. For Gumbel noise no constant below 8 will do.
+    1 + (8 / epsilon) (E max Q - E Q): 1 + 8 log(K) / epsilon for Gumbel noise, and at most 1 + 8 (1 + log K) / epsilon
+    for Laplace noise, whose rate Wu and Wang (2025) leave open. For Gumbel noise no constant below 8 will do.
     """
     require_epsilon(epsilon)
     return 1 + 8 / epsilon * noise_spread(arms, noise)
