@@ -27,6 +27,8 @@ NAMES = [
     "tao2022/rates",
     "wang2024/start_phases",
     "wu2025/rates",
+    "wu2025/one_gap",
+    "wu2025/prefixes",
 ]
 
 
@@ -212,6 +214,25 @@ def test_rates_of_wu2025(printed):
     exponent = -np.polyfit(np.log(few.epsilon), np.log(few.regret), 1)[0]
     assert line(lines, "deterministic", "1", "gumbel").split()[-3] == quantity(exponent)
     assert len(lines) == 1 + 12
+
+
+def test_one_gap(printed):
+    """log K = 4 log 2 and any place of the lattice: less than the largest, found by adding up by hand."""
+    of_row = line(printed("wu2025/one_gap"), "2^4").split()
+    y = 1.5 * 2.0 ** np.arange(-40, 7)
+    assert 4 * (y / (1 + np.exp(y) / 15)).sum() / np.log(16) <= float(of_row[1]) + 5e-4
+    assert float(of_row[1]) < 8
+
+
+@pytest.mark.slow
+def test_prefixes(printed):
+    lines = printed("wu2025/prefixes")
+    regret = load("wu2025/random_prefix", instance="dtol_bernoulli").pivot(
+        index="arms", columns="policy", values="regret"
+    )
+    ratios = regret.random_prefix / regret.rnm_ftnl
+    assert f"{quantity(ratios.min())} to {quantity(ratios.max())}" in line(lines, "bernoulli", "gumbel")
+    assert len(lines) == 1 + 4
 
 
 @pytest.mark.slow
