@@ -1,7 +1,7 @@
 """Policies for rewards without a bound, of which only E |X|^(1+v) <= u is known (Tao et al. 2022).
 
-All of them cut rewards off at a bound that grows with the number of pulls. The privacy noise is made
-for that bound; the constants of the confidence widths do not enter it, so they may be rescaled.
+All of them cut rewards off at a bound that grows with the number of pulls. The privacy noise is made for whatever that
+bound is, so the constants of the confidence widths may be rescaled without a change to any promise.
 """
 
 import math
@@ -32,7 +32,8 @@ class HeavyTailedPolicy(Policy):
     ----------
     epsilon: the privacy budget.
     constants: `paper` for the printed confidence constants, `scaled` for 1/12 of them, `custom` for
-        `confidence_scale` times them. The noise and the truncation do not depend on this.
+        `confidence_scale` times them. No promise depends on this. DPRSE and LDPRSE make their epochs as long as the
+        widths need, so that the truncation of an epoch, and the noise with it, change; those of DPRUCB do not.
     confidence_scale: the factor s that `constants` stands for.
     u: bound on the (1+v)-th moment; by default the moment of the instance.
     """
