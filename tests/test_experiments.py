@@ -129,11 +129,21 @@ def test_a_policy_keeps_its_colour_everywhere(figure):
         assert colours["DP-UCB"] == "#D55E00"
 
 
+def test_the_caption_says_how_often_the_best_arm_is_lost():
+    planned = plan(["+experiment=tao2022/fig02"], Composer())
+    found = stored_cells(planned)
+    shares = sorted({float((of.pulls.argmax(axis=1) != 0).mean()) for of in found if of.columns["v"] == 0.5})
+    line = figures.describe(planned, found).caption[1]
+    assert line.startswith(f"share of runs with the best arm behind: (a) v = 0.5: {100 * shares[0]:.2g} to ")
+    assert f" to {100 * shares[-1]:.2g} %; (b) v = 0.9: 0 to " in line
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         ("figure.band=sdd", "figure.band"),
         ("figure.scales=[linear,cubic]", "figure.scales"),
+        ("figure.shares=[best_arm]", "figure.shares"),
         ("figure.kind=pie", "figure.kind"),
         ("figure.panels=[]", "figure.panels"),
         ("figure.panels=[{epsilon: 1}]", "title"),
