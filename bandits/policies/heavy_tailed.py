@@ -5,7 +5,7 @@ bound is, so the constants of the confidence widths may be rescaled without a ch
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -167,6 +167,25 @@ class LDPRSE(HeavyTailedPolicy, EpochElimination):
         means = truncated_means(instance, viable, epoch, rng)
         positive, negative = rng.standard_gamma(epoch.rounds, size=(2, len(viable)))
         return np.asarray(means + 2 * epoch.truncation / self.epsilon * (positive - negative) / epoch.rounds)
+
+
+@dataclass(frozen=True)
+class BoxedLDPRSE(LDPRSE):
+    """LDPRSE as its pseudo-code is printed: epochs at gaps 4^-e, and R instead of sqrt(R) in the error.
+
+    The error is then far below the noise, and all arms but one go at the end of the first epoch: explore, then commit.
+    With the printed constants that epoch is so long that the best arm is kept all the same. As private as LDPRSE: only a
+    threshold differs.
+    """
+
+    name: ClassVar[str] = "ldprse_boxed"
+    label: ClassVar[str] = "LDPRSE as boxed"
+    epoch_base: Literal[2, 4] = 4
+
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        proved = super().epoch(instance, viable, epoch, horizon)
+        _, v = self.moment(instance)
+        return replace(proved, threshold=proved.threshold * float(proved.rounds) ** (-v / (2 * (1 + v))))
 
 
 def truncated_means(instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
