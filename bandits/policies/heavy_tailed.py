@@ -174,8 +174,8 @@ class BoxedLDPRSE(LDPRSE):
     """LDPRSE as its pseudo-code is printed: epochs at gaps 4^-e, and R instead of sqrt(R) in the error.
 
     The error is then far below the noise, and all arms but one go at the end of the first epoch: explore, then commit.
-    With the printed constants that epoch is so long that the best arm is kept all the same. As private as LDPRSE: only a
-    threshold differs.
+    With the printed constants that epoch is so long that the best arm is kept all the same. As private as LDPRSE, from
+    which only a threshold differs.
     """
 
     name: ClassVar[str] = "ldprse_boxed"
