@@ -92,6 +92,14 @@ def test_one_gap_is_the_limit_of_exact_regret(arms, gap, epsilon):
     assert math.isclose(float(one_gap_ratios(math.log(arms), np.array([place]))[0]), exact, rel_tol=1e-5)
 
 
+@pytest.mark.parametrize(("gap", "ratio"), [(0.1, 12.8), (0.01, 103), (0.001, 1022)])
+def test_resampled_losses_are_not_covered(gap, ratio):
+    """B = 1 and gaps below epsilon = 1: regret x epsilon / log K grows as 1 / gap, K = 1024, best loss 0.3."""
+    regret = expected_regret([0.3, 0.3 + gap], [1, 1023], "gumbel", 1.0, 2**50, resample=True)
+    assert math.isclose(regret / math.log(1024), ratio, rel_tol=5e-3)
+    assert regret > noisy_leaders.never_varying_regret(1024, 1.0, "gumbel")
+
+
 @pytest.mark.parametrize(
     ("name", "given", "blamed"),
     [
