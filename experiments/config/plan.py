@@ -12,7 +12,8 @@ from bandits import ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import Parts, flag, whole_number
-from experiments.config.compose import PARTS, Composed, Composer
+from experiments.config.compose import Composed, Composer
+from experiments.config.overrides import PARTS
 from experiments.errors import UserError
 
 Setting = tuple[tuple[str, Any], ...]  # keys of a config and what a cell sets them to
