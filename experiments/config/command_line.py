@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -140,6 +141,11 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
     except BrokenPipeError:  # whoever read our output, as `head`, has had enough
         sys.stdout = None
         sys.exit(0)
+    except BrokenProcessPool:
+        _end(
+            "a process was ended from outside, most often as memory ran out; cells that were complete are stored, and "
+            "runner.workers=1 needs less memory"
+        )
     except OSError as error:
         _end(_of_the_system(error))
     except KeyboardInterrupt:

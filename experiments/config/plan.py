@@ -1,6 +1,7 @@
 """From overrides to the cells that they ask for."""
 
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,10 @@ from experiments.config.build import Parts, flag, whole_number
 from experiments.config.compose import Composed, Composer
 from experiments.config.overrides import PARTS
 from experiments.errors import UserError
+from experiments.own_code import blamed, is_own, require_own_name
 
+MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
+MOST_RECORDED = 10**6  # checkpoints of a curve, each with the pulls of every arm
 Setting = tuple[tuple[str, Any], ...]  # keys of a config and what a cell sets them to
 
 
@@ -85,9 +89,19 @@ def merge(requests: Iterable[Request]) -> list[Request]:
     merged: dict[str, Request] = {}
     for request in requests:
         known = merged.get(request.cell.key)
+        if known is not None:
+            _require_same_class(known.cell, request.cell)
         if known is None or known.replications < request.replications:
             merged[request.cell.key] = request
     return list(merged.values())
+
+
+def _require_same_class(one: Cell, other: Cell) -> None:
+    """Raise `UserError` where two classes would be one cell, as they have the same name and parameters."""
+    for here, there in ((one.policy, other.policy), (one.instance, other.instance)):
+        if type(here) is not type(there):
+            names = " and ".join(f"{type(part).__module__}.{type(part).__qualname__}" for part in (here, there))
+            raise UserError(f"{names} are both called {here.name}; give each a `name` of its own")
 
 
 def _settings(composed: Composed) -> list[Setting]:
@@ -129,9 +143,14 @@ class _Planner:
         files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
         instance: Environment = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
         policy: Learner[Any] = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
-        _check_delta(config, policy)
-        _check_profile({**dict(setting), **self._composed.given}, instance)
-        cell = _cell(config, instance, policy)
+        for group, part in (("instance", instance), ("policy", policy)):
+            require_own_name(part, str(files[group]))
+        with blamed(f"{files['policy']} on {files['instance']}"):
+            _check_delta(config, policy)
+            _check_profile({**dict(setting), **self._composed.given}, instance)
+            cell = _cell(config, instance, policy)
+            if is_own(policy) or is_own(instance):
+                json.dumps([cell.key, cell.columns, cell.caveats])  # what else will be asked of them
         replications = _positive(config, "replications") if cell.repeatable else 1
         resolved = {group: OmegaConf.to_container(config[group], resolve=True) for group in ("instance", "policy")}
         budget = OmegaConf.to_container(config.budget, resolve=True)
@@ -148,7 +167,7 @@ class _Planner:
 
 def _cell(config: DictConfig, instance: Environment, policy: Learner[Any]) -> Cell:
     """The cell of an instance and a policy. Raises `UserError`."""
-    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded")
+    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
     _positive(config, "replications")
     try:
         return kind_of(instance, policy, flag(config, "exact"))(instance, policy, horizon, recorded)
@@ -179,8 +198,10 @@ def _whole(config: DictConfig, key: str) -> int:
         raise UserError(f"{key}: must be {error}") from None
 
 
-def _positive(config: DictConfig, key: str) -> int:
+def _positive(config: DictConfig, key: str, most: int = MOST_REPLICATIONS) -> int:
     value = _whole(config, key)
     if value < 1:
         raise UserError(f"{key}: must be at least 1, got {value}")
+    if value > most:
+        raise UserError(f"{key}: must be at most {most}, got {value}")
     return value
