@@ -18,7 +18,7 @@ from experiments.config.plan import Request
 from experiments.own_code import NotRepeatableError, in_words, require_repeatable
 from experiments.progress import Progress
 from experiments.provenance import provenance
-from experiments.results_file import FORMAT, DamagedFileError, set_aside
+from experiments.results_file import DamagedFileError, set_aside
 from experiments.store import Store, source_of
 from experiments.stored import Stored
 from experiments.worker import prepare
@@ -63,7 +63,6 @@ class Job:
             **provenance(),
         }
         footer: dict[str, Any] = {
-            "format": FORMAT,
             **({} if cell.record == RegretCell.record else {"record": cell.record}),
             "key": cell.key,
             "identity": cell.identity,
