@@ -50,13 +50,13 @@ def _resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict
     node: DictConfig = config[group]
     try:
         return typing.cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
-    except OmegaConfBaseException:
+    except OmegaConfBaseException as error:
         for name in map(str, node):
             try:
-                OmegaConf.to_container(OmegaConf.masked_copy(node, name), resolve=True)
-            except OmegaConfBaseException as error:
-                raise UserError(f"{files[group]}: {group}.{name}: {str(error).partition(chr(10))[0]}") from None
-        raise
+                node[name]
+            except OmegaConfBaseException as of_name:
+                raise UserError(f"{files[group]}: {group}.{name}: {_first_line(of_name)}") from None
+        raise UserError(f"{files[group]}: {group}: {_first_line(error)}") from None
 
 
 def _build(config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]) -> Any:
@@ -169,3 +169,7 @@ def whole_number(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
         raise ValueError(f"a whole number, got {'nothing' if value is None else value}")
     return int(value)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,6 +1,7 @@
 """The command line that every command shares: Hydra reads it, and errors end in one line."""
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -26,8 +27,7 @@ from experiments.progress import Progress
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
 
-FLAGS = ("-h", "--help"), ("-r", "--resolve")  # options that Hydra answers
-WITH_A_VALUE = ("-c", "--cfg"), ("-i", "--info"), ("-p", "--package")
+MOST_WORKERS = 1024
 
 
 @dataclass
@@ -54,6 +54,8 @@ class CommandLine:
             raise UserError(f"runner.workers: must be {error}") from None
         if workers < 1 and workers != -1:
             raise UserError(f"runner.workers: must be at least 1, or -1 for one per core, got {workers}")
+        if workers > MOST_WORKERS:
+            raise UserError(f"runner.workers: must be at most {MOST_WORKERS}, got {workers}")
         return workers
 
     def value(self, job: Sequence[str], key: str) -> Any:
@@ -100,7 +102,7 @@ def read_command_line(config_name: str = "config") -> CommandLine:
     def collect(config: DictConfig) -> None:
         read.append(config)
 
-    sys.argv[1:] = [*options.of_hydra, searching(config_dirs), *jobs[0]]
+    sys.argv[1:] = [*_of_hydra(options), searching(config_dirs), *jobs[0]]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed over many lines
     try:
         collect()
@@ -112,23 +114,30 @@ def read_command_line(config_name: str = "config") -> CommandLine:
 
 
 def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """The options among `words`, those of Hydra in `of_hydra`, and the overrides. Raises `UserError`."""
+    """The options among `words`, and the overrides. Raises `UserError`."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("-m", "--multirun", action="store_true")
-    parser.add_argument("-cd", "--config-dir", action="append", default=[])
-    for short, name in FLAGS:
-        parser.add_argument(short, name, action="append_const", const=name, dest="of_hydra", default=[])
-    for short, name in WITH_A_VALUE:
-        parser.add_argument(short, name, action="append", type=f"{name}={{}}".format, dest="of_hydra", default=[])
+    options = [
+        parser.add_argument("-m", "--multirun", action="store_true"),
+        parser.add_argument("-cd", "--config-dir", action="append", default=[]),
+        parser.add_argument("-h", "--help", action="store_true"),
+        parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all")),
+        parser.add_argument("--resolve", action="store_true"),
+    ]
     try:
-        options, rest = parser.parse_known_args(list(words))
+        found, rest = parser.parse_known_args(list(words))
     except argparse.ArgumentError as error:
-        raise UserError(str(error)) from None
+        raise UserError(str(error).removeprefix("argument ")) from None
     for word in rest:
         if word.startswith("-"):
-            known = ["--multirun", "--config-dir", *(name for _, name in (*FLAGS, *WITH_A_VALUE))]
+            known = [option.option_strings[-1] for option in options]
             raise UserError(f"{word}: unknown option; {nearest(word.partition('=')[0], known)}")
-    return options, rest
+    return found, rest
+
+
+def _of_hydra(options: argparse.Namespace) -> list[str]:
+    """The options that Hydra answers."""
+    shown = ["--cfg", options.cfg] if options.cfg else []
+    return [f"--{name}" for name in ("help", "resolve") if getattr(options, name)] + shown
 
 
 def exit_on_user_error(command: Callable[[], None]) -> None:
@@ -159,10 +168,8 @@ def _end(problem: str) -> NoReturn:
 
 
 def _of_the_system(error: OSError) -> str:
-    """What the system refused, and where; an error without a file, when what we print cannot be written, is of that."""
-    where = error.filename
-    try:
-        sys.stdout.flush()
-    except OSError:
-        where, sys.stdout = where or "standard output", None  # or Python would try again at the end
-    return f"{where}: {error.strerror}" if where else str(error)
+    """What the system refused, and where; a full disk without a file is where our output goes."""
+    if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        sys.stdout = None  # or Python would try again at the end
+        return f"standard output: {error.strerror}"
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)

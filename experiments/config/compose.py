@@ -134,7 +134,8 @@ class Composer:
 
     def file_of(self, group: str, choice: str) -> Path:
         """The YAML file of a config group's choice."""
-        for folder in (CONF, *self.config_dirs):
+        leaves = Path(choice).is_absolute() or ".." in Path(choice).parts
+        for folder in () if leaves else (CONF, *self.config_dirs):
             file = folder / group / f"{choice}.yaml"
             if file.exists():
                 return file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file

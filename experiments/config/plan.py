@@ -123,7 +123,21 @@ def _sweeps(config: DictConfig) -> list[dict[str, list[Any]]]:
     cells = cast(dict[str, Any], OmegaConf.to_container(without_figure, resolve=True))["cells"]
     if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
         raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
-    return [{key: values if isinstance(values, list) else [values] for key, values in sweep.items()} for sweep in cells]
+    return [_axes(sweep) for sweep in cells]
+
+
+def _axes(sweep: dict[Any, Any]) -> dict[str, list[Any]]:
+    """The values of each key of one item of `cells`. Raises `UserError`."""
+    axes = {key: values if isinstance(values, list) else [values] for key, values in sweep.items()}
+    for key, values in axes.items():
+        if not isinstance(key, str):
+            raise UserError(f"cells: {key}: must be a key, as in budget.epsilon")
+        if not values:
+            raise UserError(f"cells: {key}: must be a value or a list of values, got none")
+        for value in values:
+            if key in PARTS and not isinstance(value, str):
+                raise UserError(f"cells: {key}: must be the name of a choice, or a list of names, got {value}")
+    return axes
 
 
 class _Planner:
