@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -15,7 +16,8 @@ from bandits.seeds import entropy
 from experiments.cells import Cell, Rows
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
-from experiments.own_code import NotRepeatableError, in_words, require_repeatable
+from experiments.errors import UserError
+from experiments.own_code import NotRepeatableError, in_words, is_own, require_repeatable
 from experiments.progress import Progress
 from experiments.provenance import provenance
 from experiments.results_file import DamagedFileError, set_aside
@@ -109,14 +111,25 @@ def simulate_block(cell: Cell, start: int, stop: int) -> Block:
 
 
 def look_up(requests: Sequence[Request], store: Store) -> list[Job]:
-    """What of each request is stored already; nothing of a damaged file."""
+    """What of each request is stored already; nothing of a damaged file. Raises `UserError` for another class's."""
     jobs = []
     for request in requests:
         try:
             jobs.append(Job(request, store.read(request.cell, request.replications)))
         except DamagedFileError as damage:
             jobs.append(Job(request, None, damage=str(damage)))
+        else:
+            _require_same_class(jobs[-1], store.path(request.cell))
     return jobs
+
+
+def _require_same_class(job: Job, path: Path) -> None:
+    """Raise `UserError` if another class of the user, of the same name and parameters, stored what is asked for."""
+    before = job.stored.footer["config"] if job.stored else {}
+    for part in ("instance", "policy"):
+        stored, asked = (config.get(part, {}).get("_target_") for config in (before, job.request.config))
+        if stored not in (None, asked) and is_own(getattr(job.request.cell, part)):
+            raise UserError(f"{path}: was stored by {stored}, not {asked}; give each a `name` of its own, or remove it")
 
 
 def run(jobs: Sequence[Job], store: Store, workers: int) -> None:

@@ -157,9 +157,9 @@ class _Planner:
         files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
         instance: Environment = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
         policy: Learner[Any] = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
-        for group, part in (("instance", instance), ("policy", policy)):
-            require_own_name(part, str(files[group]))
         with blamed(f"{files['policy']} on {files['instance']}"):
+            require_own_name(instance, str(files["instance"]))
+            require_own_name(policy, str(files["policy"]))
             _check_delta(config, policy)
             _check_profile({**dict(setting), **self._composed.given}, instance)
             cell = _cell(config, instance, policy)
