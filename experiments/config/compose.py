@@ -24,7 +24,7 @@ CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
 PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
 GROUPS = (*PARTS, "runner", "experiment")
-NOT_OF_A_CELL = ("cells", "figure")
+NOT_OF_A_CELL = ("cells", "figure", "join")
 _MISSING = object()
 
 

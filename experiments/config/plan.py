@@ -2,9 +2,9 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -13,9 +13,10 @@ from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import Parts, flag, whole_number
 from experiments.config.compose import PARTS, Composed, Composer
+from experiments.config.joining import Seat, Setting, names
 from experiments.errors import UserError
 
-Setting = tuple[tuple[str, Any], ...]  # keys of a config and what a cell sets them to
+FEW = 3  # reasons are enough
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Plan:
     results: the folder of its results: the shell's word, else the experiment's, else `runs` of this repository.
     published: a folder whose results count as stored and which is only read, None to compute everything.
     requests: each cell once, in the order of first mention.
+    left_out: where a policy that joins could not take every place, and why, a line for each policy.
     """
 
     overrides: tuple[str, ...]
@@ -46,6 +48,7 @@ class Plan:
     results: Path
     published: Path | None
     requests: list[Request]
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def config(self) -> DictConfig:
@@ -61,14 +64,58 @@ def plan(overrides: Sequence[str], composer: Composer) -> Plan:
     """What `overrides` ask for: one cell, or those of `+experiment=...`. Raises `UserError`.
 
     Overrides win over what an experiment says of its cells: `+experiment=sajed2019/fig01 horizon=1e5`
-    is the same figure at a shorter horizon, and `policy=dp_se` picks its cells of that policy.
+    is the same figure at a shorter horizon, `policy=dp_se` picks its cells of that policy, and `join=mine`
+    adds such cells of another policy.
     """
     composed = composer.compose(overrides)
     settings = [()] if composed.config.cells is None else _settings(composed)
     planner = _Planner(composed, composer)
-    requests = merge(map(planner.request, settings))
+    hosts = [(setting, planner.request(setting)) for setting in settings]
+    parties = [_join(policy, hosts, composed, composer) for policy in names(composed.config)]
+    joined = [request for party in parties for request in party.requests]
+    requests = merge([*(request for _, request in hosts), *joined])
+    left_out = [party.left_out for party in parties if party.left_out]
     published = None if composed.config.published_dir is None else folder(composed.config, "published_dir")
-    return Plan(tuple(overrides), composer, composed, folder(composed.config, "results_dir"), published, requests)
+    results = folder(composed.config, "results_dir")
+    return Plan(tuple(overrides), composer, composed, results, published, requests, left_out)
+
+
+class _Party(NamedTuple):
+    """The cells of a policy that joins, and where it could not, in a line; empty if nowhere."""
+
+    requests: list[Request]
+    left_out: str
+
+
+def _join(policy: str, hosts: list[tuple[Setting, Request]], composed: Composed, composer: Composer) -> _Party:
+    """The cells of a policy that joins, in the place of the policies of `hosts`. Raises `UserError` if it finds none.
+
+    It takes the place of private policies; a policy without privacy also that of the others.
+    """
+    where = composed.choices.get("experiment", "this cell")
+    if not hosts:
+        raise UserError(f"join: {where} has no cells that {policy} could join")
+    seat = Seat.of(policy, composed, composer)
+    planner = _Planner(seat.composed, composer)
+    private = [setting for setting, host in hosts if host.cell.policy.guarantee.private]
+    requests, refused = _seated(planner, seat.settings(private or [setting for setting, _ in hosts]))
+    if private and requests and not requests[0].cell.policy.guarantee.private:
+        requests, refused = _seated(planner, seat.settings([setting for setting, _ in hosts]))
+    reasons = "; ".join(list(dict.fromkeys(refused))[:FEW])
+    if not requests:
+        raise UserError(f"join: {policy} finds no place in {where}: {reasons}")
+    return _Party(requests, f"{policy} joins {where}, but not everywhere: {reasons}" if reasons else "")
+
+
+def _seated(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request], list[str]]:
+    """The cells that can be, and why the others cannot."""
+    requests, refused = [], []
+    for setting in settings:
+        try:
+            requests.append(planner.request(setting))
+        except UserError as error:
+            refused.append(str(error))
+    return requests, refused
 
 
 def folder(config: DictConfig, key: str) -> Path:

@@ -55,14 +55,32 @@ def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: It
                 raise UserError(f"figure.{key}: no column {name}; {nearest(name, known)}")
 
 
-def meets(panel: Conditions, stored: Stored) -> bool:
-    """Whether the panel's conditions hold; a policy without privacy meets any condition on the budget."""
-    columns, private = stored.columns, stored.cell.policy.guarantee.private
-    return all(
-        matches(columns.get(name), wanted)
-        for name, wanted in panel.items()
-        if name != "title" and (private or name not in ("epsilon", "delta"))
-    )
+def shown(panel: Conditions, cells: Sequence[Stored]) -> list[Stored]:
+    """The cells that meet the conditions of a panel.
+
+    A policy meets any condition on a parameter that only other policies have, as on the budget of private ones.
+    """
+    of_policies = {name for stored in cells for name in vars(stored.cell.policy)}
+    of_instances = {name for stored in cells for name in stored.columns.keys() - vars(stored.cell.policy).keys()}
+    foreign = {"epsilon", "delta"} | (of_policies - of_instances)
+
+    def meets(stored: Stored) -> bool:
+        free = foreign - {name for name in foreign if takes(stored, name)}
+        return all(
+            matches(stored.columns.get(name), wanted) for name, wanted in panel.items() if name not in ("title", *free)
+        )
+
+    return [stored for stored in cells if meets(stored)]
+
+
+def takes(stored: Stored, name: str) -> bool:
+    """Whether the policy of a cell has a parameter; a budget only if it is private."""
+    policy = stored.cell.policy
+    if name == "epsilon":
+        return policy.guarantee.private
+    if name == "delta":
+        return policy.guarantee.private and (policy.guarantee.delta > 0 or "delta" in vars(policy))
+    return name in stored.columns
 
 
 def measured(stored: Stored, quantity: str) -> Values:
