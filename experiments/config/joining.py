@@ -63,7 +63,7 @@ class Seat:
 
 def names(config: DictConfig) -> list[str]:
     """The policies that join. Raises `UserError`."""
-    given = OmegaConf.to_container(config, resolve=True)["join"]  # type: ignore[call-overload]
+    given = OmegaConf.to_object(config.join) if OmegaConf.is_config(config.join) else config.join
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
         raise UserError(f"join: must be a policy or a list of policies, got {given}")

@@ -60,26 +60,36 @@ def shown(panel: Conditions, cells: Sequence[Stored]) -> list[Stored]:
 
     A policy meets any condition on a parameter that only other policies have, as on the budget of private ones.
     """
-    of_policies = {name for stored in cells for name in vars(stored.cell.policy)}
-    of_instances = {name for stored in cells for name in stored.columns.keys() - vars(stored.cell.policy).keys()}
-    foreign = {"epsilon", "delta"} | (of_policies - of_instances)
-
-    def meets(stored: Stored) -> bool:
-        free = foreign - {name for name in foreign if takes(stored, name)}
-        return all(
-            matches(stored.columns.get(name), wanted) for name, wanted in panel.items() if name not in ("title", *free)
+    of_policies = parameters_of_policies(cells)
+    return [
+        stored
+        for stored in cells
+        if all(
+            matches(stored.columns.get(name), wanted) or (name in of_policies and not takes(stored, name))
+            for name, wanted in panel.items()
+            if name != "title"
         )
+    ]
 
-    return [stored for stored in cells if meets(stored)]
+
+def parameters_of_policies(cells: Iterable[Stored]) -> set[str]:
+    """Columns that say something of policies alone."""
+    names: set[str] = set()
+    others: set[str] = set()
+    for stored in cells:
+        own = {item.name for item in dataclasses.fields(stored.cell.policy)}  # type: ignore[arg-type]
+        names |= own
+        others |= stored.columns.keys() - own
+    return {"epsilon", "delta"} | (names - others)
 
 
 def takes(stored: Stored, name: str) -> bool:
-    """Whether the policy of a cell has a parameter; a budget only if it is private."""
-    policy = stored.cell.policy
+    """Whether the policy of a cell has this parameter; epsilon only if private, delta only if it can spend one."""
+    guarantee = stored.cell.policy.guarantee
     if name == "epsilon":
-        return policy.guarantee.private
+        return guarantee.private
     if name == "delta":
-        return policy.guarantee.private and (policy.guarantee.delta > 0 or "delta" in vars(policy))
+        return guarantee.private and (guarantee.delta > 0 or hasattr(stored.cell.policy, "delta"))
     return name in stored.columns
 
 

@@ -32,11 +32,11 @@ def axes(scales: Sequence[str]) -> str:
     return f"{' and '.join(dict.fromkeys(words[scale] for scale in scales))} axes"
 
 
-def label(stored: Stored) -> str:
-    """The policy of a cell with its budget and scope, as a legend says it."""
+def label(stored: Stored, behind: str = "") -> str:
+    """The policy of a cell with its budget and scope, as a legend says it; `behind` follows the policy."""
     policy = stored.cell.policy
     guarantee = policy.guarantee
     if not guarantee.private:
-        return f"{policy.legend()}, not private"
+        return f"{policy.legend()}{behind}, not private"
     budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
-    return f"{policy.legend()}, {budget}, {guarantee.scope.value}"
+    return f"{policy.legend()}{behind}, {budget}, {guarantee.scope.value}"
