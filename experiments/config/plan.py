@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from bandits import ParameterError
+from bandits import Guarantee, ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import Parts, flag, whole_number
@@ -175,6 +175,7 @@ class _Planner:
         files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
         instance: Environment = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
         policy: Learner[Any] = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+        _check_guarantee(policy, files["policy"])
         _check_delta(config, policy)
         _check_profile({**dict(setting), **self._composed.given}, instance)
         cell = _cell(config, instance, policy)
@@ -200,6 +201,16 @@ def _cell(config: DictConfig, instance: Environment, policy: Learner[Any]) -> Ce
         return kind_of(instance, policy, flag(config, "exact"))(instance, policy, horizon, recorded)
     except ParameterError as error:
         raise UserError(str(error)) from None
+
+
+def _check_guarantee(policy: Learner[Any], file: Path) -> None:
+    """Raise `UserError` unless a policy promises something that can be read, as those of users may not."""
+    try:
+        promised: Any = policy.guarantee
+    except Exception as error:  # whatever a user's property raises
+        raise UserError(f"{file}: guarantee of {policy.name}: {type(error).__name__}: {error}") from error
+    if not isinstance(promised, Guarantee):
+        raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
 
 
 def _check_delta(config: DictConfig, policy: Learner[Any]) -> None:

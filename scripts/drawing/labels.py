@@ -6,6 +6,7 @@ from typing import Any
 
 from experiments.errors import UserError
 from experiments.stored import Stored
+from scripts.drawing import words
 from scripts.drawing.numbers import parameter
 from scripts.drawing.spec import SYMBOLS
 
@@ -25,8 +26,8 @@ def names_behind(cells: Iterable[Stored]) -> dict[str, str]:
         first = classes.setdefault(policy.name, type(policy))
         if first is not type(policy):
             raise UserError(f"policy: {_place(first)} and {_place(type(policy))} are both called {policy.name}")
-        for label in (policy.label, policy.legend()):
-            of_label.setdefault(str(label).strip(), set()).add(policy.name)
+        for label in (words.name(policy), words.legend(policy)):
+            of_label.setdefault(label, set()).add(policy.name)
     shared = {name for label, names in of_label.items() for name in names if len(names) > 1 or not label}
     return {name: f" [{name}]" if name in shared else "" for name in classes}
 

@@ -1,13 +1,16 @@
 """What an experiment's `figure` says, checked in one way for all kinds of figures."""
 
 import dataclasses
+import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bandits import ParameterError
 from experiments.cells import Values
+from experiments.config.build import convert
 from experiments.errors import UserError, nearest
 from experiments.stored import Stored, matches
+from scripts.drawing.words import text
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -27,7 +30,27 @@ def read(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
     for name, item in known.items():
         if name not in config and item.default is item.default_factory is dataclasses.MISSING:
             raise UserError(f"figure.{name}: missing")
-    return spec(**config)
+    hints = typing.get_type_hints(spec)
+    return spec(**{key: _checked(f"figure.{key}", value, hints[key]) for key, value in config.items()})
+
+
+def _checked(key: str, value: Any, to: Any) -> Any:
+    """A value as its type says, titles and labels as they can be drawn. Raises `UserError`."""
+    word = {list: "a list", dict: "a mapping"}.get(typing.get_origin(to), "")
+    if word and not isinstance(value, typing.get_origin(to)):
+        raise UserError(f"{key}: must be {word}, got {value}")
+    if key in ("figure.title", "figure.label"):
+        return text(value, key)
+    if key == "figure.panels":
+        return [of if not isinstance(of, dict) or "title" not in of else _panel(of) for of in value]
+    try:
+        return convert(value, to)
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+
+
+def _panel(conditions: dict[str, Any]) -> dict[str, Any]:
+    return {**conditions, "title": text(conditions["title"], "figure.panels: title")}
 
 
 def require_panels(panels: Any) -> None:

@@ -66,7 +66,7 @@ def fit(cells: Sequence[Stored]) -> list[Rate]:
     """One rate for each v and policy, and whatever else varies, among the cells of two arms."""
     points: dict[tuple[str, str, float], list[tuple[float, float]]] = {}
     behind = names_behind(cells)
-    labels = {of.cell.key: of.cell.policy.legend() + behind[of.cell.policy.name] for of in cells}
+    labels = {of.cell.key: words.legend(of.cell.policy) + behind[of.cell.policy.name] for of in cells}
     labels = told_apart([cells], labels, lambda stored: (stored.columns["v"], _gap(stored)))
     for stored in cells:
         key = (stored.cell.policy.name, labels[stored.cell.key], stored.columns["v"])
@@ -99,7 +99,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         for number, (policy, label) in enumerate(dict.fromkeys((rate.policy, rate.label) for rate in rates))
     ]
     budgets = ", ".join(
-        f"{stored.cell.policy.legend()}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
+        f"{words.legend(stored.cell.policy)}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
         for stored in dict(reversed(first_of.items())).values()
     )
     return Drawing(

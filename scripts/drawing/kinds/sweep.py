@@ -64,6 +64,9 @@ class Spec:
         for slope in self.slopes:
             if not (isinstance(slope, dict) and {"panel", "policy", "between"} == set(slope)):
                 raise UserError(f"figure.slopes: must be a list of {{panel, policy, between}}, got {slope}")
+            ends = slope["between"]
+            if not (isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)):
+                raise UserError(f"figure.slopes: between must be two numbers, got {ends}")
             if slope["panel"] not in range(len(self.panels)):
                 raise UserError(f"figure.slopes: panel must be in 0..{len(self.panels) - 1}, got {slope['panel']}")
         if len(self.scales) != 2 or not set(self.scales) <= {"linear", "log"}:
@@ -77,7 +80,7 @@ class Spec:
         require_columns(self.panels, self.curves, cells)
         kin: dict[tuple[Any, ...], set[str]] = {}
         for stored in cells:
-            kin.setdefault(self._kin(stored), set()).add(stored.cell.policy.legend())
+            kin.setdefault(self._kin(stored), set()).add(words.legend(stored.cell.policy))
         behind = names_behind(cells)
         labels = {
             stored.cell.key: self._label(stored, kin[self._kin(stored)], behind[stored.cell.policy.name])
@@ -98,7 +101,7 @@ class Spec:
     def _label(self, stored: Stored, legends: set[str], behind: str) -> str:
         of = stored.columns
         said = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
-        return said or (next(iter(legends)) if len(legends) == 1 else stored.cell.policy.label) + behind
+        return said or (next(iter(legends)) if len(legends) == 1 else words.name(stored.cell.policy)) + behind
 
 
 class Curve(NamedTuple):
@@ -301,6 +304,6 @@ def _caption(cells: Sequence[Stored]) -> list[str]:
         parts.append("lines are exact, markers simulated")
     private = {stored.cell.policy.guarantee for stored in cells if stored.cell.policy.guarantee.private}
     parts.append(f"scope: {' and '.join(sorted({guarantee.scope.value for guarantee in private}))}")
-    caveats = Counter(stored.cell.policy.label for stored in cells if stored.cell.caveats)
+    caveats = Counter(words.name(stored.cell.policy) for stored in cells if stored.cell.caveats)
     never = [f"start phase never left: {count} points of {label}" for label, count in caveats.items()]
     return ["; ".join(parts), *never]
