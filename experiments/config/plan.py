@@ -112,9 +112,17 @@ def _seated(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request]
     requests, refused = [], []
     for setting in settings:
         try:
-            requests.append(planner.request(setting))
+            request = planner.request(setting)
         except UserError as error:
             refused.append(str(error))
+            continue
+        guarantee = request.cell.policy.guarantee
+        if guarantee.epsilon == guarantee.delta == 0:  # which promises that nothing is learned, and divides by 0
+            refused.append(
+                f"budget.epsilon: must be above 0 for {request.cell.policy.name}, which takes no delta, got 0"
+            )
+        else:
+            requests.append(request)
     return requests, refused
 
 

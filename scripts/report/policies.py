@@ -55,7 +55,11 @@ def _row(choice: str, composer: Composer, cells: Counter[str]) -> list[Entry]:
 def not_shown(table: PageTable) -> list[Gap]:
     """The policies that could not be built for the table, or fail when they are asked what they are."""
     return [
-        Gap(f"policy {Markup(name.text).striptags()}", str(why.text), "python -m experiments.run --help")
+        Gap(
+            f"policy {Markup(name.text).striptags()}",
+            str(why.text),
+            f"python -m experiments.run policy={Markup(name.text).striptags()} plan=true",
+        )
         for name, promise, why, *_ in table.rows
         if promise.text == CANNOT
     ]
