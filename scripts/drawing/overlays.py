@@ -53,7 +53,8 @@ def _overlay(item: Mapping[str, Any]) -> Overlay:
     try:
         return read(Overlay, item)
     except UserError as error:
-        raise UserError(f"figure.overlays: {str(error).removeprefix('figure.')}") from None
+        said = str(error).removeprefix("figure.overlays: ").removeprefix("figure.")
+        raise UserError(f"figure.overlays: {said}") from None
 
 
 def overlays(config: Any, cells: Sequence[Stored]) -> list[Overlay]:
