@@ -64,12 +64,15 @@ class CommandLine:
         return given[-1] if given else self.config[key]
 
     def plans(self) -> "list[Plan]":
-        """What each job asks for."""
+        """What each job asks for; says where a policy that joins could not."""
         from experiments.config.plan import plan  # brings all policies along, which --help need not wait for
 
         composer = self.composer
         with Progress("planning", {"jobs": len(self.jobs)}) as progress:
-            return [progress.after(plan(job, composer), jobs=1) for job in self.jobs]
+            plans = [progress.after(plan(job, composer), jobs=1) for job in self.jobs]
+        for line in dict.fromkeys(line for asked in plans for line in asked.left_out):
+            print(f"warning: {line}", file=sys.stderr)
+        return plans
 
     def of_experiments(self) -> "CommandLine":
         """The same for every experiment where none is named, as in python -m scripts.figures."""

@@ -22,7 +22,7 @@ from experiments.errors import UserError, nearest
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
-NOT_OF_A_CELL = ("cells", "figure")
+NOT_OF_A_CELL = ("cells", "figure", "join")
 _MISSING = object()
 
 
