@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import re
 import shlex
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from experiments.stored import Stored
 RUNS = REPOSITORY / "runs"  # of whoever works here
 RESULTS = REPOSITORY / "results"  # published with the repository
 LOCK = ".lock"
+FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
 
 
 class NotStoredError(UserError):
@@ -122,11 +124,15 @@ class Store:
             yield
 
     def files(self, policy: str = "*") -> Iterator[Path]:
-        """Every results file, or those of a policy, in the order of names; of two for one cell that to read."""
+        """Every results file, or those of a policy, in the order of names; of two for one cell that to read.
+
+        Files with other names are not ours to read.
+        """
         found: dict[Path, list[Path]] = {}
         for place in self.folders():
             for path in place.glob(f"*/{policy}-*.parquet"):
-                found.setdefault(path.relative_to(place), []).append(path)
+                if FILE.fullmatch(path.name):
+                    found.setdefault(path.relative_to(place), []).append(path)
         return (max(paths, key=_replications) if len(paths) > 1 else paths[0] for _, paths in sorted(found.items()))
 
 

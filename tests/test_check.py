@@ -23,8 +23,7 @@ from scripts.drawing import text_free
 
 SMALL = [
     "+experiment=sajed2019/fig01",
-    "policies=[dp_se]",
-    "counterparts=[successive_elimination]",
+    "cells=[{instance: c1, policy: [dp_se, successive_elimination]}]",
     "budget.epsilon=0.5",
     "figure.panels=[{title: small}]",
     "horizon=1e6",

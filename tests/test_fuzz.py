@@ -1,4 +1,4 @@
-"""Whatever is typed or written ends in what was asked, or in one line that says what is wrong, and touches nothing else.
+"""Whatever is typed or written ends in what was asked, or in one line that says what is wrong; it touches nothing else.
 
 CASES=2000 in the environment tries more than the 200 of each run.
 """
@@ -6,13 +6,15 @@ CASES=2000 in the environment tries more than the 200 of each run.
 import os
 import re
 import string
+from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from experiments.config.compose import CONF, PARTS, REPOSITORY, Composer, _compose_choices
+from experiments.config.compose import CONF, REPOSITORY, _compose_choices
+from experiments.config.overrides import PARTS
 
 CASES = int(os.environ.get("CASES", "200"))
 MANY = settings(
@@ -37,7 +39,7 @@ def watched():
 def nothing_else_changes(tmp_path_factory):
     """No case changes a file of the repository, or leaves one where it was typed."""
     before, typed = watched(), tmp_path_factory.mktemp("typed")
-    home = os.getcwd()
+    home = Path.cwd()
     os.chdir(typed)
     yield
     os.chdir(home)
