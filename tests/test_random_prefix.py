@@ -69,6 +69,7 @@ def test_the_rule_is_exact_for_polynomials(rounds):
     assert math.isclose(mean_over_prefixes(lambda m: m / rounds, rounds), 0.75 + 0.5 / rounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("kind", "resample"), [(DeterministicLosses, False), (BernoulliLosses, False)])
 def test_simulated_regret_is_the_exact_one(noise, kind, resample, failure):
@@ -104,6 +105,7 @@ def test_bounds_of_the_random_prefix_by_hand():
     assert math.isclose(noisy_leaders.random_prefix_regret(8, 0.1, 0.5), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_never_varying_losses_stay_below_the_bound(noise):
     rng, nearest = stream("prefix bound", 0), 0.0
@@ -117,6 +119,7 @@ def test_never_varying_losses_stay_below_the_bound(noise):
     assert nearest > 0.9  # the bound is nearly attained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.04, 0.6])
 @pytest.mark.parametrize("epsilon", [0.05, 2.0])
 def test_bernoulli_losses_stay_below_the_bound(gap, epsilon):
