@@ -1,6 +1,7 @@
-"""Plan, run and store experiments; `load` what is stored."""
+"""Plan, run and store experiments: `run` from Python, `load` what is stored."""
 
 import sys
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -8,16 +9,16 @@ from experiments.errors import UserError
 
 if TYPE_CHECKING:
     from experiments.frames import load, load_outcomes, load_pulls
+    from experiments.running import run
 
-__all__ = ["UserError", "load", "load_outcomes", "load_pulls"]
+__all__ = ["UserError", "load", "load_outcomes", "load_pulls", "run"]
 
 
 def __getattr__(name: str) -> Any:
     """`load` and its kin need pandas, whose import takes longer than that of all commands that do without it."""
     if name in __all__:
-        from experiments import frames
-
-        return getattr(frames, name)
+        module = import_module("experiments.running" if name == "run" else "experiments.frames")
+        return getattr(module, name)
     raise AttributeError(f"module {__name__} has no attribute {name}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from experiments import cost
 from experiments.config.plan import Plan, merge
-from experiments.simulate import Job, PolicyError, look_up, run
+from experiments.simulate import Job, look_up, run
 from experiments.store import Store, changed_source
 
 
@@ -17,7 +17,7 @@ def describe(plans: Sequence[Plan]) -> str:
 
 
 def complete(plans: Sequence[Plan], workers: int) -> str:
-    """Simulate what is missing of `plans`; what was done, a sentence for each folder. Exit code 1 if a policy fails."""
+    """Simulate what is missing of `plans`; what was done, a sentence for each folder. Raises `PolicyError`."""
     return "\n".join(_complete(of_folder, store, workers) for store, of_folder in _by_store(plans))
 
 
@@ -32,11 +32,7 @@ def _complete(plans: Sequence[Plan], store: Store, workers: int) -> str:
     began = time.perf_counter()
     if any(job.missing for job in jobs):
         store.check_writable()
-        try:
-            run(jobs, store, workers)
-        except PolicyError as error:
-            print(error, file=sys.stderr)
-            sys.exit(1)
+        run(jobs, store, workers)
     simulated = sum(job.missing for job in jobs)
     cells = sum(job.missing > 0 for job in jobs)
     return (

@@ -8,6 +8,10 @@ class UserError(Exception):
     """Something the user asked for cannot be done; the message is one line that names it and what is allowed."""
 
 
+class FailedRunsError(Exception):
+    """Runs that failed, each in a line; exit code 1. What else was asked for is complete and stored."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """The words of `known` that `word` may have meant, and all of them if they are few, as the end of a sentence."""
     words = sorted(set(known))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,49 @@ import pandas as pd
 from experiments.cells import KINDS
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
-from experiments.config.plan import plan
+from experiments.config.plan import Plan, plan
 from experiments.errors import UserError, nearest
 from experiments.results_file import read_file, read_footer, trusted
 from experiments.store import RESULTS, RUNS, Store, complete_files
 from experiments.stored import Contents, matches
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
+
+
+class Told(NamedTuple):
+    """What a table tells of a results file: the columns of its rows, and how they are made of so many replications."""
+
+    columns: tuple[str, ...]
+    of: Callable[[Contents, int | None], dict[str, Any]]
+
+
+def _curves(result: Contents, replications: int | None) -> dict[str, Any]:
+    regret = result.first(replications).regret
+    count, checkpoints = regret.shape
+    return {
+        "replication": np.repeat(np.arange(count), checkpoints),
+        "t": np.tile(result.t, count),
+        "regret": regret.ravel(),
+    }
+
+
+def _pulls(result: Contents, replications: int | None) -> dict[str, Any]:
+    pulls = result.first(replications).pulls
+    count, arms = pulls.shape
+    return {
+        "replication": np.repeat(np.arange(count), arms),
+        "arm": np.tile(np.arange(arms), count),
+        "pulls": pulls.ravel(),
+    }
+
+
+def _outcomes(result: Contents, replications: int | None) -> dict[str, Any]:
+    return {"replication": np.arange(result.first(replications).replications), **result.first(replications).rows}
+
+
+CURVES = Told(("replication", "t", "regret"), _curves)
+PULLS = Told(("replication", "arm", "pulls"), _pulls)
+OUTCOMES = Told(("replication", "samples", "expired", "estimate"), _outcomes)
 
 
 def load(
@@ -47,7 +83,7 @@ def load(
     damaged file, or an experiment that is not completely stored (with the command that completes it). Values that are
     stored, but not together, give an empty table.
     """
-    return _load(_curves, ("replication", "t", "regret"), experiment, overrides, results_dir, config_dirs, filters)
+    return _load(CURVES, _wanted(experiment, overrides, results_dir, config_dirs), filters)
 
 
 def load_pulls(
@@ -59,7 +95,7 @@ def load_pulls(
     **filters: Any,
 ) -> pd.DataFrame:
     """Stored pulls at the horizon: one row per cell, replication and arm (0, 1, ...); else as `load`."""
-    return _load(_pulls, ("replication", "arm", "pulls"), experiment, overrides, results_dir, config_dirs, filters)
+    return _load(PULLS, _wanted(experiment, overrides, results_dir, config_dirs), filters)
 
 
 def load_outcomes(
@@ -74,27 +110,29 @@ def load_outcomes(
 
     `estimate` is missing where the rule took all samples that it may, the horizon, without halting; else as `load`.
     """
-    rows = ("replication", "samples", "expired", "estimate")
-    return _load(_outcomes, rows, experiment, overrides, results_dir, config_dirs, filters)
+    return _load(OUTCOMES, _wanted(experiment, overrides, results_dir, config_dirs), filters)
 
 
-def _load(
-    tell: Callable[[Contents, int | None], dict[str, Any]],
-    rows: tuple[str, ...],
-    experiment: str | None,
-    overrides: Sequence[str],
-    results_dir: Path | str | None,
-    config_dirs: Iterable[Path | str],
-    filters: dict[str, Any],
-) -> pd.DataFrame:
-    if results_dir is not None and not Path(results_dir).is_dir():
-        raise UserError(f"results_dir={results_dir}: no such folder")
-    wanted = _wanted(experiment, overrides, results_dir, config_dirs)
+def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
+    """The rows of all cells of `plans`, as `load` gives them, or `load_outcomes` for stopping rules.
+
+    Raises `UserError` for cells that are not stored, or record nothing in common that these tell.
+    """
+    wanted = _wanted_of(plans)
+    recorded = [_fields(trusted(read_footer, path)["columns"]) for path in wanted]
+    for told in (CURVES, OUTCOMES):
+        if all(set(told.columns) - fields <= {"replication"} for fields in recorded):
+            return _load(told, wanted, {})
+    raise UserError("these cells record different things; run them one kind after the other")
+
+
+def _load(told: Told, wanted: dict[Path, int | None], filters: dict[str, Any]) -> pd.DataFrame:
+    """A table of what is `told` of the `wanted` files, so many replications of each."""
+    rows = told.columns
     columns = {path: {**trusted(read_footer, path)["columns"]} for path in wanted}
     for of in columns.values():
         of.setdefault("record", RegretCell.record)
-    recorded = {path: KINDS[of["record"]].fields for path, of in columns.items()}
-    columns = {path: of for path, of in columns.items() if set(rows) - set(recorded[path]) <= {"replication", "arm"}}
+    columns = {path: of for path, of in columns.items() if set(rows) - _fields(of) <= {"replication", "arm"}}
     if wanted and not columns:
         raise UserError(f"none of the {len(wanted)} cells records {rows[-1]}")
     of_rows = {name: filters[name] for name in rows if name in filters}
@@ -105,7 +143,7 @@ def _load(
     for path, replications in wanted.items():
         if path not in columns or not all(matches(columns[path].get(name), of_cells[name]) for name in of_cells):
             continue
-        frame = pd.DataFrame(tell(trusted(read_file, path), replications))
+        frame = pd.DataFrame(told.of(trusted(read_file, path), replications))
         for name, value in of_rows.items():
             values = frame[name].unique().tolist()
             found[name].update(values)
@@ -122,18 +160,28 @@ def _wanted(
     experiment: str | None, overrides: Sequence[str], results_dir: Path | str | None, config_dirs: Iterable[Path | str]
 ) -> dict[Path, int | None]:
     """The files to read, and how many replications of each: of all cells stored, or those of experiments."""
+    if results_dir is not None and not Path(results_dir).is_dir():
+        raise UserError(f"results_dir={results_dir}: no such folder")
     if experiment is None:
         store = Store(RUNS, RESULTS) if results_dir is None else Store(Path(results_dir))
         return dict.fromkeys(store.files())
     composer = Composer(config_dirs)
+    plans = [plan([f"+experiment={name}", *overrides], composer) for name in composer.experiments(experiment)]
+    return _wanted_of(asked if results_dir is None else replace(asked, results=Path(results_dir)) for asked in plans)
+
+
+def _wanted_of(plans: Iterable[Plan]) -> dict[Path, int | None]:
+    """The files of all cells of `plans`, and how many replications of each."""
     wanted: dict[Path, int | None] = {}
-    for name in composer.experiments(experiment):
-        asked = plan([f"+experiment={name}", *overrides], composer)
-        if results_dir is not None:
-            asked = replace(asked, results=Path(results_dir))
+    for asked in plans:
         for path, request in zip(complete_files(asked), asked.requests, strict=True):
             wanted[path] = max(request.replications, wanted.get(path) or 0)
     return wanted
+
+
+def _fields(columns: dict[str, Any]) -> set[str]:
+    """What the cell with these columns records of each replication."""
+    return set(KINDS[columns.get("record", RegretCell.record)].fields)
 
 
 def _check_filters(filters: dict[str, Any], cells: list[dict[str, Any]], rows: tuple[str, ...]) -> None:
@@ -162,27 +210,3 @@ def _nearest_values(option: Any, known: Iterable[Any]) -> str:
         return nearest(str(option), {str(value) for value in known if value is not None})
     beside = [*[value for value in numbers if value < option][-1:], *[value for value in numbers if value > option][:1]]
     return f"the nearest: {', '.join(f'{value:.12g}' for value in beside)}"
-
-
-def _curves(result: Contents, replications: int | None) -> dict[str, Any]:
-    regret = result.first(replications).regret
-    count, checkpoints = regret.shape
-    return {
-        "replication": np.repeat(np.arange(count), checkpoints),
-        "t": np.tile(result.t, count),
-        "regret": regret.ravel(),
-    }
-
-
-def _pulls(result: Contents, replications: int | None) -> dict[str, Any]:
-    pulls = result.first(replications).pulls
-    count, arms = pulls.shape
-    return {
-        "replication": np.repeat(np.arange(count), arms),
-        "arm": np.tile(np.arange(arms), count),
-        "pulls": pulls.ravel(),
-    }
-
-
-def _outcomes(result: Contents, replications: int | None) -> dict[str, Any]:
-    return {"replication": np.arange(result.first(replications).replications), **result.first(replications).rows}

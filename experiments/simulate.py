@@ -16,7 +16,7 @@ from bandits.seeds import entropy
 from experiments.cells import Cell, Rows
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
-from experiments.errors import UserError
+from experiments.errors import FailedRunsError, UserError
 from experiments.own_code import NotRepeatableError, in_words, is_own, require_repeatable
 from experiments.progress import Progress
 from experiments.provenance import provenance
@@ -158,7 +158,7 @@ def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
         raise PolicyError(failures)
 
 
-class PolicyError(Exception):
+class PolicyError(FailedRunsError):
     """Policies failed in `failures`, a line for each reason; what else was asked for is complete and stored."""
 
     def __init__(self, failures: Sequence[Failure]) -> None:

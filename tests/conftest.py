@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from experiments import progress, run, worker
+from experiments import progress, running, worker
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import Composer
 from experiments.config.plan import Request, plan
@@ -86,7 +86,7 @@ def overwrite() -> Callable[[Store, Stored], None]:
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     """Run a command as the shell does: `call("instance=c1", ...)`, or `call(..., main=figures.main)`."""
 
-    def call(*arguments: str | Path, main: Callable[[], None] = run.main) -> Outcome:
+    def call(*arguments: str | Path, main: Callable[[], None] = running.main) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["command", *map(str, arguments)])
         code = 0
         try:

@@ -21,7 +21,7 @@ from experiments.config.build import whole_number
 from experiments.config.compose import CONF, Composer, searching
 from experiments.config.jobs import jobs_of
 from experiments.config.overrides import parsed, search_path
-from experiments.errors import UserError, nearest
+from experiments.errors import FailedRunsError, UserError, nearest
 from experiments.progress import Progress
 
 if TYPE_CHECKING:
@@ -150,6 +150,9 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
         sys.stdout.flush()
     except (UserError, OmegaConfBaseException) as error:
         _end(str(error))
+    except FailedRunsError as failures:
+        print(failures, file=sys.stderr)
+        sys.exit(1)
     except BrokenPipeError:  # whoever read our output, as `head`, has had enough
         sys.stdout = None
         sys.exit(0)

@@ -1,0 +1,56 @@
+"""Run cells from the shell and from Python."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.config.build import flag
+from experiments.config.command_line import read_command_line
+from experiments.config.compose import Composer
+from experiments.config.jobs import jobs_of
+from experiments.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.run`."""
+    command = read_command_line()
+    if not command.jobs:  # --help, --cfg and the like have answered already
+        return
+    from experiments.complete import complete, describe  # all policies, for which --help need not wait
+
+    plans = command.plans()
+    if flag(command.config, "plan"):
+        print(describe(plans))
+    else:
+        print(complete(plans, command.workers))
+
+
+def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int = -1) -> "pd.DataFrame":
+    """Simulate what is missing of the cells that `words` ask for, store it, and return the rows of all of them.
+
+        table = run("instance=c1,c2", "policy=dp_se,dp_ucb", "budget.epsilon=0.1,0.25", "horizon=1e5")
+
+    Parameters
+    ----------
+    words: as after `python -m experiments.run -m`: one job for each combination of comma-separated values.
+    config_dirs: folders with policies and experiments of one's own, as after --config-dir.
+    workers: processes, -1 for one per core; no number depends on it.
+
+    Returns a table as `load` does, or as `load_outcomes` does for stopping rules. Raises `UserError` for words that the
+    shell would refuse, for cells of several kinds, and for a policy that fails.
+    """
+    from experiments.complete import complete
+    from experiments.config.plan import plan
+    from experiments.frames import rows_of_plans
+    from experiments.simulate import PolicyError
+
+    composer = Composer(config_dirs)
+    plans = [plan(job, composer) for job in jobs_of(words, several=True, composer=composer)]
+    try:
+        complete(plans, workers)
+    except PolicyError as failure:
+        raise UserError(str(failure)) from failure
+    return rows_of_plans(plans)

@@ -1,0 +1,75 @@
+"""The notebook runs from its first to its last cell, and `run` does from Python what the shell does."""
+
+import nbclient
+import nbformat
+import pytest
+
+from experiments import UserError, load, run
+from experiments.config.compose import REPOSITORY
+
+NOTEBOOK = REPOSITORY / "docs" / "notebook.ipynb"
+SMALL = ("instance=c1", "instance.arms=2", "horizon=1e3")
+
+
+@pytest.mark.slow
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(notebook)
+    assert all(not cell.get("outputs") for cell in notebook.cells)  # they would grow old
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    assert 'replications=10")' in first.source
+    first.source = first.source.replace("replications=10", f'replications=2", "results_dir={tmp_path}')
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
+    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in shown)
+    assert list(tmp_path.rglob("dp_ucb-*.parquet"))
+
+
+def test_run_gives_the_rows_of_what_it_ran(tmp_path):
+    words = (*SMALL, "policy=dp_se,ucb1", "budget.epsilon=0.5,1", "replications=3", f"results_dir={tmp_path}")
+    table = run(*words, workers=1)
+    assert table.groupby(["policy", "epsilon"]).replication.nunique().to_dict() == {
+        ("dp_se", 0.5): 3,
+        ("dp_se", 1.0): 3,
+        ("ucb1", float("inf")): 3,
+    }
+    stored = load(results_dir=tmp_path)
+    key = ["policy", "epsilon", "replication", "t"]
+    assert table.sort_values(key).regret.tolist() == stored.sort_values(key).regret.tolist()
+    next(tmp_path.rglob("ucb1-*.parquet")).unlink()
+    assert len(run(*words, workers=1)) == len(table)  # what is missing is simulated again
+
+
+def test_run_tells_how_stopping_rules_ended(tmp_path):
+    words = ("+experiment=sajed2019/stopping_mean", "replications=2", f"results_dir={tmp_path}", "published_dir=null")
+    table = run(*words, "horizon=1e4", workers=1)
+    assert {"samples", "expired", "estimate"} <= set(table)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["policy=dpse"], "policy=dpse: unknown policy; did you mean "),
+        (["horizon=-3"], "horizon"),
+        (["+experiment=sajed2019/stopping_mean,wang2024/fig04", "horizon=1e4"], "these cells record different things"),
+    ],
+)
+def test_wrong_words_are_refused_as_in_the_shell(tmp_path, words, said):
+    with pytest.raises(UserError, match=said):
+        run(*words, f"results_dir={tmp_path}", "replications=1", workers=1)
+
+
+def test_a_policy_that_fails_is_an_error(tmp_path):
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "breaks.yaml").write_text("_target_: breaks_in_a_notebook.Breaks\n")
+    (tmp_path / "breaks_in_a_notebook.py").write_text(
+        "from dataclasses import dataclass\nfrom bandits import Guarantee, StepwisePolicy\n"
+        "@dataclass(frozen=True)\nclass Breaks(StepwisePolicy):\n"
+        "    name = 'breaks'\n    label = 'Breaks'\n    citation = 'none'\n    revision = 1\n"
+        "    guarantee = Guarantee(1.0)\n"
+        "    def start(self, arms, horizon): return None\n"
+        "    def select(self, state, t, rng): raise KeyError('lost')\n"
+        "    def update(self, state, arm, reward, rng): pass\n"
+    )
+    with pytest.raises(UserError, match="KeyError: 'lost'"):
+        run(*SMALL, "policy=breaks", f"results_dir={tmp_path}/own", config_dirs=[tmp_path], workers=1)
