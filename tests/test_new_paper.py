@@ -169,7 +169,7 @@ figure: {kind: sweep, title: Pulls, x: epsilon, value: suboptimal_pulls, panels:
     "experiments/claims/checks/invented2026.py": '''
 """What Invented (2026) claims of numbers."""
 
-from experiments.claims.verdicts import Setting
+from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
 

@@ -38,6 +38,8 @@ class Claim:
     main: what to call the main form beside its variants; may be empty.
     forms: the main form, under the name `main`, then the variants.
     condition: what a verdict in favour is limited to, as the profiles that were searched; may be empty.
+    proof: where it is proved, so that a verdict in favour is more than what was tested; may be empty.
+    ours: whether the claim is ours, as what a false one of the paper should say.
     note: for whoever reads the file.
     """
 
@@ -49,6 +51,8 @@ class Claim:
     forms: Mapping[str, Form]
     main: str = ""
     condition: str = ""
+    proof: str = ""
+    ours: bool = False
     note: str = ""
 
 
@@ -153,6 +157,13 @@ def _claim(entry: _Entry, paper: str) -> Claim:
         raise entry.error("test", "missing" if test is None else f"{test} is unknown; {nearest(str(test), FORMS)}")
     if not isinstance(variants, dict) or not all(isinstance(variant, dict) for variant in variants.values()):
         raise entry.error("variants", "must be a mapping of names to the keys that differ")
+    for name, differing in variants.items():
+        for key in differing:
+            if key not in FORMS[test].places:
+                allowed = ", ".join(sorted(FORMS[test].places)) or "nothing"
+                raise entry.error(
+                    f"variants.{name}.{key}", f"a variant may differ in where it is tested ({allowed}) only"
+                )
     beside = {*about, "test", "variants"}
     main = described.get("main", "")
     if main in variants:

@@ -3,7 +3,7 @@
 from bandits.environments.bernoulli import C1, C2, C3, C4
 from bandits.mechanisms.tree import node_scale
 from experiments.claims.checks import ROUNDING
-from experiments.claims.verdicts import Setting
+from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
 

@@ -6,7 +6,7 @@ from scipy import integrate
 
 from bandits.environments.heavy_tails import S1, S2, S3
 from bandits.mechanisms.tree import node_scale, tree_levels
-from experiments.claims.verdicts import Setting
+from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
 

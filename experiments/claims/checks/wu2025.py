@@ -16,7 +16,7 @@ from bandits.exact.regret import expected_regret_curve, selection_probabilities
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.policies.full_information import RNMFTNL
 from experiments.claims.checks import ROUNDING
-from experiments.claims.verdicts import Setting
+from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
