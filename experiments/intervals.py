@@ -72,6 +72,16 @@ def paired_ratio(numerator: FloatArray, denominator: FloatArray, error: float) -
     return _fieller(*means, float(covariance[0, 0]), float(covariance[1, 1]), float(covariance[0, 1]))
 
 
+def difference_ratio(
+    above: tuple[FloatArray, FloatArray], below: tuple[FloatArray, FloatArray], error: float
+) -> Interval:
+    """Fieller's interval of (mean a - mean b) / (mean c - mean d), four independent samples, positive differences."""
+    quantile = _student(error, min(len(values) for values in (*above, *below)) - 1)
+    means = [float(first.mean() - second.mean()) for first, second in (above, below)]
+    squares = [quantile**2 * sum(float(of.var(ddof=1)) / len(of) for of in pair) for pair in (above, below)]
+    return _fieller(means[0], means[1], squares[0], squares[1], 0.0)
+
+
 def _fieller(above: float, below: float, above2: float, below2: float, product: float) -> Interval:
     """The c with (above - c below)^2 <= above2 - 2 c product + c^2 below2, for positive means."""
     if above == below == 0:

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bandits import ParameterError
-from experiments.claims import forms, promises
+from experiments.claims import differences, forms, promises
 from experiments.claims.forms import Form
 from experiments.config.build import convert
 from experiments.config.compose import CONF, REPOSITORY
@@ -21,7 +21,7 @@ from experiments.papers import papers
 
 FORMS: dict[str, type[Form]] = {
     form.test: form
-    for module in (forms, promises)
+    for module in (forms, differences, promises)
     for form in vars(module).values()
     if isinstance(form, type) and issubclass(form, Form) and hasattr(form, "test")
 }

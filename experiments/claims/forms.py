@@ -185,15 +185,17 @@ class Growth(Form):
     """How much mean regret grows over a `stretch` of time, as a share of what it is at its beginning.
 
     `stretch` is in shares of the horizon; the last checkpoints up to both ends are taken. 0 is flat; over a doubling
-    of time, 1 is linear.
+    of time, 1 is linear. Cells that meet `without` are left out.
     """
 
     test: ClassVar[str] = "growth"
     experiments: tuple[str, ...]
     filter: Conditions
     stretch: tuple[float, ...]
+    without: Conditions | None = None
     at_least: float | None = None
     at_most: float | None = None
+    places: ClassVar[frozenset[str]] = Form.places | {"without"}
 
     def __post_init__(self) -> None:
         limits(self.at_least, self.at_most)
@@ -206,6 +208,8 @@ class Growth(Form):
 
     def settings(self, results: Results) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
+        left_out = [] if self.without is None else [of.cell.key for of in pick(cells, self.without, "without")]
+        cells = [cell for cell in cells if cell.cell.key not in left_out]
         asked = limits(self.at_least, self.at_most)
         return [
             self._setting(where, self._ratio(cell, FAMILY / len(cells)), *asked)

@@ -78,9 +78,9 @@ class Setting:
 
     @property
     def reach(self) -> float:
-        """An upper limit as a share of the largest number that is possible; NaN where one of them is not there."""
-        finite = math.isfinite(self.at_most) and math.isfinite(self.possible.high)
-        return self.at_most / self.possible.high if finite else math.nan
+        """An upper limit over the largest number that is possible; NaN where there is none, and for shares of runs."""
+        counts = math.isfinite(self.at_most) and 1 < self.possible.high < math.inf
+        return self.at_most / self.possible.high if counts else math.nan
 
     @property
     def silent(self) -> Range:

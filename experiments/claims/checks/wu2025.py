@@ -19,6 +19,7 @@ from experiments.claims.checks import ROUNDING
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
+LEARNING_HORIZONS = (10**4, 10**5, 10**6, 10**7)
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 
 
@@ -63,18 +64,32 @@ def choice_probabilities() -> list[Setting]:
     return settings
 
 
-def regret_without_end() -> list[Setting]:
-    """Growth of exact expected regret from T = 10^9 to T = 10^12 with resampling, Bernoulli losses"""
+def learning_price_by_horizon() -> list[Setting]:
+    """Growth of exact regret x gap / log K for ten times the horizon T, gap 4 / sqrt(T), with resampling"""
     settings = []
     for noise in NOISES:
-        for epsilon in (0.1, 1.0):
-            for gap in (0.01, 0.1):
-                times = [10**9, 10**12]
-                regret = expected_regret_curve(
-                    [0.3, 0.3 + gap], [1, 63], noise, epsilon, times, losses="bernoulli", calibration="proved"
-                )
-                where = {"noise": noise, "epsilon": epsilon, "gap": gap}
-                settings.append(Setting(where, exactly(regret[1] / regret[0] - 1), at_most=1e-6))
+        prices = [_learning_price(noise, horizon) for horizon in LEARNING_HORIZONS]
+        for before, after, horizon in zip(prices, prices[1:], LEARNING_HORIZONS[1:], strict=False):
+            settings.append(Setting({"noise": noise, "T": horizon}, exactly(after / before - 1), at_most=0.05))
+    return settings
+
+
+def _learning_price(noise: NoiseName, horizon: int) -> float:
+    """8 arms, epsilon so large that privacy costs little; losses 0.3 and above never vary before they are resampled."""
+    arms, gap = 8, 4 / math.sqrt(horizon)
+    regret = expected_regret_curve(
+        [0.3, 0.3 + gap], [1, arms - 1], noise, 3.0, [horizon], resample=True, calibration="proved"
+    )
+    return float(regret[0]) * gap / math.log(arms)
+
+
+def price_of_resampling() -> list[Setting]:
+    """Exact regret x epsilon / log K with B = 1, Gumbel noise, K = 1024, epsilon = 1, best loss 0.3"""
+    settings = []
+    for gap in (0.1, 0.01, 0.001):
+        policy = RNMFTNL(1.0, "gumbel", resample=True)
+        regret = policy.expected_regret(DeterministicLosses(OneGap(1024, gap), 0.3), np.array([1 << 40]))[0]
+        settings.append(Setting({"gap": gap}, exactly(regret / math.log(1024)), at_least=10.0))
     return settings
 
 
