@@ -54,7 +54,7 @@ def _of_slack(slack: Sequence[float]) -> str:
     if min(slack) < 1:
         return f"it would not fail if the bound were further from the data by a factor {1 / min(slack):.3g}"
     nearest = f"it fails once the bound is nearer to the data by a factor {min(slack):.3g}"
-    return nearest if len(slack) == 1 else f"{nearest}, in every setting by {max(slack):.3g}"
+    return nearest if len(slack) == 1 else f"{nearest}, in the bluntest setting by {max(slack):.3g}"
 
 
 def _of_departures(settings: Sequence[Setting]) -> list[str]:
@@ -68,9 +68,11 @@ def _of_departures(settings: Sequence[Setting]) -> list[str]:
             (abs(end - limit), end) for end, limit in zip(ends, limits, strict=True) if math.isfinite(limit)
         )
         if strays:
-            sharpest, bluntest = f"{strays[0][1]:.4g}", f"{strays[-1][1]:.4g}"
-            more = "" if sharpest == bluntest else f", in every setting {word} {bluntest}"
-            parts.append(f"an estimate {word} {sharpest} fails{more}")
+            sharpest, bluntest = (
+                f"{word} {end:.4g}" if math.isfinite(end) else "at no value" for _, end in (strays[0], strays[-1])
+            )
+            more = "" if sharpest == bluntest else f", in the bluntest setting {bluntest}"
+            parts.append(f"an estimate {sharpest} fails{more}")
     return parts
 
 
