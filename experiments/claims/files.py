@@ -157,13 +157,11 @@ def _claim(entry: _Entry, paper: str) -> Claim:
         raise entry.error("test", "missing" if test is None else f"{test} is unknown; {nearest(str(test), FORMS)}")
     if not isinstance(variants, dict) or not all(isinstance(variant, dict) for variant in variants.values()):
         raise entry.error("variants", "must be a mapping of names to the keys that differ")
+    known = {item.name for item in dataclasses.fields(FORMS[test])}
     for name, differing in variants.items():
-        for key in differing:
-            if key not in FORMS[test].places:
-                allowed = ", ".join(sorted(FORMS[test].places)) or "nothing"
-                raise entry.error(
-                    f"variants.{name}.{key}", f"a variant may differ in where it is tested ({allowed}) only"
-                )
+        for key in (key for key in differing if key in known - FORMS[test].places):
+            problem = "a variant may not change what is claimed, only where it is tested; write a claim of its own"
+            raise entry.error(f"variants.{name}.{key}", problem)
     beside = {*about, "test", "variants"}
     main = described.get("main", "")
     if main in variants:
