@@ -1,6 +1,7 @@
 """Estimates with intervals, at any level: `error` is the probability with which an interval may miss, 0.05 for 95 %."""
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ def share(successes: NDArray[np.bool_], error: float) -> Interval:
     return Interval(count / runs, float(low[count]), float(high[count]))
 
 
+@lru_cache(maxsize=100)
 def share_ends(runs: int, error: float) -> tuple[FloatArray, FloatArray]:
     """Both ends of Clopper and Pearson's interval for 0, 1, ... `runs` successes, shape (runs + 1,) each."""
     count = np.arange(runs + 1)

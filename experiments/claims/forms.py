@@ -25,6 +25,7 @@ from experiments.intervals import Interval
 from experiments.stored import Stored, require_quantity
 
 
+@dataclass(frozen=True)
 class Form(ABC):
     """A way to judge a claim. Subclasses are frozen dataclasses; their fields are keys of a claim's file.
 

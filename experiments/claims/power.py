@@ -6,6 +6,7 @@ the number of settings; so an estimate that would have been seen is one that the
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -33,6 +34,7 @@ def scaled(interval: Interval, at_least: float, at_most: float) -> Range:
     return Range(below, at_most if estimate == low else above)
 
 
+@lru_cache(maxsize=100)
 def counted(runs: int, at_least: float, at_most: float, error: float) -> Range:
     """The shares of `runs` that do not fail, by Clopper and Pearson's intervals."""
     low, high = intervals.share_ends(runs, error)
