@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from scipy import special
 
+from bandits.arrays import FloatArray
 from bandits.bounds.wu2025 import (
     deterministic_lower_bound,
     deterministic_resampling_regret,
@@ -19,6 +21,7 @@ from experiments.claims.checks import ROUNDING
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
+DERIVATIVE = 1e-6  # by which a numerical derivative may be off
 LEARNING_HORIZONS = (10**4, 10**5, 10**6, 10**7)
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 
@@ -126,4 +129,49 @@ def corollary_3_with_resampling() -> list[Setting]:
                 where = {"noise": noise, "gap": gap, "epsilon": epsilon}
                 bound = deterministic_resampling_regret(1024, epsilon, noise)
                 settings.append(Setting(where, exactly(regret / bound), at_most=1.0))
+    return settings
+
+
+def softmax_growth() -> list[Setting]:
+    """Largest excess of f'(x) over log(2) f(x), over the larger of 1 and |f|, 200 random vectors a for each K"""
+    rng = np.random.default_rng(2)
+    settings = []
+    for arms in (2, 8, 64, 1024):
+        worst = -math.inf
+        for scale in (0.01, 0.1, 1.0, 10.0) * 50:
+            a, x, step = scale * rng.normal(size=arms), 4 * rng.random(), 1e-5
+            before, middle, after = (_softmax_sum(a, np.ones(arms), 2.0**at) for at in (x - step, x, x + step))
+            worst = max(worst, ((after - before) / (2 * step) - math.log(2) * middle) / max(1.0, abs(middle)))
+        settings.append(Setting({"arms": arms}, exactly(worst), at_most=DERIVATIVE))
+    return settings
+
+
+def softmax_series() -> list[Setting]:
+    """Sum of Lemma 3 over log K, the largest of 200 vectors a in groups and one gap"""
+    rng = np.random.default_rng(3)
+    settings = []
+    for arms in (2, 16, 1024, 1 << 20):
+        worst = 0.0
+        for groups in (1, 2, 4, 8) * 50:
+            gaps = np.concatenate([[0.0], np.exp(rng.uniform(-12, 2, groups))])
+            counts = np.concatenate([[1.0], (arms - 1) * rng.dirichlet(np.ones(groups))])
+            terms = (_softmax_sum(gaps, counts, 2.0**r) for r in range(1, 60))
+            worst = max(worst, sum(terms) / math.log(arms))
+        settings.append(Setting({"arms": arms}, exactly(worst), at_most=1 + 1 / math.log(2)))
+    return settings
+
+
+def _softmax_sum(a: FloatArray, counts: FloatArray, times: float) -> float:
+    """The f of Lemmas 2 and 3 where `times` is 2^x, for groups of equal a."""
+    weights = counts * np.exp(-times * (a - a.min()))
+    return float((times * a * weights).sum() / weights.sum())
+
+
+def binomial_order() -> list[Setting]:
+    """Largest rise of the binomial distribution function as p grows, all k, p in steps of 1/200"""
+    chances = np.linspace(0, 1, 201)[:, None]
+    settings = []
+    for trials in (1, 2, 5, 20, 100, 1000):
+        rises = np.diff(special.bdtr(np.arange(trials + 1.0), trials, chances), axis=0)
+        settings.append(Setting({"n": trials}, exactly(float(rises.max())), at_most=ROUNDING))
     return settings
