@@ -35,6 +35,6 @@ def compiled(loop: Loop) -> Loop:
 
     Division follows numpy (no exception on zero). Floating point is never reordered or fused, so that a
     compiled loop and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it
-    divides by zero.
+    divides by zero. Other threads run meanwhile, as the one that ends a process whose parent has died.
     """
-    return cast(Loop, numba.njit(cache=True, error_model="numpy")(loop))
+    return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy")(loop))

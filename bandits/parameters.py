@@ -1,7 +1,5 @@
 """Errors of one line for parameters that a class refuses."""
 
-import math
-
 
 class ParameterError(ValueError):
     """A parameter outside its range.
@@ -28,10 +26,10 @@ def require(condition: bool, parameter: str, value: object, allowed: str) -> Non
 
 
 def require_epsilon(epsilon: float) -> None:
-    """A privacy budget is a finite number above zero (a NaN is neither), and not so small that noise overflows."""
-    require(1e-100 <= epsilon < math.inf, "epsilon", epsilon, "a finite number > 0 (and at least 1e-100)")
+    """A privacy budget is a number above zero (a NaN is not), and its square neither overflows nor vanishes."""
+    require(1e-100 <= epsilon <= 1e100, "epsilon", epsilon, "a finite number > 0 (in 1e-100..1e100)")
 
 
-def require_arms(arms: int) -> None:
-    """A bandit has at least two arms."""
-    require(arms >= 2, "arms", arms, "a whole number >= 2")
+def require_arms(arms: int, most: int = 2**53) -> None:
+    """There are at least two arms, and not more than are counted exactly, or than fit into memory one by one."""
+    require(2 <= arms <= most, "arms", arms, f"a whole number >= 2 (and at most {most})")

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from experiments import cost
 from experiments.config.plan import Plan, merge
 from experiments.simulate import Job, PolicyError, look_up, run
-from experiments.store import RESULTS, Store, changed_source
+from experiments.store import Store, changed_source
 
 
 def describe(plans: Sequence[Plan]) -> str:
     """What would be run, what is stored, and what the rest may cost, for each folder of results."""
-    return "\n".join(
-        cost.describe(_jobs(of_folder, store), [store, Store(RESULTS)]) for store, of_folder in _by_store(plans)
-    )
+    return "\n".join(cost.describe(_jobs(of_folder, store), store) for store, of_folder in _by_store(plans))
 
 
 def complete(plans: Sequence[Plan], workers: int) -> str:
@@ -25,8 +23,8 @@ def complete(plans: Sequence[Plan], workers: int) -> str:
 
 def _by_store(plans: Sequence[Plan]) -> list[tuple[Store, list[Plan]]]:
     """Plans by where their results are."""
-    folders = dict.fromkeys(asked.results for asked in plans)
-    return [(Store(folder), [asked for asked in plans if asked.results == folder]) for folder in folders]
+    stores = dict.fromkeys(Store.of(asked) for asked in plans)
+    return [(store, [asked for asked in plans if Store.of(asked) == store]) for store in stores]
 
 
 def _complete(plans: Sequence[Plan], store: Store, workers: int) -> str:

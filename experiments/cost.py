@@ -11,14 +11,14 @@ from experiments.simulate import Job
 from experiments.store import Store
 
 
-def describe(jobs: Sequence[Job], stores: Iterable[Store]) -> str:
+def describe(jobs: Sequence[Job], store: Store) -> str:
     """A table of cells with what is stored, what is missing, and the time that missing ones may take on one core.
 
     The estimate is the typical time of a replication in the stored cells of the same policy and
     number of arms at the nearest horizon, in proportion to the horizon (which overrates policies
     whose cost does not grow with it); `?` where nothing is known.
     """
-    costs = _costs(stores, {job.request.cell.policy.name for job in jobs if job.missing})
+    costs = _costs(store, {job.request.cell.policy.name for job in jobs if job.missing})
     rows, total, unknown = [], 0.0, 0
     for job in jobs:
         cell = job.request.cell
@@ -46,17 +46,16 @@ def describe(jobs: Sequence[Job], stores: Iterable[Store]) -> str:
     )
 
 
-def _costs(stores: Iterable[Store], policies: Iterable[str]) -> dict[tuple[str, int], dict[int, list[float]]]:
+def _costs(store: Store, policies: Iterable[str]) -> dict[tuple[str, int], dict[int, list[float]]]:
     """Typical seconds of a replication in stored cells of the `policies`: by policy and arms, then by horizon."""
     known: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for store, policy in itertools.product(stores, sorted(policies)):
-        for path in store.files(policy):
-            try:
-                footer = read_footer(path)
-            except DamagedFileError:
-                continue
-            columns, last = footer["columns"], footer["runs"][-1]
-            known[columns["policy"], columns["arms"]][columns["horizon"]].append(last["typical_seconds"])
+    for path in itertools.chain.from_iterable(map(store.files, sorted(policies))):
+        try:
+            footer = read_footer(path)
+        except DamagedFileError:
+            continue
+        columns, last = footer["columns"], footer["runs"][-1]
+        known[columns["policy"], columns["arms"]][columns["horizon"]].append(last["typical_seconds"])
     return known
 
 

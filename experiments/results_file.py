@@ -1,5 +1,6 @@
 """One results file: parquet, a row for each replication, and a footer that says what it is. Nothing half-written."""
 
+import hashlib
 import json
 import os
 import tempfile
@@ -12,13 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from experiments.cells import KINDS, Cell
+from experiments.cells import KINDS, Cell, Rows
 from experiments.cells.regret import RegretCell
 from experiments.errors import UserError
 from experiments.stored import Contents, Stored
 
-FORMAT = 1
+FORMAT = 2  # 1: as 2, without checksums
 FOOTER = b"private-bandits"
+CHECKSUM = b"private-bandits-checksum"  # of the footer, which has that of the rows
 Read = TypeVar("Read")
 
 
@@ -33,15 +35,20 @@ def schema_of(kind: type[Cell]) -> pa.Schema:
 
 
 def write_file(path: Path, stored: Stored) -> None:
-    """Put `stored` at `path` in one step: a reader sees the old file or the new. Raises `OSError`."""
+    """Put `stored` at `path` in one step: a reader sees the old file or the new. Raises `OSError`.
+
+    Raises `ValueError` for rows that cannot be those of the cell, as a regret that is no number.
+    """
     kind = type(stored.cell)
+    kind.check(stored.rows, stored.footer)
     columns = {"replication": np.arange(stored.replications, dtype=np.int32), **stored.rows}
     schema = schema_of(kind)
     arrays = [
         pa.array(list(columns[field.name]), field.type, from_pandas=field.nullable)  # a NaN is stored as null
         for field in schema
     ]
-    table = pa.table(arrays, schema=schema.with_metadata({FOOTER: json.dumps(stored.footer)}))
+    footer = json.dumps({**stored.footer, "format": FORMAT, "rows": _checksum_of_rows(kind, stored.rows)})
+    table = pa.table(arrays, schema=schema.with_metadata({FOOTER: footer, CHECKSUM: _checksum(footer.encode())}))
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
     temporary = Path(name)
@@ -67,21 +74,31 @@ def write_file(path: Path, stored: Stored) -> None:
 
 def read_footer(path: Path) -> dict[str, Any]:
     """The footer of a results file. Raises `DamagedFileError` if it cannot belong to a file of this name."""
+    if not path.is_file():  # a pipe would be waited for
+        raise DamagedFileError("it is no regular file")
     try:
-        schema = pq.read_schema(path)
+        with pq.ParquetFile(path) as file:
+            schema, replications = file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
+    metadata = schema.metadata or {}
     try:
-        footer: dict[str, Any] = json.loads((schema.metadata or {})[FOOTER])
-        version, key, kind = footer["format"], footer["key"], KINDS[footer.get("record", RegretCell.record)]
-    except (KeyError, ValueError) as error:
-        raise DamagedFileError("it has no footer of this project") from error
-    if version != FORMAT:
-        raise DamagedFileError(f"it has format {version}, not {FORMAT}")
+        footer: dict[str, Any] = json.loads(metadata[FOOTER])
+        version = footer["format"]
+        if version not in (1, FORMAT):
+            raise DamagedFileError(f"it has format {version}, not {FORMAT}")
+        if version > 1 and metadata[CHECKSUM].decode() != _checksum(metadata[FOOTER]):
+            raise DamagedFileError("its footer was changed since it was written")
+        key, kind, policy = footer["key"], KINDS[footer.get("record", RegretCell.record)], footer["columns"]["policy"]
+        done = footer["runs"][-1]["replications"][1]
+    except (LookupError, TypeError, ValueError) as error:
+        raise DamagedFileError("it has no footer of this project, or not a whole one") from error
     if not schema.equals(schema_of(kind)):
         raise DamagedFileError("its columns are not those of a results file")
-    if path.stem != f"{footer['columns']['policy']}-{key}":
-        raise DamagedFileError(f"it holds the cell {key} of {footer['columns']['policy']}, not what its name says")
+    if path.stem != f"{policy}-{key}":
+        raise DamagedFileError(f"it holds the cell {key} of {policy}, not what its name says")
+    if done != replications:
+        raise DamagedFileError("its replications are not as many as its footer says")
     return footer
 
 
@@ -103,7 +120,24 @@ def read_file(path: Path) -> Contents:
         kind.check(rows, footer)
     except ValueError as error:
         raise DamagedFileError(str(error)) from None
+    if footer["format"] > 1 and footer.get("rows") != _checksum_of_rows(kind, rows):
+        raise DamagedFileError("its numbers were changed since they were written")
     return Contents(rows, footer)
+
+
+def _checksum_of_rows(kind: type[Cell], rows: Rows) -> str:
+    """A checksum of the values, whatever the file that they are in."""
+    parts = []
+    for name, of in kind.fields.items():
+        number = of.value_type if pa.types.is_list(of) else of
+        values = np.ascontiguousarray(rows[name], dtype=number.to_pandas_dtype())
+        values = np.where(np.isnan(values), np.nan, values) if values.dtype.kind == "f" else values  # one NaN
+        parts.append(f"{name} {values.shape} {_checksum(values.tobytes())}")
+    return _checksum("\n".join(parts).encode())
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _values(column: pa.ChunkedArray) -> NDArray[Any]:

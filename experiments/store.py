@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import re
 import shlex
 import sys
 import tempfile
@@ -19,8 +20,10 @@ from experiments.errors import UserError
 from experiments.results_file import DamagedFileError, read_file, read_footer, set_aside, trusted, unused, write_file
 from experiments.stored import Stored
 
-RESULTS = REPOSITORY / "results"
+RUNS = REPOSITORY / "runs"  # of whoever works here
+RESULTS = REPOSITORY / "results"  # published with the repository
 LOCK = ".lock"
+FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
 
 
 class NotStoredError(UserError):
@@ -29,9 +32,15 @@ class NotStoredError(UserError):
 
 @dataclass(frozen=True)
 class Store:
-    """The results under `root`: `<instance>/<policy>-<key>.parquet`."""
+    """Results under `root`: `<instance>/<policy>-<key>.parquet`; those under `published` are read, never written."""
 
     root: Path
+    published: Path | None = None
+
+    @classmethod
+    def of(cls, asked: Plan) -> "Store":
+        """Where the cells of a plan are stored."""
+        return cls(asked.results, asked.published)
 
     def check_writable(self) -> None:
         """Raise `UserError` now rather than after an hour of simulation."""
@@ -54,11 +63,24 @@ class Store:
     def path(self, cell: Cell) -> Path:
         return self.root / cell.instance.name / f"{cell.policy.name}-{cell.key}.parquet"
 
-    def read(self, cell: Cell) -> Stored | None:
-        """The stored replications of `cell`, or None. Raises `DamagedFileError`."""
-        path = self.path(cell)
-        if not path.exists():
-            return None
+    def file(self, cell: Cell, replications: int) -> Path | None:
+        """What to read for so many replications: the published file if it has them, else the one with the most."""
+        name = self.path(cell).relative_to(self.root)
+        paths = [place / name for place in self.folders() if (place / name).exists()]
+        if len(paths) < 2 or _replications(paths[0]) >= replications:
+            return paths[0] if paths else None
+        return max(paths, key=_replications)
+
+    def folders(self) -> list[Path]:
+        """Where it reads, in the order in which one of two equal files is chosen."""
+        return [self.root] if self.published in (None, self.root) else [self.published, self.root]
+
+    def read(self, cell: Cell, replications: int = 1) -> Stored | None:
+        """The stored replications of `cell`, all in the `file` to read, or None. Raises `DamagedFileError`."""
+        path = self.file(cell, replications)
+        return None if path is None else self._read(path, cell)
+
+    def _read(self, path: Path, cell: Cell) -> Stored:
         contents = read_file(path)
         if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
             raise DamagedFileError("its checkpoints are not those of the cell")
@@ -84,11 +106,12 @@ class Store:
                 write_file(path, stored)
 
     def _known(self, cell: Cell) -> Stored | None:
-        """What is stored of the cell; a damaged file is set aside."""
+        """What `root` has of the cell; a damaged file is set aside."""
+        path = self.path(cell)
         try:
-            return self.read(cell)
+            return self._read(path, cell) if path.exists() else None
         except DamagedFileError:
-            set_aside(self.path(cell))
+            set_aside(path)
             return None
 
     @contextmanager
@@ -101,8 +124,24 @@ class Store:
             yield
 
     def files(self, policy: str = "*") -> Iterator[Path]:
-        """Every results file, or those of a policy, in the order of names."""
-        return iter(sorted(self.root.glob(f"*/{policy}-*.parquet")))
+        """Every results file, or those of a policy, in the order of names; of two for one cell that to read.
+
+        Files with other names are not ours to read.
+        """
+        found: dict[Path, list[Path]] = {}
+        for place in self.folders():
+            for path in place.glob(f"*/{policy}-*.parquet"):
+                if FILE.fullmatch(path.name):
+                    found.setdefault(path.relative_to(place), []).append(path)
+        return (max(paths, key=_replications) if len(paths) > 1 else paths[0] for _, paths in sorted(found.items()))
+
+
+def _replications(path: Path) -> int:
+    """How many replications a file has; none if it is damaged."""
+    try:
+        return int(read_footer(path)["runs"][-1]["replications"][1])
+    except DamagedFileError:
+        return 0
 
 
 def _agree(known: Stored, other: Stored) -> bool:
@@ -146,16 +185,18 @@ def stored_cells(asked: Plan) -> list[Stored]:
 
 def complete_files(asked: Plan) -> list[Path]:
     """The file of every cell of a plan, all replications in it. Raises `NotStoredError`."""
-    store = Store(asked.results)
-    paths = [store.path(request.cell) for request in asked.requests]
-    missing = sum(
-        not path.exists() or trusted(read_footer, path)["runs"][-1]["replications"][1] < request.replications
-        for request, path in zip(asked.requests, paths, strict=True)
-    )
+    store = Store.of(asked)
+    found = [store.file(request.cell, request.replications) for request in asked.requests]
+    paths = [
+        path
+        for request, path in zip(asked.requests, found, strict=True)
+        if path is not None and trusted(read_footer, path)["runs"][-1]["replications"][1] >= request.replications
+    ]
+    missing = len(found) - len(paths)
     if missing:
         planned = folder(asked.config, "results_dir")
         elsewhere = [] if asked.results == planned else [f"results_dir={asked.results}"]
         places = [word for folder in asked.composer.config_dirs for word in ("--config-dir", str(folder))]
         words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asked.overrides, *elsewhere])
-        raise NotStoredError(f"{missing} of {len(paths)} cells are not stored yet; run: {shlex.join(words)}")
+        raise NotStoredError(f"{missing} of {len(found)} cells are not stored yet; run: {shlex.join(words)}")
     return paths

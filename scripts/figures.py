@@ -10,16 +10,18 @@ keys.
 """
 
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.build import flag
 from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
-from experiments.config.compose import Composed
+from experiments.config.compose import Composed, Composer
 from experiments.errors import UserError
 from scripts.drawing.fresh import Drawn, Inputs, digest_of_figure, overrides_as_text, resolved
 
@@ -37,8 +39,13 @@ def name_of(asked: "Plan") -> str:
 
 
 def figure_of(composed: Composed) -> dict[str, Any] | None:
-    """What a config says of the figure."""
-    return None if composed.config.figure is None else resolved(composed.config.figure)
+    """What a config says of the figure. Raises `UserError`."""
+    figure = composed.config.figure
+    if figure is None:
+        return None
+    if not isinstance(figure, DictConfig):
+        raise UserError(f"figure: must be a mapping with title, kind, ..., got {figure}")
+    return resolved(figure)
 
 
 def describe(asked: "Plan", cells: "Sequence[Stored]") -> "Drawing | None":
@@ -50,6 +57,19 @@ def describe(asked: "Plan", cells: "Sequence[Stored]") -> "Drawing | None":
     if figure is None:
         return None
     return kind(figure.pop("kind", "curves"))(figure, cells, colours(asked.composer.config_dirs))
+
+
+def why(error: Exception, composed: Composed, composer: Composer) -> str:
+    """Why a figure cannot be drawn, in one line that names file and key: those of the experiment unless it says so."""
+    file = composer.file_of("experiment", composed.choices["experiment"])
+    if isinstance(error, UserError):
+        in_shell = any(key.partition(".")[0] == "figure" for key in composed.given)
+        said = str(error) if in_shell or not str(error).startswith("figure") else f"{file}: {error}"
+    elif isinstance(error, OmegaConfBaseException):
+        said = f"{file}: {error.full_key or 'figure'}: {str(error).splitlines()[0]}"
+    else:
+        said = f"{file}: figure: {type(error).__name__}: {error}"
+    return " ".join(said.split())
 
 
 def draw(asked: "Plan") -> list[str]:
@@ -66,6 +86,14 @@ def draw(asked: "Plan") -> list[str]:
         raise UserError(f"figures_dir={folder}: cannot be written: {error.strerror}") from error
 
 
+def _drawn(asked: "Plan") -> list[str] | UserError:
+    """What was written, or what is wrong with the figure."""
+    try:
+        return draw(asked)
+    except Exception as error:  # whatever a bound, a label or the like of one's own raises: others are still drawn
+        return UserError(why(error, asked.composed, asked.composer))
+
+
 def _command(asked: "Plan") -> str:
     """What to type for one figure; how it was asked for among others is left out."""
     kept = [text for text in asked.overrides if text.partition("=")[0] not in ("complete", "redraw")]
@@ -73,17 +101,26 @@ def _command(asked: "Plan") -> str:
 
 
 def _digest(asked: "Plan") -> str:
+    """See `digest_of_figure`. Raises `UserError`."""
     from experiments.store import complete_files
 
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
-    return digest_of_figure(figure_of(asked.composed) or {}, keys, complete_files(asked), _command(asked))
+    try:
+        said = figure_of(asked.composed) or {}
+    except (UserError, OmegaConfBaseException):  # which drawing it will say
+        said = {"figure": str(asked.config.figure)}
+    return digest_of_figure(said, keys, complete_files(asked), _command(asked))
 
 
 def draw_all(command: CommandLine, drawn: Drawn) -> Inputs:
-    """Draw what is not fresh, a line for each figure as it is done; what the command was about and depends on."""
+    """Draw what is not fresh, a line for each figure as it is done; what the command was about and depends on.
+
+    Exit code 2 if some cannot be drawn, after all others.
+    """
     import joblib
 
     from experiments.complete import complete
+    from experiments.store import Store
 
     plans = command.plans()
     if flag(command.config, "complete"):
@@ -97,15 +134,23 @@ def draw_all(command: CommandLine, drawn: Drawn) -> Inputs:
     stale = [asked for asked in with_figure if redraw or not drawn.has(name_of(asked), digests[name_of(asked)])]
     workers = 1 if len(stale) == 1 else command.workers
     made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-        joblib.delayed(draw)(asked) for asked in stale
+        joblib.delayed(_drawn)(asked) for asked in stale
     )
-    for asked, paths in zip(stale, made, strict=True):
-        print(" ".join(paths), flush=True)
+    failed = False
+    for asked, found in zip(stale, made, strict=True):
+        if isinstance(found, UserError):
+            print(f"error: {found}", file=sys.stderr, flush=True)
+            failed = True
+            continue
+        print(" ".join(found), flush=True)
         drawn.figures[name_of(asked)] = digests[name_of(asked)]
     fresh = [name for name in digests if name not in {name_of(asked) for asked in stale}]
     if fresh:
         print(_skipped(fresh, drawn.folder))
-    return Inputs(list(digests), [str(folder) for folder in dict.fromkeys(asked.results for asked in plans)])
+    if failed:
+        sys.exit(2)
+    places = dict.fromkeys(str(place) for asked in plans for place in Store.of(asked).folders())
+    return Inputs(list(digests), list(places))
 
 
 def _skipped(names: Sequence[str], folder: Path) -> str:

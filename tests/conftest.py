@@ -15,7 +15,7 @@ import pytest
 from omegaconf import OmegaConf
 from xdist.scheduler import LoadScopeScheduling
 
-from experiments import run
+from experiments import progress, run, worker
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import CONF, Composer
 from experiments.config.plan import Request, plan
@@ -23,6 +23,7 @@ from experiments.store import Store
 from experiments.stored import Stored
 
 FAILURE = 1e-9
+progress.EVERY = worker.PATIENCE = 1e6  # tests of what is said on stderr do not depend on how long it takes
 # Files that one worker of `pytest -n 2` runs whole: they share what takes long to make, or build on each other's files.
 # (`--dist loadgroup` would do that by marks, and does not with pytest 9.2: pytest-xdist issue 1386.)
 WHOLE = {

@@ -94,16 +94,27 @@ def test_load_tells_exact_from_simulated(tmp_path):
     ("kind", "column", "wrong"),
     [
         ("regret", "pulls", lambda pulls: pulls + 1),
+        ("regret", "regret", lambda regret: regret + np.nan),
+        ("regret", "regret", lambda regret: regret + np.inf),
         ("exact", "regret", lambda regret: regret[:, :-1]),
+        ("exact", "regret", lambda regret: regret * np.nan),
         ("stopping", "estimate", lambda estimate: np.full_like(estimate, 0.5)),
         ("worst_profile", "counts", lambda counts: counts + 1),
+        ("worst_profile", "worst_regret", lambda regret: regret * np.nan),
     ],
 )
-def test_rows_that_cannot_be_are_damage(kind, column, wrong, tmp_path, overwrite):
+def test_rows_that_cannot_be_are_refused_and_are_damage(kind, column, wrong, tmp_path, monkeypatch):
     cell, store = CELLS[kind], Store(tmp_path)
     run(look_up([Request(cell, 60 if kind == "stopping" else 1, {})], store), store, 1)
     result = store.read(cell)
-    overwrite(store, replace(result, rows={**result.rows, column: wrong(result.rows[column])}))
+    changed = replace(result, rows={**result.rows, column: wrong(result.rows[column])})
+    store.path(cell).unlink()
+    with pytest.raises(ValueError, match="its "):
+        store.write(changed)
+    assert not list(store.files())
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr(type(cell), "check", staticmethod(lambda *_: None))
+        store.write(changed)
     with pytest.raises(DamagedFileError):
         store.read(cell)
 

@@ -23,8 +23,7 @@ from scripts.drawing import text_free
 
 SMALL = [
     "+experiment=sajed2019/fig01",
-    "policies=[dp_se]",
-    "counterparts=[successive_elimination]",
+    "cells=[{instance: c1, policy: [dp_se, successive_elimination]}]",
     "budget.epsilon=0.5",
     "figure.panels=[{title: small}]",
     "horizon=1e6",
@@ -101,7 +100,7 @@ def test_a_change_of_simulation_is_found(copy, file, old, new):
         out, code = copy.call("experiments.check")
     assert code == 1, out
     (line, *_) = [line for line in out.splitlines() if line.startswith('{"horizon": 1000000, "instance": ')]
-    assert str(copy.folder / "results" / "c1") in line
+    assert str(copy.folder / "runs" / "c1") in line
     assert "differs from t = " in line
     assert " stored, " in line
     assert "raise the `revision`" in out

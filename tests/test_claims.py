@@ -294,7 +294,7 @@ def test_a_claim_of_a_user_is_judged(call, tmp_path):
 
 
 def test_missing_results_name_the_command(call, tmp_path):
-    found = call("id=beta-long-start", f"results_dir={tmp_path}", main=__main__.main)
+    found = call("id=beta-long-start", f"published_dir={tmp_path}", main=__main__.main)
     assert found.code == 0
     told = " ".join(found.out.split())
     assert "wang2024 beta-long-start: cannot be judged" in told

@@ -47,7 +47,7 @@ BAD_INPUT = [
     (["policy._target_=pathlib.Path"], ["dp_se.yaml", "_target_", "dataclass"]),
     (["instance=null"], ["None"]),
     (["cells=3"], ["cells", "list"]),
-    (["horizon"], ["horizon", "EQUAL"]),
+    (["horizon"], ["horizon", "key=value"]),
     (["--config-dir", "/nowhere"], ["/nowhere"]),
 ]
 

@@ -150,7 +150,7 @@ def test_a_wrong_figure_spec_is_one_line(call, tmp_path, change, named):
 
 
 def test_figures_ask_for_missing_results(call, tmp_path):
-    outcome = call("+experiment=sajed2019/fig01", f"results_dir={tmp_path}", main=figures.main)
+    outcome = call("+experiment=sajed2019/fig01", f"published_dir={tmp_path}", main=figures.main)
     assert outcome.code == 2
     assert "run: python -m experiments.run +experiment=sajed2019/fig01" in outcome.err
 

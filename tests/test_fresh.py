@@ -9,7 +9,8 @@ from experiments.config import compose
 from scripts import figures
 from scripts.drawing import fresh
 
-ASKED = ["+experiment=sajed2019/fig01", "horizon=300", "runner.workers=1", "policies=[dp_se]", "counterparts=[ucb1]"]
+CELLS = "cells=[{instance: c1, policy: dp_se, budget.epsilon: [0.1, 0.25, 0.5, 1]}, {instance: c1, policy: ucb1}]"
+ASKED = ["+experiment=sajed2019/fig01", "horizon=300", "runner.workers=1", CELLS]
 ASKED += ["figure.panels=[{title: a}]"]  # small, as it is drawn often
 
 

@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,7 +49,6 @@ def test_an_experiment_under_overrides(results):
 def test_filters(results):
     assert set(load(results_dir=results, policy="dp_se", epsilon=[0.1, 0.5]).epsilon) == {0.1, 0.5}
     assert set(load(results_dir=results, epsilon=0.1 + 1e-16).epsilon) == {0.1}
-    assert load(results_dir=results, epsilon=0.1 + 1e-9).empty
     assert set(load(results_dir=results, t=2_000, replication=[0, 2]).replication) == {0, 2}
     assert set(load(results_dir=results, confidence="mishra2015").policy) == {"dp_ucb"}
     assert load(results_dir=results, policy="dp_se", confidence="mishra2015").empty
@@ -61,10 +62,34 @@ def test_an_unknown_filter_is_an_error(results):
         load(results_dir=results, polcy="dp_se")
 
 
-@pytest.mark.parametrize("filters", [{"policy": "dpse"}, {"instance": ["c1", "C1"]}])
-def test_a_word_that_nothing_stored_has_is_an_error(results, filters):
-    with pytest.raises(UserError, match="no stored cell has it"):
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"policy": "dpse"}, "policy=dpse: no stored cell has it; did you mean dp_se"),
+        ({"instance": ["c1", "C1"]}, "instance=C1: no stored cell has it"),
+        ({"epsilon": 0.3}, "epsilon=0.3: no stored cell has it; the nearest: 0.25, 0.5"),
+        ({"epsilon": [0.1, 0.3]}, "epsilon=0.3: .* nearest: 0.25, 0.5"),
+        ({"epsilon": (0.1, 0.3)}, "epsilon=0.3: "),
+        ({"epsilon": 0.1 + 1e-9}, "epsilon=0.100000001: .* nearest: 0.1, 0.25"),
+        ({"arms": 4}, "arms=4: .* nearest: 2, 5"),
+        ({"arms": "5"}, "arms=5: no stored cell has it"),
+        ({"means": [0.9, 0.3]}, r"means=\[0.9, 0.3\]: no stored cell has it"),
+        ({"t": 1001}, r"t=1001: no stored cell has it; the nearest: \d+, \d+"),
+        ({"t": [2000, 3000]}, "t=3000: .* the nearest: 2000$"),
+        ({"policy": "dp_se", "replication": 3}, "replication=3: .* the nearest: 2$"),
+    ],
+)
+def test_a_value_that_nothing_stored_has_is_an_error(results, filters, message):
+    with pytest.raises(UserError, match=message) as error:
         load(results_dir=results, **filters)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_of_experiments_is_all_in_it():
+    table, one = load("tao2022", t=10_000_000, instance="s1"), load("tao2022/fig01", t=10_000_000)
+    assert len(table) > len(one) > 0
+    rows = ["instance", "policy", "epsilon", "confidence_scale", "replication"]
+    assert not table[rows].duplicated().all()
 
 
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path):
@@ -104,13 +129,22 @@ def test_an_incomplete_experiment_names_the_command(results):
 
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "c1").mkdir()
-    (tmp_path / "c1" / "dp_se-0.parquet").write_bytes(b"PAR1")
-    with pytest.raises(UserError, match=r"dp_se-0\.parquet: damaged"):
+    (tmp_path / "c1" / f"dp_se-{'0' * 16}.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=r"dp_se-0{16}\.parquet: damaged"):
         load(results_dir=tmp_path)
 
 
 def test_nothing_stored_is_an_empty_table(tmp_path):
     assert load(results_dir=tmp_path).empty
+    assert load(results_dir=tmp_path, epsilon=0.3, t=5).empty
+
+
+def test_files_of_others_are_left_alone(results, tmp_path):
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder)
+    for name in ("notes.parquet", "my-notes.parquet", "dp_se-copy.parquet", "README.md"):
+        (folder / "c1" / name).write_text("not ours")
+    assert len(load(results_dir=folder)) == len(load(results_dir=results))
 
 
 def test_this_repository_has_results_at_paper_scale():

@@ -152,5 +152,5 @@ def test_every_outcome_has_a_badge():
 
 def test_only_claims_of_some_papers_are_judged():
     composer = Composer()
-    found = claims.judged(composer, ["results_dir=nowhere"], {"tao2022"})
+    found = claims.judged(composer, ["published_dir=nowhere"], {"tao2022"})
     assert {verdict.paper for verdict in found.verdicts} == {erratum.paper for erratum in found.errata} == {"tao2022"}

@@ -4,6 +4,7 @@ import sys
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -94,14 +95,15 @@ def test_without_a_name_all_are_listed(call, words):
     ("words", "message"),
     [
         (["sajed2019/ratio"], "error: sajed2019/ratio: unknown table; did you mean sajed2019/ratios?"),
+        (["sajed2019/ratios", "csv=/no/such/folder/x.csv"], "error: csv=/no/such/folder/x.csv: cannot be written: "),
         (["slope"], "error: slope: unknown table; did you mean slopes?"),
-        (["tao2022/rates", "wang2024/fig06"], "takes nothing after its name, got wang2024/fig06"),
+        (["tao2022/rates", "wang2024/fig06"], "takes csv=FILE or nothing after its name, got wang2024/fig06"),
         (["slopes"], "error: slopes: of which experiment? give its name"),
         (["slopes", "horizon=1e4"], "error: slopes: of which experiment? give its name"),
         (["slopes", "wang2024/fig66"], "unknown experiment; did you mean wang2024/fig06"),
         (["slopes", "wang2024/fig04"], "error: wang2024/fig04: its figure fits no slope"),
         (["slopes", "wang2024/start_phases"], "error: wang2024/start_phases: its figure fits no slope"),
-        (["slopes", "wang2024/fig06", "results_dir=nowhere"], "72 of 72 cells are not stored yet; run: python -m"),
+        (["slopes", "wang2024/fig06", "published_dir=nowhere"], "72 of 72 cells are not stored yet; run: python -m"),
         (
             ["final_regret", "wang2024/fig04", "horizon=1e4"],
             "run: python -m experiments.run +experiment=wang2024/fig04",
@@ -115,7 +117,28 @@ def test_errors_are_one_line(call, words, message):
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
     assert outcome.err.startswith("error: ")
-    assert outcome.out == ""
+    assert outcome.out == "" or "csv=" in message
+
+
+def test_a_table_goes_into_a_file_with_all_digits(call, tmp_path):
+    outcome = call("final_regret", "sajed2019/fig03", f"csv={tmp_path}/regret.csv", main=main)
+    table = pd.read_csv(tmp_path / "regret.csv")
+    assert (outcome.code, outcome.err) == (0, "")
+    asked = table[(table.policy == "DP-SE") & (table.epsilon == 0.1)].iloc[0]
+    final = load("sajed2019/fig03", policy="dp_se", epsilon=0.1, t=50_000_000).regret
+    half = stats.t.ppf(0.975, len(final) - 1) * final.std() / np.sqrt(len(final))
+    assert asked["mean"] == pytest.approx(final.mean(), rel=1e-12)
+    assert asked.mean_high - asked["mean"] == pytest.approx(half, rel=1e-9)
+    assert asked.sd == pytest.approx(final.std(), rel=1e-12)
+    assert "sd_low" not in table
+
+
+def test_several_tables_do_not_go_into_one_file(call, tmp_path):
+    outcome = call(
+        "final_regret", "-m", "+experiment=sajed2019/fig03,sajed2019/fig04", f"csv={tmp_path}/x.csv", main=main
+    )
+    assert (outcome.code, "would hold 2 tables; ask for one" in outcome.err) == (2, True)
+    assert not (tmp_path / "x.csv").exists()
 
 
 def test_values_are_written():

@@ -46,7 +46,7 @@ class _SajedInstance(BernoulliInstance):
     arms: int
 
     def __post_init__(self) -> None:
-        require_arms(self.arms)
+        require_arms(self.arms, most=1_000_000)  # the pulls of each are kept at every checkpoint
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from bandits.arrays import FloatArray
 from bandits.environments.gap_profiles import Free
 from bandits.exact.regret import expected_regret
 from bandits.learner import Environment
-from bandits.parameters import require
+from bandits.parameters import require, require_arms
 from bandits.policies.full_information import RNMFTNL
 
 
@@ -38,6 +38,7 @@ class WorstProfile(Environment):
 
     def __post_init__(self) -> None:
         require(self.scales >= 1, "scales", self.scales, "a whole number >= 1")
+        require_arms(self.arms)
         require(self.arms > self.scales, "arms", self.arms, f"a whole number > scales = {self.scales}")
         require(0 < self.least_gap < 1, "least_gap", self.least_gap, "a number in (0, 1)")
         require(self.generations >= 1, "generations", self.generations, "a whole number >= 1")

@@ -72,7 +72,7 @@ class StepwisePolicy(Policy):
         row = 0
         for t in range(1, horizon + 1):
             arm = self.select(state, t, rng)
-            if not 0 <= arm < arms:  # a negative number would count from the last arm
+            if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:  # -1 would count from the last arm
                 raise ValueError(f"select must return an arm in 0..{arms - 1}, got {arm} at step {t}")
             self.update(state, arm, instance.sample(arm, rng), rng)
             pulls_now[arm] += 1

@@ -166,10 +166,17 @@ def mismatch(instance: Environment, policy: Learner[Any]) -> str:
 
 
 def check_curves(rows: Rows) -> None:
-    """Raise `ValueError` unless all replications are at the same checkpoints."""
+    """Raise `ValueError` unless all replications are at the same checkpoints, and every regret is a number."""
     t = rows["t"]
     if (t != t[0]).any() or t.shape != rows["regret"].shape:
         raise ValueError("its replications are not each at the same checkpoints")
+    check_finite(rows, "regret")
+
+
+def check_finite(rows: Rows, name: str) -> None:
+    """Raise `ValueError` where `name` is infinite or no number."""
+    if not np.isfinite(rows[name]).all():
+        raise ValueError(f"its {name} is not a finite number everywhere")
 
 
 def column(name: str) -> Callable[[Cell, Rows], Values]:

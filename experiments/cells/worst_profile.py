@@ -14,7 +14,7 @@ from bandits.exact.worst_profiles import WorstProfile
 from bandits.learner import Environment, Learner
 from bandits.policies.full_information import RNMFTNL
 from bandits.seeds import stream
-from experiments.cells.base import Cell, Quantity, Rows, Values
+from experiments.cells.base import Cell, Quantity, Rows, Values, check_finite
 
 
 def worst_regret(cell: Cell, rows: Rows) -> Values:
@@ -74,6 +74,8 @@ class WorstProfileCell(Cell):
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         if (rows["counts"].sum(axis=1) != footer["columns"]["arms"] - 1).any():
             raise ValueError("its profiles do not have the arms of the cell")
+        for name in ("worst_regret", "gaps"):
+            check_finite(rows, name)
 
     def simulated_steps(self, rows: Rows) -> int:
         return 0

@@ -18,7 +18,7 @@ def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[
     """The claims of a paper, of a name, or all. Raises `UserError` if there are none."""
     for key, word, words in (("paper", paper, [claim.paper for claim in known]), ("id", name, [c.id for c in known])):
         if word is not None and word not in words:
-            raise UserError(f"{key}={word}: unknown {key}; {nearest(word, words)}")
+            raise UserError(f"{key}={word}: unknown {key}; {nearest(str(word), words)}")
     picked = [claim for claim in known if paper in (None, claim.paper) and name in (None, claim.id)]
     if not picked:
         raise UserError(
@@ -47,11 +47,11 @@ def _word(outcome: Outcome) -> str:
 def main() -> None:
     """Entry point of `python -m experiments.claims`."""
     command = read_command_line("judge")
-    for job, config in zip(command.jobs, command.configs, strict=True):
+    for job in command.jobs:
         overrides = [text for text in job if text.partition("=")[0] not in OURS]
         results = Results(command.composer, overrides)
         verdicts = []
-        for claim in chosen(claims(command.config_dirs), config.paper, config.id):
+        for claim in chosen(claims(command.config_dirs), command.value(job, "paper"), command.value(job, "id")):
             verdicts.append(judge(claim, results))
             print(as_text(verdicts[-1]), flush=True)
         print(summary(verdicts))

@@ -121,8 +121,8 @@ class Ratio(Form):
         seen = [str(self._labels(key, top, bottom)) for key, top, bottom in pairs]
         above = [(where, bottom.cell.key) for where, (_, _, bottom) in zip(seen, pairs, strict=True)]
         below = [(where, top.cell.key) for where, (_, top, _) in zip(seen, pairs, strict=True)]
-        apart([top for _, top, _ in pairs], above)
-        apart([bottom for _, _, bottom in pairs], below)
+        apart([top for _, top, _ in pairs], above, seen)
+        apart([bottom for _, _, bottom in pairs], below, seen)
 
 
 def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:

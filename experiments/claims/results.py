@@ -118,17 +118,19 @@ def groups(cells: Sequence[Stored], by: Sequence[str], key: str = "by") -> dict[
     return found
 
 
-def apart(cells: Sequence[Stored], values: Sequence[Any]) -> None:
-    """Raise `ParameterError` unless `values` tell the cells of a group apart."""
-    for value, cell, other in _twins(cells, values):
+def apart(cells: Sequence[Stored], values: Sequence[Any], shown: Sequence[Any] | None = None) -> None:
+    """Raise `ParameterError` unless `values` tell the cells of a group apart; `shown` is what a message has of them."""
+    for value, cell, other in _twins(cells, values, shown or values):
         first, second = cell.columns, other.columns
         more = [name for name in first if str(first[name]) != str(second.get(name))]
         raise ParameterError("by", f"does not tell apart several cells at {value}; they differ in {', '.join(more)}")
 
 
-def _twins(cells: Sequence[Stored], values: Sequence[Any]) -> Iterable[tuple[Any, Stored, Stored]]:
+def _twins(
+    cells: Sequence[Stored], values: Sequence[Any], shown: Sequence[Any]
+) -> Iterable[tuple[Any, Stored, Stored]]:
     seen: dict[Any, Stored] = {}
-    for value, cell in zip(values, cells, strict=True):
+    for value, cell, words in zip(values, cells, shown, strict=True):
         if value in seen:
-            yield value, seen[value], cell
+            yield words, seen[value], cell
         seen[value] = cell

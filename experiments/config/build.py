@@ -17,6 +17,7 @@ from bandits import ParameterError
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
 from experiments.errors import UserError, nearest
+from experiments.own_code import blamed, in_words
 
 Built = TypeVar("Built")
 
@@ -49,13 +50,13 @@ def _resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict
     node: DictConfig = config[group]
     try:
         return typing.cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
-    except OmegaConfBaseException:
+    except OmegaConfBaseException as error:
         for name in map(str, node):
             try:
-                OmegaConf.to_container(OmegaConf.masked_copy(node, name), resolve=True)
-            except OmegaConfBaseException as error:
-                raise UserError(f"{files[group]}: {group}.{name}: {str(error).partition(chr(10))[0]}") from None
-        raise
+                node[name]
+            except OmegaConfBaseException as of_name:
+                raise UserError(f"{files[group]}: {group}.{name}: {_first_line(of_name)}") from None
+        raise UserError(f"{files[group]}: {group}: {_first_line(error)}") from None
 
 
 def _build(config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]) -> Any:
@@ -81,7 +82,8 @@ def _build(config: DictConfig, group: str, given: dict[str, Any], files: Mapping
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise UserError(f"{file}: {group}.{name}: missing; {given['_target_']} needs it")
     try:
-        return cls(**values)
+        with blamed(f"{file}: {given['_target_']}"):
+            return cls(**values)
     except ParameterError as error:
         key = keys.get(error.parameter, f"{group}.{error.parameter}")
         raise UserError(f"{key}: {error.problem} ({group} {file})") from None
@@ -93,15 +95,19 @@ def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
         raise UserError(
             f"{file}: _target_ is missing: the class of this {group}, as in bandits.policies.elimination.DPSE"
         )
+    module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
+    if not module or not name:
+        raise UserError(f"{file}: _target_: must be MODULE.CLASS, got {target}")
     try:
-        module, _, name = target.rpartition(".")
         cls = getattr(importlib.import_module(module), name)
-    except Exception as error:  # whatever a user's module raises when it is imported
+    except (Exception, SystemExit) as error:  # whatever a user's module raises when it is imported
         found = getattr(sys.modules.get(module), "__file__", None)
         where = f" (it was found in {found})" if found else ""
-        raise UserError(f"{file}: _target_: cannot import {target}: {_one_line(error)}{where}") from error
+        raise UserError(f"{file}: _target_: cannot import {target}: {in_words(error)}{where}") from error
     if not (isinstance(cls, type) and issubclass(cls, kind) and dataclasses.is_dataclass(cls)):
         raise UserError(f"{file}: _target_: {target} is not a dataclass derived from {kind.__module__}.{kind.__name__}")
+    if not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]  # every dataclass has them
+        raise UserError(f"{file}: _target_: {target} is not frozen; write @dataclass(frozen=True) above the class")
     return cls
 
 
@@ -165,6 +171,5 @@ def whole_number(value: Any) -> int:
     return int(value)
 
 
-def _one_line(error: Exception) -> str:
-    cause = error.__cause__ or error
-    return " ".join(f"{type(cause).__name__}: {cause}".split())
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,37 +1,45 @@
 """The command line that every command shares: Hydra reads it, and errors end in one line."""
 
-import itertools
+import argparse
+import errno
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
 import yaml
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.build import whole_number
-from experiments.config.compose import CONF, Composer
-from experiments.errors import UserError
+from experiments.config.compose import CONF, Composer, searching
+from experiments.config.jobs import jobs_of
+from experiments.config.overrides import parsed, search_path
+from experiments.errors import UserError, nearest
+from experiments.progress import Progress
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
 
+MOST_WORKERS = 1024
+
 
 @dataclass
 class CommandLine:
-    """What the shell asked for, once Hydra has read it: one list of overrides per job of a sweep."""
+    """What the shell asked for: one list of overrides per job of a sweep, and the config of the first, for the run.
 
-    jobs: list[list[str]] = field(default_factory=list)
-    configs: list[DictConfig] = field(default_factory=list)
-    config_dirs: list[Path] = field(default_factory=list)
+    No jobs: --help and the like, which have been answered.
+    """
+
+    jobs: list[list[str]]
+    config: DictConfig
+    config_dirs: tuple[Path, ...]
 
     @property
     def composer(self) -> Composer:
@@ -46,28 +54,32 @@ class CommandLine:
             raise UserError(f"runner.workers: must be {error}") from None
         if workers < 1 and workers != -1:
             raise UserError(f"runner.workers: must be at least 1, or -1 for one per core, got {workers}")
+        if workers > MOST_WORKERS:
+            raise UserError(f"runner.workers: must be at most {MOST_WORKERS}, got {workers}")
         return workers
 
+    def value(self, job: Sequence[str], key: str) -> Any:
+        """What `job` sets a key to that is of no cell, as in id=NAME."""
+        given = [item.value() for item in map(parsed, job) if item.key_or_group == key]
+        return given[-1] if given else self.config[key]
+
     def plans(self) -> "list[Plan]":
-        """What each job asks for."""
+        """What each job asks for; says where a policy that joins could not."""
         from experiments.config.plan import plan  # brings all policies along, which --help need not wait for
 
         composer = self.composer
-        return [plan(job, composer) for job in self.jobs]
+        with Progress("planning", {"jobs": len(self.jobs)}) as progress:
+            plans = [progress.after(plan(job, composer), jobs=1) for job in self.jobs]
+        for line in dict.fromkeys(line for asked in plans for line in asked.left_out):
+            print(f"warning: {line}", file=sys.stderr)
+        return plans
 
     def of_experiments(self) -> "CommandLine":
         """The same for every experiment where none is named, as in python -m scripts.figures."""
         if any(named_experiment(job) for job in self.jobs):
             return self
-        names = self.composer.choices("experiment")
-        pairs = [(job, config) for job, config in zip(self.jobs, self.configs, strict=True)]
-        jobs = [[f"+experiment={name}", *job] for job, _ in pairs for name in names]
-        return CommandLine(jobs, [config for _, config in pairs for _ in names], self.config_dirs)
-
-    @property
-    def config(self) -> DictConfig:
-        """The config of the first job, for what concerns the whole run."""
-        return self.configs[0]
+        jobs = [[f"+experiment={name}", *job] for job in self.jobs for name in self.composer.choices("experiment")]
+        return replace(self, jobs=jobs)
 
 
 def named_experiment(overrides: Sequence[str]) -> str | None:
@@ -76,55 +88,91 @@ def named_experiment(overrides: Sequence[str]) -> str | None:
 
 
 def read_command_line(config_name: str = "config") -> CommandLine:
-    """Let Hydra read `sys.argv` (overrides, -m, --config-dir, --help, ...). Raises `UserError`.
+    """Read `sys.argv`: overrides, -m, --config-dir, --help, ... Raises `UserError`.
 
     `config_name` is a file of conf/, the keys that may be given.
 
-    Hydra runs its jobs one after another; here they are only collected, so that all cells are known,
-    and known to be valid, before the first is simulated.
+    Jobs are only collected, so that all cells are known, and known to be valid, before the first is simulated. Hydra
+    sees the first of them: it would compose each, at more cost than to plan it.
     """
-    read = CommandLine()
+    options, words = _options(sys.argv[1:])
+    config_dirs = Composer([*options.config_dir, *search_path(words)]).config_dirs
+    composer = Composer(config_dirs)  # makes the user's modules importable, for what other processes send back
+    jobs = jobs_of(words, options.multirun, composer)
+    read: list[DictConfig] = []
 
     @hydra.main(config_path=str(CONF), config_name=config_name, version_base="1.3")
     def collect(config: DictConfig) -> None:
-        hydra_config = HydraConfig.get()
-        read.jobs.append(list(hydra_config.overrides.task))
-        read.configs.append(config)
-        sources = [Path(source.path) for source in hydra_config.runtime.config_sources if source.schema == "file"]
-        read.config_dirs = [folder for folder in sources if folder != CONF]
+        read.append(config)
 
-    # Hydra wants overrides together, after its options; here they may stand anywhere.
-    sys.argv[1:] = sorted(sys.argv[1:], key=lambda text: "=" in text and not text.startswith("-"))
+    sys.argv[1:] = [*_of_hydra(options), searching(config_dirs), *jobs[0]]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed over many lines
     try:
-        with tempfile.TemporaryDirectory(prefix="sweep-") as folder:  # Hydra leaves a copy of a sweep's config there
-            sys.argv.append(f"hydra.sweep.dir={folder}")
-            collect()
+        collect()
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
-        raise Composer(read.config_dirs or _given_config_dirs()).explain(error, sys.argv[1:]) from error
+        raise composer.explain(error, jobs[0]) from error
     finally:
         GlobalHydra.instance().clear()
-    Composer(read.config_dirs)  # makes the user's modules importable, for what other processes send back
-    return read
+    return CommandLine(jobs, read[0], config_dirs) if read else CommandLine([], OmegaConf.create(), config_dirs)
 
 
-def _given_config_dirs() -> list[str]:
-    """What follows --config-dir, for messages where Hydra did not get as far as reading it."""
-    words = [word for text in sys.argv[1:] for word in text.split("=", 1)]
-    given = [after for word, after in itertools.pairwise(words) if word in ("--config-dir", "-cd")]
-    return [folder for folder in given if Path(folder).is_dir()]
+def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The options among `words`, and the overrides. Raises `UserError`."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    options = [
+        parser.add_argument("-m", "--multirun", action="store_true"),
+        parser.add_argument("-cd", "--config-dir", action="append", default=[]),
+        parser.add_argument("-h", "--help", action="store_true"),
+        parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all")),
+        parser.add_argument("--resolve", action="store_true"),
+    ]
+    try:
+        found, rest = parser.parse_known_args(list(words))
+    except argparse.ArgumentError as error:
+        raise UserError(str(error).removeprefix("argument ")) from None
+    for word in rest:
+        if word.startswith("-"):
+            known = [option.option_strings[-1] for option in options]
+            raise UserError(f"{word}: unknown option; {nearest(word.partition('=')[0], known)}")
+    return found, rest
+
+
+def _of_hydra(options: argparse.Namespace) -> list[str]:
+    """The options that Hydra answers."""
+    shown = ["--cfg", options.cfg] if options.cfg else []
+    return [f"--{name}" for name in ("help", "resolve") if getattr(options, name)] + shown
 
 
 def exit_on_user_error(command: Callable[[], None]) -> None:
     """Run `command`; end with exit code 2 and one line where the user can mend it, 130 on Ctrl-C."""
     try:
         command()
+        sys.stdout.flush()
     except (UserError, OmegaConfBaseException) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
+        _end(str(error))
     except BrokenPipeError:  # whoever read our output, as `head`, has had enough
         sys.stdout = None
         sys.exit(0)
+    except BrokenProcessPool:
+        _end(
+            "a process was ended from outside, most often as memory ran out; cells that were complete are stored, and "
+            "runner.workers=1 needs less memory"
+        )
+    except OSError as error:
+        _end(_of_the_system(error))
     except KeyboardInterrupt:
         print("interrupted; cells that were complete are stored", file=sys.stderr)
         sys.exit(130)
+
+
+def _end(problem: str) -> NoReturn:
+    print(f"error: {' '.join(problem.split())}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _of_the_system(error: OSError) -> str:
+    """What the system refused, and where; a full disk without a file is where our output goes."""
+    if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        sys.stdout = None  # or Python would try again at the end
+        return f"standard output: {error.strerror}"
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)

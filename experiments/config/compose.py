@@ -10,21 +10,19 @@ from typing import Any, cast
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from experiments.config.experiment_file import check_experiment
+from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
 from experiments.errors import UserError, nearest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
-PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
-GROUPS = (*PARTS, "runner", "experiment")
-NOT_OF_A_CELL = ("cells", "figure")
+NOT_OF_A_CELL = ("cells", "figure", "join")
 _MISSING = object()
 
 
@@ -72,15 +70,16 @@ class Composer:
     def compose(self, overrides: Sequence[str]) -> Composed:
         """The config that `overrides`, in Hydra's grammar and without sweeps, lead to. Raises `UserError`."""
         try:
-            parsed = OverridesParser.create().parse_overrides(list(overrides))
-            choices = [text for text, item in zip(overrides, parsed, strict=True) if not _sets_a_value(item)]
+            items = [parsed(text) for text in overrides]
+            for item in items:
+                if item.is_sweep_override():
+                    raise UserError(f"{item.input_line}: one value is needed here, not several")
+            choices = [text for text, item in zip(overrides, items, strict=True) if not _sets_a_value(item)]
             composed = _compose_choices(self.config_dirs, tuple(choices))
             self._check_experiment(composed)
             config = composed.config.copy()
-            given = {item.key_or_group: item.value() for item in parsed}
-            for item in filter(_sets_a_value, parsed):
-                if item.is_add():
-                    raise UserError(f"{item.input_line}: nothing reads this key; with + goes +experiment=NAME only")
+            given = {item.key_or_group: item.value() for item in items}
+            for item in filter(_sets_a_value, items):
                 OmegaConf.update(config, item.key_or_group, item.value(), merge=False)
         except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
             raise self.explain(error, overrides) from error
@@ -128,16 +127,25 @@ class Composer:
             known = OmegaConf.to_container(_compose_choices(self.config_dirs, tuple(choices)).config)
             group = key.rpartition(".")[0]
             siblings = [name for name in _keys(known) if name.rpartition(".")[0] == group and "_target_" not in name]
+            if not siblings:
+                return UserError(f"{key}: unknown key; {group} has no keys below it")
             return UserError(f"{key}: unknown key; {nearest(key, siblings)}")
         return UserError(" ".join(str(error).split()) or " ".join(str(error.__cause__).split()))
 
     def file_of(self, group: str, choice: str) -> Path:
         """The YAML file of a config group's choice."""
-        for folder in (CONF, *self.config_dirs):
+        leaves = Path(choice).is_absolute() or ".." in Path(choice).parts
+        for folder in () if leaves else (CONF, *self.config_dirs):
             file = folder / group / f"{choice}.yaml"
             if file.exists():
                 return file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file
         raise UserError(f"{group}={choice}: unknown {group}; {nearest(choice, self.choices(group))}")
+
+    def experiments(self, name: str) -> list[str]:
+        """The experiments that a name stands for: all in it where it is a folder, as a paper, else itself."""
+        known = self.choices("experiment")
+        of_folder = [choice for choice in known if choice.startswith(f"{name.rstrip('/')}/")]
+        return [name] if name in known else of_folder or [name]
 
     def choices(self, group: str) -> list[str]:
         """Every choice of a config group, as in sajed2019/fig01; files that begin with _ are shared parts."""
@@ -159,14 +167,17 @@ def _all_choices(sources: Iterable[Any]) -> str:
 OmegaConf.register_new_resolver("choices", _all_choices, replace=True)
 
 
+def searching(folders: Iterable[Path | str]) -> str:
+    """The override that lets Hydra find configs in `folders` too."""
+    return f"{SEARCH_PATH}=[{','.join(quoted(f'file://{folder}') for folder in folders)}]"
+
+
 @cache
 def _compose_choices(config_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> Composed:
     """Composing takes tens of milliseconds, and the cells of a sweep share their choices of groups."""
-    search_path = ",".join(f"file://{folder}" for folder in config_dirs)
-    more = [f"hydra.searchpath=[{search_path}]"] if config_dirs else []
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", [*overrides, *more], return_hydra_config=True)
+        config = compose("config", [*overrides, searching(config_dirs)], return_hydra_config=True)
     with open_dict(config):
         choices = config.pop("hydra").runtime.choices
     return Composed(config, {group: str(choice) for group, choice in choices.items()})

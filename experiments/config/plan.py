@@ -1,21 +1,27 @@
 """From overrides to the cells that they ask for."""
 
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from bandits import ParameterError
+from bandits import Guarantee, ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import Parts, flag, whole_number
-from experiments.config.compose import PARTS, Composed, Composer
+from experiments.config.compose import Composed, Composer
+from experiments.config.joining import Seat, Setting, names
+from experiments.config.overrides import PARTS
 from experiments.errors import UserError
+from experiments.own_code import blamed, is_own, require_own_name
 
-Setting = tuple[tuple[str, Any], ...]  # keys of a config and what a cell sets them to
+FEW = 3  # reasons are enough
+MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
+MOST_RECORDED = 10**6  # checkpoints of a curve, each with the pulls of every arm
 
 
 @dataclass(frozen=True)
@@ -35,15 +41,19 @@ class Plan:
     ----------
     overrides: as given in the shell, what reproduces the plan.
     composed: the config and the choices that they lead to.
-    results: the folder of its results: the shell's word, else the experiment's, else that of this repository.
+    results: the folder of its results: the shell's word, else the experiment's, else `runs` of this repository.
+    published: a folder whose results count as stored and which is only read, None to compute everything.
     requests: each cell once, in the order of first mention.
+    left_out: where a policy that joins could not take every place, and why, a line for each policy.
     """
 
     overrides: tuple[str, ...]
     composer: Composer
     composed: Composed
     results: Path
+    published: Path | None
     requests: list[Request]
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def config(self) -> DictConfig:
@@ -59,13 +69,66 @@ def plan(overrides: Sequence[str], composer: Composer) -> Plan:
     """What `overrides` ask for: one cell, or those of `+experiment=...`. Raises `UserError`.
 
     Overrides win over what an experiment says of its cells: `+experiment=sajed2019/fig01 horizon=1e5`
-    is the same figure at a shorter horizon, and `policy=dp_se` picks its cells of that policy.
+    is the same figure at a shorter horizon, `policy=dp_se` picks its cells of that policy, and `join=mine`
+    adds such cells of another policy.
     """
     composed = composer.compose(overrides)
     settings = [()] if composed.config.cells is None else _settings(composed)
     planner = _Planner(composed, composer)
-    requests = merge(map(planner.request, settings))
-    return Plan(tuple(overrides), composer, composed, folder(composed.config, "results_dir"), requests)
+    hosts = [(setting, planner.request(setting)) for setting in settings]
+    parties = [_join(policy, hosts, composed, composer) for policy in names(composed.config)]
+    joined = [request for party in parties for request in party.requests]
+    requests = merge([*(request for _, request in hosts), *joined])
+    left_out = [party.left_out for party in parties if party.left_out]
+    published = None if composed.config.published_dir is None else folder(composed.config, "published_dir")
+    results = folder(composed.config, "results_dir")
+    return Plan(tuple(overrides), composer, composed, results, published, requests, left_out)
+
+
+class _Party(NamedTuple):
+    """The cells of a policy that joins, and where it could not, in a line; empty if nowhere."""
+
+    requests: list[Request]
+    left_out: str
+
+
+def _join(policy: str, hosts: list[tuple[Setting, Request]], composed: Composed, composer: Composer) -> _Party:
+    """The cells of a policy that joins, in the place of the policies of `hosts`. Raises `UserError` if it finds none.
+
+    It takes the place of private policies; a policy without privacy also that of the others.
+    """
+    where = composed.choices.get("experiment", "this cell")
+    if not hosts:
+        raise UserError(f"join: {where} has no cells that {policy} could join")
+    seat = Seat.of(policy, composed, composer)
+    planner = _Planner(seat.composed, composer)
+    private = [setting for setting, host in hosts if host.cell.policy.guarantee.private]
+    requests, refused = _seated(planner, seat.settings(private or [setting for setting, _ in hosts]))
+    if private and requests and not requests[0].cell.policy.guarantee.private:
+        requests, refused = _seated(planner, seat.settings([setting for setting, _ in hosts]))
+    reasons = "; ".join(list(dict.fromkeys(refused))[:FEW])
+    if not requests:
+        raise UserError(f"join: {policy} finds no place in {where}: {reasons}")
+    return _Party(requests, f"{policy} joins {where}, but not everywhere: {reasons}" if reasons else "")
+
+
+def _seated(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request], list[str]]:
+    """The cells that can be, and why the others cannot."""
+    requests, refused = [], []
+    for setting in settings:
+        try:
+            request = planner.request(setting)
+        except UserError as error:
+            refused.append(str(error))
+            continue
+        guarantee = request.cell.policy.guarantee
+        if guarantee.epsilon == guarantee.delta == 0:  # which promises that nothing is learned, and divides by 0
+            refused.append(
+                f"budget.epsilon: must be above 0 for {request.cell.policy.name}, which takes no delta, got 0"
+            )
+        else:
+            requests.append(request)
+    return requests, refused
 
 
 def folder(config: DictConfig, key: str) -> Path:
@@ -81,9 +144,19 @@ def merge(requests: Iterable[Request]) -> list[Request]:
     merged: dict[str, Request] = {}
     for request in requests:
         known = merged.get(request.cell.key)
+        if known is not None:
+            _require_same_class(known.cell, request.cell)
         if known is None or known.replications < request.replications:
             merged[request.cell.key] = request
     return list(merged.values())
+
+
+def _require_same_class(one: Cell, other: Cell) -> None:
+    """Raise `UserError` where two classes would be one cell, as they have the same name and parameters."""
+    for here, there in ((one.policy, other.policy), (one.instance, other.instance)):
+        if type(here) is not type(there):
+            names = " and ".join(f"{type(part).__module__}.{type(part).__qualname__}" for part in (here, there))
+            raise UserError(f"{names} are both called {here.name}; give each a `name` of its own")
 
 
 def _settings(composed: Composed) -> list[Setting]:
@@ -105,7 +178,21 @@ def _sweeps(config: DictConfig) -> list[dict[str, list[Any]]]:
     cells = cast(dict[str, Any], OmegaConf.to_container(without_figure, resolve=True))["cells"]
     if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
         raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
-    return [{key: values if isinstance(values, list) else [values] for key, values in sweep.items()} for sweep in cells]
+    return [_axes(sweep) for sweep in cells]
+
+
+def _axes(sweep: dict[Any, Any]) -> dict[str, list[Any]]:
+    """The values of each key of one item of `cells`. Raises `UserError`."""
+    axes = {key: values if isinstance(values, list) else [values] for key, values in sweep.items()}
+    for key, values in axes.items():
+        if not isinstance(key, str):
+            raise UserError(f"cells: {key}: must be a key, as in budget.epsilon")
+        if not values:
+            raise UserError(f"cells: {key}: must be a value or a list of values, got none")
+        for value in values:
+            if key in PARTS and not isinstance(value, str):
+                raise UserError(f"cells: {key}: must be the name of a choice, or a list of names, got {value}")
+    return axes
 
 
 class _Planner:
@@ -125,9 +212,15 @@ class _Planner:
         files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
         instance: Environment = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
         policy: Learner[Any] = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
-        _check_delta(config, policy)
-        _check_profile({**dict(setting), **self._composed.given}, instance)
-        cell = _cell(config, instance, policy)
+        with blamed(f"{files['policy']} on {files['instance']}"):
+            require_own_name(instance, str(files["instance"]))
+            require_own_name(policy, str(files["policy"]))
+            _check_guarantee(policy, files["policy"])
+            _check_delta(config, policy)
+            _check_profile({**dict(setting), **self._composed.given}, instance)
+            cell = _cell(config, instance, policy)
+            if is_own(policy) or is_own(instance):
+                json.dumps([cell.key, cell.columns, cell.caveats])  # what else will be asked of them
         replications = _positive(config, "replications") if cell.repeatable else 1
         resolved = {group: OmegaConf.to_container(config[group], resolve=True) for group in ("instance", "policy")}
         budget = OmegaConf.to_container(config.budget, resolve=True)
@@ -144,12 +237,22 @@ class _Planner:
 
 def _cell(config: DictConfig, instance: Environment, policy: Learner[Any]) -> Cell:
     """The cell of an instance and a policy. Raises `UserError`."""
-    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded")
+    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
     _positive(config, "replications")
     try:
         return kind_of(instance, policy, flag(config, "exact"))(instance, policy, horizon, recorded)
     except ParameterError as error:
         raise UserError(str(error)) from None
+
+
+def _check_guarantee(policy: Learner[Any], file: Path) -> None:
+    """Raise `UserError` unless a policy promises something that can be read, as those of users may not."""
+    try:
+        promised: Any = policy.guarantee
+    except Exception as error:  # whatever a user's property raises
+        raise UserError(f"{file}: guarantee of {policy.name}: {type(error).__name__}: {error}") from error
+    if not isinstance(promised, Guarantee):
+        raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
 
 
 def _check_delta(config: DictConfig, policy: Learner[Any]) -> None:
@@ -175,8 +278,10 @@ def _whole(config: DictConfig, key: str) -> int:
         raise UserError(f"{key}: must be {error}") from None
 
 
-def _positive(config: DictConfig, key: str) -> int:
+def _positive(config: DictConfig, key: str, most: int = MOST_REPLICATIONS) -> int:
     value = _whole(config, key)
     if value < 1:
         raise UserError(f"{key}: must be at least 1, got {value}")
+    if value > most:
+        raise UserError(f"{key}: must be at most {most}, got {value}")
     return value

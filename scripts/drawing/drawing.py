@@ -162,9 +162,10 @@ class Drawing:
 
 
 def without_mathtext(text: str) -> str:
-    """`text` with powers as plain characters, as in 5·10⁷."""
+    """`text` with powers as plain characters, as in 5·10⁷, and without the $ around them."""
     powers = re.sub(r"\^\{(-?\d+)\}", lambda power: power[1].translate(SUPERSCRIPTS), text)
-    return powers.replace("\\cdot", "·").replace("$", "")
+    without = re.sub(r"(?<!\\)\$", "", powers.replace("\\cdot", "·"))
+    return without.replace("\\$", "$")
 
 
 def labels(panels: Sequence[Panel]) -> list[str]:

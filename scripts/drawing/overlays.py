@@ -49,12 +49,20 @@ class Overlay:
             return math.nan
 
 
+def _overlay(item: Mapping[str, Any]) -> Overlay:
+    try:
+        return read(Overlay, item)
+    except UserError as error:
+        said = str(error).removeprefix("figure.overlays: ").removeprefix("figure.")
+        raise UserError(f"figure.overlays: {said}") from None
+
+
 def overlays(config: Any, cells: Sequence[Stored]) -> list[Overlay]:
     """The overlays of a figure. Raises `UserError` for what is unknown, words and columns that no cell has included."""
     if not isinstance(config, list) or not all(isinstance(item, Mapping) for item in config):
         raise UserError(f"figure.overlays: must be a list of {{label, bound, arguments, filter}}, got {config}")
     known = {name for stored in cells for name in stored.columns}
-    found = [read(Overlay, item) for item in config]
+    found = [_overlay(item) for item in config]
     for overlay in found:
         words = [word for word in (*overlay.arguments.values(), overlay.word) if word and isinstance(word, str)]
         for key, names, allowed in (("arguments", words, known | WORDS), ("filter", overlay.filter, known)):

@@ -12,10 +12,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.ticker import NullFormatter
 
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
 from scripts.drawing.style import RC_PARAMS, SMALL
+
+Handles = dict[str, Any]  # what is drawn under each label
 
 
 def render(drawing: Drawing) -> Figure:
@@ -25,13 +28,14 @@ def render(drawing: Drawing) -> Figure:
         figure, grid = plt.subplots(
             len(drawing.rows), columns, figsize=(drawing.size[0], drawing.height), squeeze=False
         )
+        handles: Handles = {}
         for row, axes_of_row in zip(drawing.rows, grid, strict=True):
             for panel, axes in zip(row, axes_of_row, strict=False):
-                _draw_panel(axes, panel)
+                handles = _draw_panel(axes, panel) | handles
             for axes in axes_of_row[len(row) :]:
                 axes.set_visible(False)
         if drawing.legend:
-            _draw_legend(figure, drawing)
+            _draw_legend(figure, drawing, handles)
         figure.suptitle(drawing.heading, fontsize=9)
         return figure
 
@@ -50,32 +54,35 @@ def save(drawing: Drawing, stem: Path, command: str) -> list[str]:
     return [f"{stem}.pdf", f"{stem}.png"]
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: Panel) -> Handles:
+    """Draw a panel; the first thing that has each label."""
+    handles: Handles = {}
     for mark in panel.marks:
         if isinstance(mark, Band):
-            words: dict[str, Any] = {"label": mark.label} if mark.label else {}
-            axes.fill_between(mark.x, mark.low, mark.high, color=mark.colour, alpha=mark.opacity, linewidth=0, **words)
+            drawn: Any = axes.fill_between(
+                mark.x, mark.low, mark.high, color=mark.colour, alpha=mark.opacity, linewidth=0
+            )
         elif isinstance(mark, Series):
-            _draw_series(axes, mark)
+            drawn = _draw_series(axes, mark)
         else:
             assert_never(mark)
+        handles.setdefault(mark.label, drawn)
     axes.set(title=panel.title, xscale=panel.x.scale, yscale=panel.y.scale, xlabel=panel.x.label, ylabel=panel.y.label)
     _set_axis(axes, "x", panel.x)
     _set_axis(axes, "y", panel.y)
     if panel.legend is not None:
         entries = labels([panel])
-        axes.legend(_handles([axes], entries), entries, loc=panel.legend, fontsize=SMALL)
+        unnamed = [" "] * len(entries)
+        _name(axes.legend([handles[label] for label in entries], unnamed, loc=panel.legend, fontsize=SMALL), entries)
+    return handles
 
 
-def _draw_series(axes: Axes, series: Series) -> None:
-    look = _keywords(series.look)
-    if series.label:
-        look["label"] = series.label
+def _draw_series(axes: Axes, series: Series) -> Any:
+    look = _keywords(series.look) | ({"label": series.label} if series.label else {})
     if series.low is None or series.high is None:
-        axes.plot(series.x, series.y, drawstyle="steps-post" if series.steps else "default", **look)
-        return
+        return axes.plot(series.x, series.y, drawstyle="steps-post" if series.steps else "default", **look)[0]
     halves = np.maximum([series.y - series.low, series.high - series.y], 0)
-    axes.errorbar(series.x, series.y, halves, capsize=2, **look)
+    return axes.errorbar(series.x, series.y, halves, capsize=2, **look)
 
 
 def _keywords(look: Look) -> dict[str, Any]:
@@ -103,21 +110,19 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
         axes.set_ylim(axis.low, axis.high)
 
 
-def _draw_legend(figure: Figure, drawing: Drawing) -> None:
+def _draw_legend(figure: Figure, drawing: Drawing, handles: Handles) -> None:
     """One legend below all panels."""
-    figure.legend(
-        _handles(figure.axes, drawing.legend),
-        list(drawing.legend),
+    legend = figure.legend(
+        [handles[label] for label in drawing.legend],
+        [" "] * len(drawing.legend),
         loc="outside lower center",
         ncols=drawing.legend_columns,
         handlelength=3,
     )
+    _name(legend, drawing.legend)
 
 
-def _handles(panels: Sequence[Axes], entries: Sequence[str]) -> list[Any]:
-    """For each label of a legend the first thing that has it."""
-    found: dict[str, Any] = {}
-    for axes in panels:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    return [found[label] for label in entries]
+def _name(legend: Legend, entries: Sequence[str]) -> None:
+    """Write the labels into a legend: matplotlib would leave out those that begin with _."""
+    for text, entry in zip(legend.get_texts(), entries, strict=True):
+        text.set_text(entry)

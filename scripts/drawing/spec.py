@@ -1,13 +1,16 @@
 """What an experiment's `figure` says, checked in one way for all kinds of figures."""
 
 import dataclasses
+import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bandits import ParameterError
 from experiments.cells import Values
+from experiments.config.build import convert
 from experiments.errors import UserError, nearest
 from experiments.stored import Stored, matches
+from scripts.drawing.words import text
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -27,7 +30,27 @@ def read(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
     for name, item in known.items():
         if name not in config and item.default is item.default_factory is dataclasses.MISSING:
             raise UserError(f"figure.{name}: missing")
-    return spec(**config)
+    hints = typing.get_type_hints(spec)
+    return spec(**{key: _checked(f"figure.{key}", value, hints[key]) for key, value in config.items()})
+
+
+def _checked(key: str, value: Any, to: Any) -> Any:
+    """A value as its type says, titles and labels as they can be drawn. Raises `UserError`."""
+    word = {list: "a list", dict: "a mapping"}.get(typing.get_origin(to), "")
+    if word and not isinstance(value, typing.get_origin(to)):
+        raise UserError(f"{key}: must be {word}, got {value}")
+    if key in ("figure.title", "figure.label"):
+        return text(value, key)
+    if key == "figure.panels":
+        return [of if not isinstance(of, dict) or "title" not in of else _panel(of) for of in value]
+    try:
+        return convert(value, to)
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+
+
+def _panel(conditions: dict[str, Any]) -> dict[str, Any]:
+    return {**conditions, "title": text(conditions["title"], "figure.panels: title")}
 
 
 def require_panels(panels: Any) -> None:
@@ -55,14 +78,42 @@ def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: It
                 raise UserError(f"figure.{key}: no column {name}; {nearest(name, known)}")
 
 
-def meets(panel: Conditions, stored: Stored) -> bool:
-    """Whether the panel's conditions hold; a policy without privacy meets any condition on the budget."""
-    columns, private = stored.columns, stored.cell.policy.guarantee.private
-    return all(
-        matches(columns.get(name), wanted)
-        for name, wanted in panel.items()
-        if name != "title" and (private or name not in ("epsilon", "delta"))
-    )
+def shown(panel: Conditions, cells: Sequence[Stored]) -> list[Stored]:
+    """The cells that meet the conditions of a panel.
+
+    A policy meets any condition on a parameter that only other policies have, as on the budget of private ones.
+    """
+    of_policies = parameters_of_policies(cells)
+    return [
+        stored
+        for stored in cells
+        if all(
+            matches(stored.columns.get(name), wanted) or (name in of_policies and not takes(stored, name))
+            for name, wanted in panel.items()
+            if name != "title"
+        )
+    ]
+
+
+def parameters_of_policies(cells: Iterable[Stored]) -> set[str]:
+    """Columns that say something of policies alone."""
+    names: set[str] = set()
+    others: set[str] = set()
+    for stored in cells:
+        own = {item.name for item in dataclasses.fields(stored.cell.policy)}  # type: ignore[arg-type]
+        names |= own
+        others |= stored.columns.keys() - own
+    return {"epsilon", "delta"} | (names - others)
+
+
+def takes(stored: Stored, name: str) -> bool:
+    """Whether the policy of a cell has this parameter; epsilon only if private, delta only if it can spend one."""
+    guarantee = stored.cell.policy.guarantee
+    if name == "epsilon":
+        return guarantee.private
+    if name == "delta":
+        return guarantee.private and (guarantee.delta > 0 or hasattr(stored.cell.policy, "delta"))
+    return name in stored.columns
 
 
 def measured(stored: Stored, quantity: str) -> Values:

@@ -1,9 +1,60 @@
-"""How figures write numbers, axes and cells."""
+"""How figures write numbers, axes and cells, and texts that others gave."""
 
 import math
+import re
+import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from matplotlib.cbook import is_math_text
+from matplotlib.mathtext import MathTextParser
+
+from bandits.learner import Learner
+from experiments.errors import UserError
 from experiments.stored import Stored
+from scripts.drawing.numbers import parameter
+
+
+def text(given: Any, key: str) -> str:
+    """A text of one's own, as it can be drawn beside ours: mathematical between two $, else literally.
+
+    Raises `UserError`, with the `key` that it was given by, for mathematical text that cannot be parsed.
+    """
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        raise UserError(f"{key}: must be a text, got {parameter(given)}")
+    return "\n".join(_line(line, key) for line in str(given).strip().splitlines())
+
+
+def _line(line: str, key: str) -> str:
+    if not is_math_text(line):
+        return re.sub(r"(?<!\\)\$", r"\\$", line)  # so that it opens nothing that a later $ closes
+    try:
+        MathTextParser("path").parse(line)
+    except ValueError as error:
+        why = " ".join(str(error).split("\n")[-1].split())
+        raise UserError(f"{key}: {line} cannot be drawn as mathematical text: {why}; write \\$ for a dollar") from None
+    return line
+
+
+def legend(policy: Learner[Any]) -> str:
+    """What a policy is called in legends, as it can be drawn. Raises `UserError` that names its file."""
+    return _said(policy, "legend()")
+
+
+def name(policy: Learner[Any]) -> str:
+    """The label of a policy, as it can be drawn. Raises `UserError` that names its file."""
+    return _said(policy, "label")
+
+
+def _said(policy: Learner[Any], what: str) -> str:
+    of = type(policy)
+    file = getattr(sys.modules.get(of.__module__), "__file__", of.__module__)
+    key = f"{file}: {of.__name__}.{what}"
+    try:
+        said: Any = policy.label if what == "label" else policy.legend()
+    except Exception as error:  # whatever a user's method raises
+        raise UserError(f"{key}: {type(error).__name__}: {error}") from error
+    return text(said, f"{file}: {of.__name__}.label" if said == getattr(policy, "label", None) else key)
 
 
 def power_of_ten(number: int) -> str:
@@ -32,11 +83,11 @@ def axes(scales: Sequence[str]) -> str:
     return f"{' and '.join(dict.fromkeys(words[scale] for scale in scales))} axes"
 
 
-def label(stored: Stored) -> str:
-    """The policy of a cell with its budget and scope, as a legend says it."""
+def label(stored: Stored, behind: str = "") -> str:
+    """The policy of a cell with its budget and scope, as a legend says it; `behind` follows the policy."""
     policy = stored.cell.policy
     guarantee = policy.guarantee
     if not guarantee.private:
-        return f"{policy.legend()}, not private"
+        return f"{legend(policy)}{behind}, not private"
     budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
-    return f"{policy.legend()}, {budget}, {guarantee.scope.value}"
+    return f"{legend(policy)}{behind}, {budget}, {guarantee.scope.value}"

@@ -18,7 +18,8 @@ from experiments.config.build import flag
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError
 from scripts.report.collect import collected
-from scripts.report.page import gaps_of, html
+from scripts.report.page import facts_of, gaps_of, html
+from scripts.report.policies import policies
 
 
 def write_page(folder: Path, text: str) -> Path:
@@ -42,9 +43,10 @@ def main() -> None:
         return
     strict = flag(command.config, "strict")
     exhibits, judged = collected(command)
-    text = html(command.composer, exhibits, judged)
+    learners = policies(command.composer, facts_of(exhibits))
+    text = html(command.composer, exhibits, judged, learners)
     path = write_page(Path(command.config.report_dir), text)
-    gaps = gaps_of(exhibits, judged)
+    gaps = gaps_of(exhibits, judged, learners)
     for gap, _ in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
     print(f"{path} ({len(text.encode()) / 1e6:.1f} MB, {len(exhibits)} experiments, {len(gaps)} gaps)")

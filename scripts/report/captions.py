@@ -1,13 +1,15 @@
 """What the report says below a figure: what is shown, how long and how often it ran, and every parameter."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bandits.learner import Learner
 from experiments.cells import Cell, is_part
 from experiments.stored import Stored
-from scripts.drawing.drawing import Drawing
+from scripts.drawing import words
+from scripts.drawing.drawing import Drawing, without_mathtext
+from scripts.drawing.labels import names_behind
 from scripts.drawing.numbers import choices
 from scripts.drawing.spec import SYMBOLS
 
@@ -20,18 +22,25 @@ def caption(drawing: Drawing | None, cells: Sequence[Stored]) -> list[tuple[str,
     terms = [("Shown", [drawing.shown])] if drawing is not None else []
     terms += _of_cells(cells) if cells else []
     terms += drawing.notes.items() if drawing is not None else []
-    caveats = {f"{stored.cell.policy.label}: {caveat}" for stored in cells for caveat in stored.cell.caveats}
+    behind = names_behind(cells)
+    caveats = {f"{_name(stored.cell.policy, behind)}: {caveat}" for stored in cells for caveat in stored.cell.caveats}
     return [(term, lines) for term, lines in (*terms, ("Caveats", sorted(caveats))) if lines]
 
 
 def _of_cells(cells: Sequence[Stored]) -> list[tuple[str, Lines]]:
+    behind = names_behind(cells)
     return [
         ("Horizon", _horizons([stored.cell for stored in cells])),
         ("Runs", [_runs(cells)]),
         ("Instances", _parts((stored.cell.instance.name, stored.cell.instance) for stored in cells)),
-        ("Policies", _parts((stored.cell.policy.label, stored.cell.policy) for stored in cells)),
-        ("Privacy", _promises(stored.cell.policy for stored in cells)),
+        ("Policies", _parts((_name(stored.cell.policy, behind), stored.cell.policy) for stored in cells)),
+        ("Privacy", _promises((stored.cell.policy for stored in cells), behind)),
     ]
+
+
+def _name(policy: Learner[Any], behind: Mapping[str, str]) -> str:
+    """The label of a policy, as text of a page."""
+    return without_mathtext(words.name(policy)) + behind[policy.name]
 
 
 def _horizons(cells: Iterable[Cell]) -> Lines:
@@ -75,11 +84,11 @@ def _values(field: str, values: Sequence[Any]) -> str:
     return f"{SYMBOLS.get(field, field)} {choices(values)}"
 
 
-def _promises(policies: Iterable[Learner[Any]]) -> Lines:
+def _promises(policies: Iterable[Learner[Any]], behind: Mapping[str, str]) -> Lines:
     """Scope and neighbours of each policy, those with the same promise together."""
     groups: dict[str, dict[str, None]] = {}
     for policy in policies:
         promise = policy.guarantee
         text = f"{promise.scope.value}, {promise.neighbours.value}" if promise.private else "not private"
-        groups.setdefault(text, {})[policy.label] = None
+        groups.setdefault(text, {})[_name(policy, behind)] = None
     return [f"{', '.join(labels)}: {text}" for text, labels in groups.items()]

@@ -11,6 +11,9 @@ from markupsafe import Markup
 from bandits.arrays import FloatArray
 from experiments import intervals
 from experiments.stored import Stored
+from scripts.drawing import words
+from scripts.drawing.drawing import without_mathtext
+from scripts.drawing.labels import names_behind
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import SYMBOLS
 from scripts.report.tables import Column, Entry, PageTable, count, is_number, number, of_parameter
@@ -30,6 +33,7 @@ def of_cells(name: str, cells: Sequence[Stored]) -> list[PageTable]:
 def _of_group(name: str, title: str, cells: Sequence[Stored]) -> PageTable:
     varying, answers = _varying([stored.columns for stored in cells]), _answers(cells)
     headlines = [stored.headline for stored in cells]
+    behind = names_behind(cells)
     strips = Strips(np.concatenate(headlines))
     columns = [
         Column("policy", choices=True),
@@ -41,7 +45,7 @@ def _of_group(name: str, title: str, cells: Sequence[Stored]) -> PageTable:
     ]
     rows = [
         [
-            Entry(stored.cell.policy.legend()),
+            Entry(without_mathtext(words.legend(stored.cell.policy)) + behind[stored.cell.policy.name]),
             *(of_parameter(stored.columns.get(key)) for key in varying),
             *_summary(stored),
             *(_times(stored, field) for field in answers),

@@ -1,9 +1,10 @@
 """What the papers claim, as judged by `experiments.claims`, and what is misprinted in them."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 from markupsafe import Markup
 
@@ -37,7 +38,7 @@ BADGES = {
 
 @dataclass(frozen=True)
 class Judged:
-    """All verdicts and errata, or the gap that a wrong claim file leaves."""
+    """All verdicts and errata, and the gap that wrong claims and files leave."""
 
     verdicts: Sequence[Verdict] = ()
     errata: Sequence[Erratum] = ()
@@ -45,16 +46,34 @@ class Judged:
 
 
 def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str] | None = None) -> Judged:
-    """The verdicts on all claims, or on those of some `papers`, and their errata; a wrong claim file is a gap."""
+    """The verdicts on all claims, or on those of some `papers`, and their errata; what is wrong with some is a gap."""
     results = ledger.Results(composer, overrides)
+    wrong: list[str] = []
+    claims, errata = (_read(read, composer.config_dirs, wrong) for read in (ledger.claims, ledger.errata))
+    verdicts = []
+    for claim in claims:
+        if papers is None or claim.paper in papers:
+            try:
+                verdicts.append(ledger.judge(claim, results))
+            except UserError as error:
+                wrong.append(str(error))
+            except Exception as error:  # whatever a computation of one's own raises
+                wrong.append(f"{claim.file}: {claim.id}: {type(error).__name__}: {error}")
+    gap = Gap("claims", without_places("; ".join(dict.fromkeys(wrong))), "python -m experiments.claims")
+    of_papers = [erratum for erratum in errata if papers is None or erratum.paper in papers]
+    return Judged(verdicts, of_papers, gap if wrong else None)
+
+
+def _read(read: Callable[..., list[Any]], folders: Sequence[Path], wrong: list[str]) -> list[Any]:
+    """What the files say; those of this repository alone, and what is `wrong`, if a folder of one's own has errors."""
     try:
-        claims, errata = ledger.claims(composer.config_dirs), ledger.errata(composer.config_dirs)
-        if papers is not None:
-            claims = [claim for claim in claims if claim.paper in papers]
-            errata = [erratum for erratum in errata if erratum.paper in papers]
-        return Judged(ledger.judge_all(claims, results), errata)
+        return read(folders)
     except UserError as error:
-        return Judged(gap=Gap("claims", without_places(str(error)), "python -m experiments.claims"))
+        wrong.append(str(error))
+    try:
+        return read()
+    except UserError:
+        return []
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scripts.report import claims
 from scripts.report.claims import Judged
 from scripts.report.exhibits import Exhibit, exhibit_of
 
-OF_THE_PAGE = ("experiment", "figures_dir", "report_dir", "strict")  # overrides that no claim depends on
+OF_THE_PAGE = ("experiment", "join", "figures_dir", "report_dir", "strict")  # overrides that no claim depends on
 
 
 def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from omegaconf.errors import OmegaConfBaseException
 from PIL import Image
 
+from experiments.config.command_line import named_experiment
 from experiments.config.compose import Composed, Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
-from experiments.store import stored_cells
-from scripts.drawing.drawing import Drawing
+from experiments.store import NotStoredError, stored_cells
+from scripts.drawing.drawing import Drawing, without_mathtext
 from scripts.drawing.render import render
-from scripts.figures import describe, figure_of
+from scripts.figures import describe, figure_of, why
 from scripts.report.captions import caption
 from scripts.report.cell_tables import of_cells
 from scripts.report.run_time import Fact, fact_of
@@ -80,25 +82,39 @@ class Exhibit:
 
 
 def exhibit_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Exhibit:
-    """The experiment that `overrides` name. Raises `UserError` where they are wrong, not where results are missing."""
+    """The experiment that `overrides` name; a gap where results are missing, or something of it is wrong.
+
+    Whatever is wrong with one experiment leaves a gap, and no error that would take all others along.
+    """
     composer = Composer(config_dirs)
-    composed = composer.compose(overrides)
-    name, figure = composed.choices["experiment"], figure_of(composed)
+    name = named_experiment(overrides) or ""
     run, draw = (_command(module, overrides, config_dirs) for module in ("experiments.run", "scripts.figures"))
-    exhibit = Exhibit(
-        name,
-        name if figure is None else str(figure.get("title") or name),
-        about(composer.file_of("experiment", name)),
-        [
-            *([("simulate", run)] if composed.config.cells else []),
-            *([("draw", draw)] if figure is not None else []),
-        ],
-    )
+    exhibit = Exhibit(name, name, about(composer.file_of("experiment", name)))
+    try:
+        composed = composer.compose(overrides)
+    except UserError as error:
+        return _gap(exhibit, str(error), run)
+    has_figure = composed.config.figure is not None
+    commands = [*([("simulate", run)] if composed.config.cells else []), *([("draw", draw)] if has_figure else [])]
+    exhibit = replace(exhibit, title=_title(composed) or name, commands=commands)
     try:
         return _filled(exhibit, plan(overrides, composer))
-    except UserError as error:
-        why = without_places(str(error).partition("; run: ")[0])
-        return replace(exhibit, gap=Gap(f"experiment {name}", why, run))
+    except NotStoredError as error:
+        return _gap(exhibit, str(error).partition("; run: ")[0], run)
+    except Exception as error:  # whatever a policy or a bound of one's own raises
+        return _gap(exhibit, why(error, composed, composer), draw if has_figure else run)
+
+
+def _gap(exhibit: Exhibit, reason: str, command: str) -> Exhibit:
+    return replace(exhibit, gap=Gap(f"experiment {exhibit.name}", without_places(reason), command))
+
+
+def _title(composed: Composed) -> str:
+    """The title of the figure, as far as there is one."""
+    try:
+        return without_mathtext(str((figure_of(composed) or {}).get("title", "")))
+    except (UserError, OmegaConfBaseException):
+        return ""
 
 
 def _filled(exhibit: Exhibit, asked: Plan) -> Exhibit:
@@ -107,7 +123,7 @@ def _filled(exhibit: Exhibit, asked: Plan) -> Exhibit:
     drawing = describe(asked, cells)
     return replace(
         exhibit,
-        caption=caption(drawing, cells),
+        caption=[*caption(drawing, cells), *([("Left out", asked.left_out)] if asked.left_out else [])],
         picture=None if drawing is None else _picture(drawing),
         document=None if drawing is None else _document(asked.composed, exhibit.name),
         tables=of_cells(exhibit.identifier, cells),

@@ -14,8 +14,9 @@ from experiments.provenance import provenance
 from scripts.drawing.numbers import quantity
 from scripts.report.claims import Judged, ShownClaim, errata_table, outcomes
 from scripts.report.exhibits import Exhibit, Gap
-from scripts.report.policies import policies
+from scripts.report.policies import not_shown
 from scripts.report.run_time import Fact, commits, run_times
+from scripts.report.tables import PageTable
 from scripts.report.text import duration, short_commit, slug
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -32,20 +33,25 @@ class Section:
     exhibits: list[Exhibit]
 
 
-def html(composer: Composer, exhibits: Sequence[Exhibit], judged: Judged) -> str:
-    """The whole page."""
-    facts = list({fact.key: fact for exhibit in exhibits for fact in exhibit.facts}.values())
+def facts_of(exhibits: Sequence[Exhibit]) -> list[Fact]:
+    """What is known of every cell on the page, each once."""
+    return list({fact.key: fact for exhibit in exhibits for fact in exhibit.facts}.values())
+
+
+def html(composer: Composer, exhibits: Sequence[Exhibit], judged: Judged, learners: PageTable) -> str:
+    """The whole page; `learners` is the table of policies."""
+    facts = facts_of(exhibits)
     return (
         environment()
         .get_template("report.html")
         .render(
             sections=sections(exhibits, papers(composer.config_dirs)),
-            gaps=gaps_of(exhibits, judged),
+            gaps=gaps_of(exhibits, judged, learners),
             unjudged=judged.gap,
             claims=[ShownClaim.of(verdict) for verdict in judged.verdicts],
             outcomes=outcomes(judged.verdicts),
             errata=errata_table(judged.errata),
-            policies=policies(composer, facts),
+            policies=learners,
             run_times=run_times(facts),
             commits=commits(facts),
             provenance=_provenance(exhibits, facts),
@@ -77,10 +83,11 @@ def sections(exhibits: Sequence[Exhibit], known: Mapping[str, Paper]) -> list[Se
     return found
 
 
-def gaps_of(exhibits: Sequence[Exhibit], judged: Judged) -> list[tuple[Gap, str]]:
+def gaps_of(exhibits: Sequence[Exhibit], judged: Judged, learners: PageTable) -> list[tuple[Gap, str]]:
     """Every gap and the place in the page that shows it."""
     gaps = [(exhibit.gap, exhibit.identifier) for exhibit in exhibits if exhibit.gap]
-    return [*gaps, *([(judged.gap, "claims")] if judged.gap else [])]
+    gaps += [(judged.gap, "claims")] if judged.gap else []
+    return [*gaps, *((gap, "policy-list") for gap in not_shown(learners))]
 
 
 def _provenance(exhibits: Sequence[Exhibit], facts: Sequence[Fact]) -> list[tuple[str, str]]:

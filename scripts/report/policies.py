@@ -11,12 +11,16 @@ from bandits.learner import Learner
 from experiments.config.build import build
 from experiments.config.compose import Composer
 from experiments.errors import UserError
+from scripts.drawing import words
+from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.numbers import parameter
+from scripts.report.exhibits import Gap
 from scripts.report.run_time import Fact
 from scripts.report.tables import Column, Entry, PageTable, count
 from scripts.report.text import without_places
 
 AT_TWO_BUDGETS = (["budget.epsilon=0.5"], ["budget.epsilon=1"])
+CANNOT = "cannot be built"
 COLUMNS = [
     Column("policy"),
     Column("promise", choices=True),
@@ -39,12 +43,32 @@ def policies(composer: Composer, facts: Iterable[Fact]) -> PageTable:
 def _row(choice: str, composer: Composer, cells: Counter[str]) -> list[Entry]:
     try:
         first, second = (_built(choice, budget, composer) for budget in AT_TWO_BUDGETS)
+        return _shown(choice, first, second, cells)
     except UserError as error:
-        name = Entry(Markup("<code>{}</code>").format(choice))
-        return [name, Entry("cannot be built", kind="gap"), Entry(without_places(str(error))), *[Entry("")] * 5]
+        why = str(error)
+    except Exception as error:  # whatever a property of a user's policy raises
+        why = f"{composer.file_of('policy', choice)}: policy={choice}: {type(error).__name__}: {error}"
+    code = Entry(Markup("<code>{}</code>").format(choice))
+    return [code, Entry(CANNOT, kind="gap"), Entry(without_places(" ".join(why.split()))), *[Entry("")] * 5]
+
+
+def not_shown(table: PageTable) -> list[Gap]:
+    """The policies that could not be built for the table, or fail when they are asked what they are."""
+    return [
+        Gap(
+            f"policy {Markup(name.text).striptags()}",
+            str(why.text),
+            f"python -m experiments.run policy={Markup(name.text).striptags()} plan=true",
+        )
+        for name, promise, why, *_ in table.rows
+        if promise.text == CANNOT
+    ]
+
+
+def _shown(choice: str, first: Learner[Any], second: Learner[Any], cells: Counter[str]) -> list[Entry]:
     guarantee = first.guarantee
     return [
-        Entry(Markup("{} <code>policy={}</code>").format(first.label, choice)),
+        Entry(Markup("{} <code>policy={}</code>").format(without_mathtext(words.name(first)), choice)),
         Entry(_promise(first, second)),
         Entry(guarantee.scope.value),
         Entry(guarantee.neighbours.value if guarantee.private else "–"),

@@ -9,6 +9,8 @@ import numpy as np
 from markupsafe import Markup
 
 from experiments.stored import Stored
+from scripts.drawing import words
+from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.numbers import quantity
 from scripts.report.tables import Column, Entry, PageTable, count, number
 from scripts.report.text import duration, short_commit
@@ -42,7 +44,7 @@ def fact_of(stored: Stored) -> Fact:
     cell, runs = stored.cell, stored.footer["runs"]
     replications = runs[-1]["replications"][1]
     steps = round(cell.simulated_steps(stored.rows) * replications / stored.replications)
-    return Fact(cell.key, cell.policy.name, cell.policy.label, replications, steps, runs)
+    return Fact(cell.key, cell.policy.name, without_mathtext(words.name(cell.policy)), replications, steps, runs)
 
 
 def run_times(facts: Iterable[Fact]) -> PageTable:

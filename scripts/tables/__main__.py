@@ -4,6 +4,7 @@ python -m scripts.tables                                       # the names of al
 python -m scripts.tables sajed2019/ratios
 python -m scripts.tables final_regret wang2024/fig04           # of any experiment, with any overrides after it
 python -m scripts.tables final_regret mine/fast --config-dir mine
+python -m scripts.tables sajed2019/ratios csv=ratios.csv       # all digits, and the ends of intervals, into a file
 """
 
 import sys
@@ -13,6 +14,7 @@ from experiments.config.command_line import exit_on_user_error, read_command_lin
 from experiments.config.plan import Plan
 from experiments.errors import UserError, nearest
 from scripts.tables import about_any_experiment, tables, title
+from scripts.tables.table import Table
 
 
 def listing() -> str:
@@ -33,6 +35,16 @@ def _asked(name: str, words: Sequence[str]) -> list[Plan]:
     return plans
 
 
+def _write(answers: Sequence[Table], file: str) -> None:
+    """Put one table into a file. Raises `UserError`."""
+    if len(answers) > 1:
+        raise UserError(f"csv={file}: would hold {len(answers)} tables; ask for one")
+    try:
+        answers[0].numbers().to_csv(file, index=False)
+    except OSError as error:
+        raise UserError(f"csv={file}: cannot be written: {error.strerror or error}") from error
+
+
 def main() -> None:
     """Entry point of `python -m scripts.tables`."""
     name, *words = sys.argv[1:] or ["--help"]
@@ -43,13 +55,17 @@ def main() -> None:
     if name not in known:
         raise UserError(f"{name}: unknown table; {nearest(name, known)}")
     table = known[name]
+    files, words = [word for word in words if word.startswith("csv=")], [w for w in words if not w.startswith("csv=")]
     if about_any_experiment(table):
-        for asked in _asked(name, words):
-            print(table(asked).text(f"{asked.experiment}: {title(table)}"))
+        made = {f"{asked.experiment}: {title(table)}": table(asked) for asked in _asked(name, words)}
     elif words:
-        raise UserError(f"{name}: takes nothing after its name, got {' '.join(words)}")
+        raise UserError(f"{name}: takes csv=FILE or nothing after its name, got {' '.join(words)}")
     else:
-        print(table().text(title(table)))
+        made = {title(table): table()}
+    for heading, answer in made.items():
+        print(answer.text(heading))
+    if files:
+        _write(list(made.values()), files[-1].removeprefix("csv="))
 
 
 if __name__ == "__main__":

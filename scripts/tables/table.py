@@ -42,6 +42,16 @@ class Table:
         about = f"{title} In brackets: 95 % intervals." if "[" in shown else title
         return "\n".join([about, shown, *self.closing])
 
+    def numbers(self) -> pd.DataFrame:
+        """The table for a program: numbers in full; NAME_low and NAME_high are the ends of the intervals of NAME."""
+        columns: dict[str, Any] = {}
+        for name, values in self.frame.items():
+            columns[str(name)] = [getattr(value, "estimate", value) for value in values]
+            if any(isinstance(value, Interval) and value.low != value.high for value in values):
+                for end in ("low", "high"):
+                    columns[f"{name}_{end}"] = [getattr(value, end, value) for value in values]
+        return pd.DataFrame(columns)
+
 
 def written(value: Any) -> str:
     """A measured number with its interval, without where that has no width; anything else as a parameter."""

@@ -19,9 +19,10 @@ from experiments.errors import UserError, nearest
 from experiments.stored import Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.numbers import quantity
-from scripts.drawing.spec import SCALES, meets, read, require_columns, require_panels, require_words
-from scripts.drawing.style import DASHES, colours_of, word_of
+from scripts.drawing.spec import SCALES, read, require_columns, require_panels, require_words, shown
+from scripts.drawing.style import colours_of, dashes, word_of
 
 BANDS = {
     "sd": "one standard deviation",
@@ -55,67 +56,76 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     require_columns(spec.panels, [], cells)
     if not all("regret" in stored.rows for stored in cells):
         raise UserError("figure.kind: curves needs regret against time, which these cells do not record; try sweep")
-    looks = _looks(cells, colours)
+    named = _labels(spec, cells)
+    looks = _looks(cells, named, colours)
     rows = [
-        [_panel(spec, (row, column), cells, looks) for column in range(len(spec.panels))]
+        [_panel(spec, (row, column), cells, named, looks) for column in range(len(spec.panels))]
         for row in range(len(spec.scales))
     ]
     known = labels([panel for row in rows for panel in row])
     return Drawing(
         title=spec.title,
-        caption=_caption(spec, cells),
+        caption=_caption(spec, cells, named),
         shown=f"mean pseudo-regret against the step, {words.axes(spec.scales)}; shading: {BANDS[spec.band]}",
         rows=rows,
         size=(1.2 + 2.9 * len(spec.panels), 1.5 + 2.3 * len(rows)),
-        legend=[label for label in dict.fromkeys(map(_label, cells)) if label in known],
+        legend=[label for label in dict.fromkeys(named.values()) if label in known],
         spare_legend_rows=3,
     )
 
 
-def _label(stored: Stored) -> str:
-    return "expectation, computed exactly" if stored.exact else words.label(stored)
+def _labels(spec: Spec, cells: Sequence[Stored]) -> dict[str, str]:
+    """The label of each cell by its key; an expectation lies on the mean that it is of, and needs none of its own."""
+    behind = names_behind(cells)
+    labels = {stored.cell.key: words.label(stored, behind[stored.cell.policy.name]) for stored in cells}
+    panels = [[stored for stored in shown(panel, cells) if not stored.exact] for panel in spec.panels]
+    labels |= told_apart(panels, labels, lambda _: None)
+    return labels | {stored.cell.key: "expectation, computed exactly" for stored in cells if stored.exact}
 
 
-def _looks(cells: Sequence[Stored], colours: Mapping[str, str]) -> dict[str, Look]:
+def _looks(cells: Sequence[Stored], named: Mapping[str, str], colours: Mapping[str, str]) -> dict[str, Look]:
     """A look for every label: the colour of its policy, and dashes of its own among the labels of that colour."""
     assigned = colours_of((stored.cell.policy for stored in cells), colours)
     of_colour: dict[str, list[str]] = {}
     looks = {}
     for stored in cells:
-        label, policy = _label(stored), stored.cell.policy
+        label, policy = named[stored.cell.key], stored.cell.policy
         if stored.exact:
             looks[label] = Look("black", "dotted", width=0.9, order=4)
         elif label not in looks:
             colour = assigned[word_of(policy)]
             kin = of_colour.setdefault(colour, [])
-            dashes = DASHES[len(kin) % len(DASHES)]
+            line = dashes(len(kin))
             kin.append(label)
             private = policy.guarantee.private
-            looks[label] = Look(colour, dashes) if private else Look(colour, dashes, width=0.9, order=1)
+            looks[label] = Look(colour, line) if private else Look(colour, line, width=0.9, order=1)
     return looks
 
 
-def _panel(spec: Spec, place: tuple[int, int], cells: Sequence[Stored], looks: Mapping[str, Look]) -> Panel:
+def _panel(
+    spec: Spec, place: tuple[int, int], cells: Sequence[Stored], named: Mapping[str, str], looks: Mapping[str, Look]
+) -> Panel:
     """The panel at a row and a column: titles stand above the first row, labels at the left and below the last."""
     row, column = place
     conditions, scale = spec.panels[column], cast(Scale, spec.scales[row])
-    shown = [stored for stored in cells if meets(conditions, stored)]
-    if not shown:
+    inside = shown(conditions, cells)
+    if not inside:
         raise UserError(f"figure.panels: no curve meets the conditions of the panel {conditions}")
-    marks = [mark for stored in shown for mark in _marks(stored, looks[_label(stored)], spec.band)]
+    labelled = [(stored, named[stored.cell.key]) for stored in inside]
+    marks = [mark for stored, label in labelled for mark in _marks(stored, label, looks[label], spec.band)]
     several = len({stored.cell.horizon for stored in cells}) > 1
-    title = conditions["title"] + (f", T = {words.horizons(shown)}" if several else "")
+    title = conditions["title"] + (f", T = {words.horizons(inside)}" if several else "")
     x = Axis("step t" if row == len(spec.scales) - 1 else "", scale)
     y = Axis("mean pseudo-regret" if column == 0 else "", scale)
     if scale == "log":
-        x, y = _last_decades(x, y, max(stored.cell.horizon for stored in shown), marks)
-    ends = [f"{_label(of)} ends at {quantity(float(of.regret[:, -1].mean()))}" for of in shown if not of.exact]
+        x, y = _last_decades(x, y, max(stored.cell.horizon for stored in inside), marks)
+    ends = [f"{label} ends at {quantity(float(of.regret[:, -1].mean()))}" for of, label in labelled if not of.exact]
     return Panel(title if row == 0 else "", x, y, marks, words=ends if row == 0 else ())
 
 
-def _marks(stored: Stored, look: Look, band: str) -> list[Series | Band]:
+def _marks(stored: Stored, label: str, look: Look, band: str) -> list[Series | Band]:
     t, regret = stored.t.astype(float), stored.regret
-    marks: list[Series | Band] = [Series(t, regret.mean(axis=0), look, _label(stored))]
+    marks: list[Series | Band] = [Series(t, regret.mean(axis=0), look, label)]
     if stored.exact:
         return marks
     if band == "runs":
@@ -145,6 +155,6 @@ def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]
     return replace(x, low=first, high=1.3 * horizon), above
 
 
-def _caption(spec: Spec, cells: Sequence[Stored]) -> list[str]:
-    caveats = sorted({f"{_label(stored)}: {caveat}" for stored in cells for caveat in stored.cell.caveats})
+def _caption(spec: Spec, cells: Sequence[Stored], named: Mapping[str, str]) -> list[str]:
+    caveats = sorted({f"{named[stored.cell.key]}: {caveat}" for stored in cells for caveat in stored.cell.caveats})
     return [f"T = {words.horizons(cells)}, {words.runs(cells)} runs; mean and {BANDS[spec.band]}", *caveats]

@@ -20,18 +20,19 @@ from experiments.errors import UserError
 from experiments.stored import Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import (
     SCALES,
     Conditions,
     measured,
-    meets,
     read,
     require_columns,
     require_panels,
     require_words,
+    shown,
 )
-from scripts.drawing.style import DASHES, MARKERS, colours_of, word_of
+from scripts.drawing.style import colours_of, dashes, marker, word_of
 
 SHOWS = ("box", "ecdf")
 
@@ -70,8 +71,9 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     """A panel for each condition, a box or a step curve for each cell. Raises `UserError`."""
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
-    assigned = colours_of((stored.cell.policy for stored in cells), colours)
-    samples = [_samples(spec, conditions, cells, assigned) for conditions in spec.panels]
+    inside = [_repeated(conditions, cells) for conditions in spec.panels]
+    looks = _looks(inside, colours_of((stored.cell.policy for stored in cells), colours))
+    samples = [[_spread(spec, stored, *looks[stored.cell.key]) for stored in panel] for panel in inside]
     most = max(map(len, samples))
     panels = [
         _panel(spec, conditions, of_panel, most, first=number == 0)
@@ -79,8 +81,8 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     ]
     box = spec.shows == "box"
     how = "boxes over 25 % to 75 % with whiskers from 5 % to 95 %" if box else "share of runs"
-    shown = [stored for stored in cells if any(_shows(conditions, stored) for conditions in spec.panels)]
-    end = f"T = {words.horizons(shown)}, {words.runs(shown)} runs"
+    together = [stored for panel in inside for stored in panel]
+    end = f"T = {words.horizons(together)}, {words.runs(together)} runs"
     return Drawing(
         title=spec.title,
         caption=[f"{end}; whiskers 5 % to 95 %, box 25 % to 75 %, marker: median" if box else end],
@@ -91,23 +93,32 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     )
 
 
-def _shows(conditions: Conditions, stored: Stored) -> bool:
-    return stored.cell.repeatable and meets(conditions, stored)
-
-
-def _samples(spec: Spec, conditions: Conditions, cells: Sequence[Stored], assigned: Mapping[str, str]) -> list[Spread]:
-    """The samples that a panel shows; dashes and markers tell apart what shares a colour."""
-    chosen = [stored for stored in cells if _shows(conditions, stored)]
-    if not chosen:
+def _repeated(conditions: Conditions, cells: Sequence[Stored]) -> list[Stored]:
+    """The cells of a panel that were simulated. Raises `UserError` if there are none."""
+    inside = [stored for stored in shown(conditions, cells) if stored.cell.repeatable]
+    if not inside:
         raise UserError(f"figure.panels: no repeated cell meets the conditions of the panel {conditions}")
-    seen: dict[str, int] = {}
-    samples = []
-    for stored in chosen:
-        colour = assigned[word_of(stored.cell.policy)]
-        number = seen[colour] = seen.get(colour, -1) + 1
-        look = Look(colour, DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)])
-        samples.append(Spread(words.label(stored), measured(stored, spec.value).astype(float), look))
-    return samples
+    return inside
+
+
+def _looks(panels: Sequence[Sequence[Stored]], assigned: Mapping[str, str]) -> dict[str, tuple[str, Look]]:
+    """The label and the look of each cell by its key; dashes and markers tell apart what shares a colour."""
+    cells = {stored.cell.key: stored for panel in panels for stored in panel}
+    behind = names_behind(cells.values())
+    labels = {key: words.label(stored, behind[stored.cell.policy.name]) for key, stored in cells.items()}
+    seen: dict[str, list[str]] = {}
+    looks = {}
+    for key, label in told_apart(panels, labels, lambda _: None).items():
+        colour = assigned[word_of(cells[key].cell.policy)]
+        kin = seen.setdefault(colour, [])
+        kin += [label] if label not in kin else []
+        number = kin.index(label)
+        looks[key] = label, Look(colour, dashes(number), marker(number))
+    return looks
+
+
+def _spread(spec: Spec, stored: Stored, label: str, look: Look) -> Spread:
+    return Spread(label, measured(stored, spec.value).astype(float), look)
 
 
 def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: int, first: bool) -> Panel:

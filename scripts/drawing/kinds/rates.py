@@ -20,8 +20,9 @@ from experiments import intervals
 from experiments.stored import Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series
+from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.spec import read
-from scripts.drawing.style import COUNTERPART_COLOUR, DASHES, colours_of, word_of
+from scripts.drawing.style import COUNTERPART_COLOUR, colours_of, dashes, word_of
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,14 @@ class Rate:
 
 
 def fit(cells: Sequence[Stored]) -> list[Rate]:
-    """One rate for each policy and v among the cells of two arms."""
+    """One rate for each v and policy, and whatever else varies, among the cells of two arms."""
     points: dict[tuple[str, str, float], list[tuple[float, float]]] = {}
+    behind = names_behind(cells)
+    labels = {of.cell.key: words.legend(of.cell.policy) + behind[of.cell.policy.name] for of in cells}
+    labels = told_apart([cells], labels, lambda stored: (stored.columns["v"], _gap(stored)))
     for stored in cells:
-        policy, instance = stored.cell.policy, stored.cell.instance
-        key = (policy.name, policy.legend(), stored.columns["v"])
-        pair = (float(instance.gaps[1]), float(stored.pulls[:, 1].mean()))  # type: ignore[attr-defined]
-        points.setdefault(key, []).append(pair)
+        key = (stored.cell.policy.name, labels[stored.cell.key], stored.columns["v"])
+        points.setdefault(key, []).append((_gap(stored), float(stored.pulls[:, 1].mean())))
     rates = []
     for (policy_name, label, v), pairs in points.items():
         gaps, pulls = np.array(sorted(pairs)).T
@@ -77,22 +79,27 @@ def fit(cells: Sequence[Stored]) -> list[Rate]:
     return rates
 
 
+def _gap(stored: Stored) -> float:
+    """Of the second arm."""
+    return float(stored.cell.instance.gaps[1])  # type: ignore[attr-defined]
+
+
 def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
-    """A panel for each policy: measured pulls, fitted slope, and lines of the printed slope."""
+    """A panel for each policy and what else varies: measured pulls, fitted slope, and lines of the printed slope."""
     spec = read(Spec, config)
     first_of = {stored.cell.policy.name: stored for stored in reversed(cells)}
     assigned = colours_of((stored.cell.policy for stored in cells), colours)
     rates = fit(cells)
     panels = [
         _panel(
-            [rate for rate in rates if rate.policy == policy],
+            [rate for rate in rates if rate.label == label],
             assigned[word_of(first_of[policy].cell.policy)],
             first=number == 0,
         )
-        for number, policy in enumerate(dict.fromkeys(rate.policy for rate in rates))
+        for number, (policy, label) in enumerate(dict.fromkeys((rate.policy, rate.label) for rate in rates))
     ]
     budgets = ", ".join(
-        f"{stored.cell.policy.legend()}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
+        f"{words.legend(stored.cell.policy)}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
         for stored in dict(reversed(first_of.items())).values()
     )
     return Drawing(
@@ -106,15 +113,15 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
 
 def _panel(rates: Sequence[Rate], colour: str, first: bool) -> Panel:
     marks, lines = [], []
-    for rate, dashes in zip(rates, DASHES, strict=False):
+    for number, rate in enumerate(rates):
         label = f"v = {rate.v:g}: slope {rate.exponent:.2f} [{rate.low:.2f}, {rate.high:.2f}]"
         marks += [
             Series(1 / rate.gaps, rate.pulls, Look(colour, "none", "o", marker_size=3)),
-            _slope(rate, rate.exponent, Look(colour, dashes, width=1.2), label),
+            _slope(rate, rate.exponent, Look(colour, dashes(number), width=1.2), label),
             _slope(
                 rate,
                 rate.printed,
-                Look(COUNTERPART_COLOUR, dashes, width=1.2),
+                Look(COUNTERPART_COLOUR, dashes(number), width=1.2),
                 f"printed rate, slope {rate.printed:.2f}",
             ),
         ]

@@ -13,7 +13,7 @@ slopes: a list of {panel, policy, between: [low, high]}, fitted by least squares
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
@@ -26,10 +26,21 @@ from experiments.errors import UserError, nearest
 from experiments.stored import Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.numbers import quantity
 from scripts.drawing.overlays import Overlay, overlays
-from scripts.drawing.spec import SYMBOLS, measured, meets, read, require_columns, require_panels, require_words
-from scripts.drawing.style import COUNTERPART_COLOUR, DASHES, MARKERS, PALETTE, colours_of, word_of
+from scripts.drawing.spec import (
+    SYMBOLS,
+    measured,
+    parameters_of_policies,
+    read,
+    require_columns,
+    require_panels,
+    require_words,
+    shown,
+    takes,
+)
+from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashes, marker, word_of
 
 WIDEST = 4  # panels in a row
 
@@ -53,27 +64,44 @@ class Spec:
         for slope in self.slopes:
             if not (isinstance(slope, dict) and {"panel", "policy", "between"} == set(slope)):
                 raise UserError(f"figure.slopes: must be a list of {{panel, policy, between}}, got {slope}")
+            ends = slope["between"]
+            if not (isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)):
+                raise UserError(f"figure.slopes: between must be two numbers, got {ends}")
             if slope["panel"] not in range(len(self.panels)):
                 raise UserError(f"figure.slopes: panel must be in 0..{len(self.panels) - 1}, got {slope['panel']}")
         if len(self.scales) != 2 or not set(self.scales) <= {"linear", "log"}:
             raise UserError(f"figure.scales: must be those of x and y, linear or log each, got {self.scales}")
 
-    def labels(self, cells: Sequence[Stored]) -> list[str]:
-        """The label of the curve of every cell: what `curves` says, else the legend where it stays the same along x."""
+    def labels(self, cells: Sequence[Stored]) -> dict[str, str]:
+        """The label of the curve of every cell, by its key.
+
+        It is what `curves` says, else the legend where it stays the same along x; and whatever else varies at one x.
+        """
+        require_columns(self.panels, self.curves, cells)
         kin: dict[tuple[Any, ...], set[str]] = {}
         for stored in cells:
-            kin.setdefault(self._kin(stored), set()).add(stored.cell.policy.legend())
-        return [self._label(stored, kin[self._kin(stored)]) for stored in cells]
+            kin.setdefault(self._kin(stored), set()).add(words.legend(stored.cell.policy))
+        behind = names_behind(cells)
+        labels = {
+            stored.cell.key: self._label(stored, kin[self._kin(stored)], behind[stored.cell.policy.name])
+            for stored in cells
+        }
+        return labels | told_apart([shown(panel, cells) for panel in self.panels], labels, self._place(cells))
+
+    def _place(self, cells: Sequence[Stored]) -> Callable[[Stored], Hashable]:
+        """What tells points of a label apart: x, and whether they are exact."""
+        of_policies = parameters_of_policies(cells)
+        return lambda stored: (_number(self.x, stored, of_policies), stored.exact)
 
     def _kin(self, stored: Stored) -> tuple[Any, ...]:
         """The same for cells whose policies differ in x only."""
         policy = stored.cell.policy
         return (policy.name, *((name, value) for name, value in vars(policy).items() if name != self.x))
 
-    def _label(self, stored: Stored, legends: set[str]) -> str:
+    def _label(self, stored: Stored, legends: set[str], behind: str) -> str:
         of = stored.columns
         said = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
-        return said or (next(iter(legends)) if len(legends) == 1 else stored.cell.policy.label)
+        return said or (next(iter(legends)) if len(legends) == 1 else words.name(stored.cell.policy)) + behind
 
 
 class Curve(NamedTuple):
@@ -95,7 +123,7 @@ class Points:
     share: bool
 
     def across(self, first: float, last: float) -> "Points":
-        """A counterpart without a budget, whose x is infinite, as a level line; anything else as it is."""
+        """A policy without the parameter of the axis, whose x is infinite, as a level line; others as they are."""
         if np.isfinite(self.x).all():
             return self
         mean, low, high = (np.repeat(values, 2) for values in (self.mean, self.low, self.high))
@@ -112,28 +140,31 @@ class Points:
 def points_of(spec: Spec, panel: int, cells: Sequence[Stored]) -> dict[Curve, Points]:
     """The points of every curve in a panel. Raises `UserError`."""
     found: dict[Curve, list[tuple[float, Stored]]] = {}
-    require_columns(spec.panels, spec.curves, cells)
-    for stored, label in zip(cells, spec.labels(cells), strict=True):
-        if meets(spec.panels[panel], stored):
-            found.setdefault(Curve(label, stored.exact), []).append((_number(spec.x, stored), stored))
+    labels, of_policies = spec.labels(cells), parameters_of_policies(cells)
+    for stored in shown(spec.panels[panel], cells):
+        curve = Curve(labels[stored.cell.key], stored.exact)
+        found.setdefault(curve, []).append((_number(spec.x, stored, of_policies), stored))
     if not found:
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {spec.panels[panel]}")
-    points = {curve: _points(spec, curve.label, pairs) for curve, pairs in found.items()}
+    points = {curve: _points(spec, pairs) for curve, pairs in found.items()}
     ends = [end for of_curve in points.values() for end in of_curve.x if math.isfinite(end)]
+    if not ends:
+        raise UserError(f"figure.x: nothing in the panel {spec.panels[panel]} has a value of {spec.x}")
     return {curve: of_curve.across(min(ends), max(ends)) for curve, of_curve in points.items()}
 
 
-def _points(spec: Spec, label: str, pairs: Sequence[tuple[float, Stored]]) -> Points:
+def _points(spec: Spec, pairs: Sequence[tuple[float, Stored]]) -> Points:
     ordered = sorted(pairs, key=lambda pair: pair[0])
     x, cells = np.array([value for value, _ in ordered]), [stored for _, stored in ordered]
-    if (np.diff(x) == 0).any():
-        raise UserError(f"figure.curves: {label} has several cells at {spec.x} = {x[:-1][np.diff(x) == 0][0]:g}")
     values = [measured(stored, spec.value) for stored in cells]
     mean, low, high = np.array([intervals.estimate(of_cell, 0.05) for of_cell in values]).T
     return Points(cells, x, mean, low, high, share=values[0].dtype == bool)
 
 
-def _number(x: str, stored: Stored) -> float:
+def _number(x: str, stored: Stored, of_policies: Collection[str]) -> float:
+    """The place of a cell along x, infinite for a policy without that parameter. Raises `UserError`."""
+    if x in of_policies and not takes(stored, x):
+        return math.inf
     if x not in stored.columns:
         raise UserError(f"figure.x: {x} is no column; {nearest(x, stored.columns)}")
     value = stored.columns[x]
@@ -186,8 +217,7 @@ def looks_of(panels: Sequence[Mapping[Curve, Points]], assigned: Mapping[str, st
     looks = {}
     for place, (label, stored) in enumerate(first.items()):
         colour = assigned[word_of(stored.cell.policy)] if assigned else PALETTE[place % len(PALETTE)]
-        look = Look(colour, DASHES[seen[colour] % len(DASHES)])
-        looks[label] = Placed(look, MARKERS[seen[colour] % len(MARKERS)], place)
+        looks[label] = Placed(Look(colour, dashes(seen[colour])), marker(seen[colour]), place)
         seen[colour] += 1
     return looks
 
@@ -237,7 +267,7 @@ def _bound(overlay: Overlay, place: int, curves: Iterable[Points]) -> Series:
     """The bound once, however many curves it is about."""
     pairs = {(x, overlay.of(stored)) for curve in curves for x, stored in zip(curve.x, curve.cells, strict=True)}
     x, y = np.array(sorted((x, value) for x, value in pairs if value > 0)).reshape(-1, 2).T  # NaN is not above 0
-    return Series(x, y, Look(COUNTERPART_COLOUR, DASHES[place % len(DASHES)], width=0.9), overlay.label)
+    return Series(x, y, Look(COUNTERPART_COLOUR, dashes(place), width=0.9), overlay.label)
 
 
 def curve_of(points: Mapping[Curve, Points], policy: str) -> Points:
@@ -274,6 +304,6 @@ def _caption(cells: Sequence[Stored]) -> list[str]:
         parts.append("lines are exact, markers simulated")
     private = {stored.cell.policy.guarantee for stored in cells if stored.cell.policy.guarantee.private}
     parts.append(f"scope: {' and '.join(sorted({guarantee.scope.value for guarantee in private}))}")
-    caveats = Counter(stored.cell.policy.label for stored in cells if stored.cell.caveats)
+    caveats = Counter(words.name(stored.cell.policy) for stored in cells if stored.cell.caveats)
     never = [f"start phase never left: {count} points of {label}" for label, count in caveats.items()]
     return ["; ".join(parts), *never]

@@ -1,0 +1,68 @@
+"""One word of the shell, in Hydra's grammar: what means nothing here is refused in one line."""
+
+from collections.abc import Iterable
+from functools import cache
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob, Override, Quote, QuotedString, Sweep
+from hydra.errors import HydraException
+
+from experiments.errors import UserError
+
+PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
+GROUPS = (*PARTS, "runner", "experiment")
+SEARCH_PATH = "hydra.searchpath"
+
+
+@cache
+def parsed(text: str) -> Override:
+    """One override in Hydra's grammar. Raises `UserError` for one that is wrong, or that nothing here understands."""
+    try:
+        item = OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        if "=" not in text:
+            raise UserError(f"{text}: must be key=value") from None
+        raise UserError(f"{text}: cannot be read: {' '.join(str(error).partition('See http')[0].split())}") from None
+    key = item.key_or_group
+    if item.is_delete():
+        raise UserError(f"{text}: a key cannot be taken away; give it another value")
+    if item.package is not None:
+        raise UserError(f"{text}: leave out @{item.package}")
+    if (item.is_add() or item.is_force_add()) and key != "experiment":
+        raise UserError(f"{text}: nothing reads this key; with + goes +experiment=NAME only")
+    if (key == "hydra" or key.startswith(("hydra.", "hydra/"))) and key != SEARCH_PATH:
+        raise UserError(f"{key}: unknown key; of Hydra's own keys only {SEARCH_PATH} can be set")
+    if key in GROUPS:
+        _check_choice(item)
+    return item
+
+
+def _check_choice(item: Override) -> None:
+    """Raise `UserError` unless one or, in a sweep, several choices of a group are named."""
+    key, value = item.key_or_group, item.value()
+    if isinstance(value, str | Sweep | Glob):
+        return
+    if isinstance(value, list):
+        several = ",".join(map(str, value))
+        raise UserError(f"{key}: must be one name, got {item.get_value_string()}; for several runs: -m {key}={several}")
+    if isinstance(value, dict):
+        raise UserError(
+            f"{key}: must be a name, got {item.get_value_string()}; a parameter is set as in {key}.PARAMETER=VALUE"
+        )
+    raise UserError(f"{key}: must be the name of a choice, got {value}")
+
+
+def quoted(text: str) -> str:
+    """`text` as one value of Hydra's grammar, whatever is in it."""
+    return QuotedString(text, Quote.single).with_quotes()
+
+
+def search_path(words: Iterable[str]) -> list[str]:
+    """The folders that hydra.searchpath=[file:///FOLDER] adds. Raises `UserError`."""
+    folders: list[str] = []
+    for word in words:
+        value = parsed(word).value() if word.startswith(f"{SEARCH_PATH}=") else []
+        if not isinstance(value, list) or not all(isinstance(place, str) for place in value):
+            raise UserError(f"{SEARCH_PATH}: must be a list of folders, as in [file:///FOLDER], got {value}")
+        folders += [str(place).removeprefix("file://") for place in value]
+    return folders

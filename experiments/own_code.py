@@ -1,0 +1,132 @@
+"""What is asked of classes outside this repository, and what is said when they fail."""
+
+import pkgutil
+import random
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import bandits
+from bandits import ParameterError
+from bandits.learner import Environment, Learner
+from experiments.errors import UserError
+
+if TYPE_CHECKING:
+    from experiments.cells import Cell
+
+OURS = tuple(str(Path(bandits.__file__).parents[1] / package) + "/" for package in ("bandits", "experiments"))
+LIBRARIES = ("site-packages", "lib/python")
+
+
+class NotRepeatableError(Exception):
+    """A policy or an instance whose numbers do not follow from the seed alone; the message says what it did."""
+
+
+def is_own(part: Environment | Learner[Any]) -> bool:
+    """Whether the class of an instance or policy is from outside this repository."""
+    return type(part).__module__.partition(".")[0] != "bandits"
+
+
+def in_words(error: BaseException) -> str:
+    """An error in one line, with the place in a file of the user's where it was raised, if there is one."""
+    what = "it ends the program" if isinstance(error, SystemExit) else type(error).__name__
+    message = " ".join(str(error).split())
+    place = place_of(error)
+    return f"{what}: {message}{place and f' ({place})'}" if message else f"{what}{place and f' ({place})'}"
+
+
+def place_of(error: BaseException) -> str:
+    """Where an error was raised, the last place in a file of the user's if there is one: FILE, line N, in FUNCTION."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    own = [frame for frame in frames if not any(part in frame.filename for part in (*OURS, *LIBRARIES))]
+    last = (own or frames)[-1:]
+    return "".join(f"{frame.filename}, line {frame.lineno}, in {frame.name}" for frame in last)
+
+
+@contextmanager
+def blamed(where: str) -> Iterator[None]:
+    """Say of whatever is raised within, and of the end of the program, that it came from `where`, a user's file.
+
+    Raises `UserError`.
+    """
+    try:
+        yield
+    except (ParameterError, UserError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise UserError(f"{where}: {in_words(error)}") from error
+
+
+def require_own_name(part: Environment | Learner[Any], where: str) -> None:
+    """Raise `UserError` for the class of a user that is called as one of ours: tables tell them apart by name."""
+    ours = _ours().get((isinstance(part, Learner), part.name)) if is_own(part) else None
+    if ours:
+        raise UserError(
+            f"{where}: {type(part).__module__}.{type(part).__qualname__} has the name {part.name} of "
+            f"{ours.__module__}.{ours.__qualname__}; give it a `name` of its own"
+        )
+
+
+@cache
+def _ours() -> dict[tuple[bool, str], type[Any]]:
+    """Every class of this repository by whether it is a learner, and its name."""
+    for item in pkgutil.walk_packages(bandits.__path__, "bandits."):
+        import_module(item.name)
+    waiting: list[type[Any]] = [Learner, Environment]
+    found = {}
+    while waiting:
+        cls = waiting.pop()
+        waiting += cls.__subclasses__()
+        if cls.__module__.partition(".")[0] == "bandits" and hasattr(cls, "name"):
+            found[issubclass(cls, Learner), cls.name] = cls
+    return found
+
+
+_seen: set[type[Any]] = set()  # classes that this process has simulated with
+
+
+def require_repeatable(cell: "Cell", replication: int, first: bool) -> None:
+    """Simulate a replication twice, if an own class takes part and this is the `first` of its cell or in this process.
+
+    Raises `NotRepeatableError` unless both give the same bits and leave the global random generators and the class as
+    they were. It costs one or two replications of a cell.
+    """
+    own = [type(part) for part in (cell.policy, cell.instance) if is_own(part)]
+    if not own or not (first or any(cls not in _seen for cls in own)):
+        return
+    _seen.update(own)
+    names = " and ".join(cls.__qualname__ for cls in own)
+    before = _around(own)
+    once = cell.replicate(replication)
+    for what, state in _around(own).items():
+        if state != before[what]:
+            raise NotRepeatableError(f"{names} {what}")
+    again = cell.replicate(replication)
+    for name, values in once.items():
+        if not np.array_equal(values, again[name], equal_nan=np.asarray(values).dtype.kind == "f"):
+            raise NotRepeatableError(
+                f"{names} gives another {name} when replication {replication} is simulated again from the same seed; "
+                "numbers may depend on nothing but the parameters and the rng that is handed over"
+            )
+
+
+def _around(classes: list[type[Any]]) -> dict[str, Any]:
+    """What a replication has to leave as it is, by what is said otherwise."""
+    algorithm, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # what it is about
+    return {
+        "draws from the global generator of numpy (np.random.NAME); take the rng that is handed over": (
+            algorithm,
+            bytes(np.asarray(keys)),
+            *rest,
+        ),
+        "draws from Python's module random; take the rng that is handed over": random.getstate(),
+        "changes its class; what is learned belongs into the state of a run": [
+            {name: id(value) for name, value in vars(cls).items()} for cls in classes
+        ],
+    }

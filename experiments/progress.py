@@ -1,0 +1,68 @@
+"""How far a command is: a bar on a terminal, and elsewhere, as in a file of output, a line every so often."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from tqdm import tqdm
+
+EVERY = 20.0  # seconds between two lines
+Made = TypeVar("Made")
+
+
+class Progress:
+    """Counts what is done of several things, the last of which takes the time, as cells and their replications.
+
+    Nothing is said within the first seconds: a command that is quick is quiet.
+    """
+
+    def __init__(self, doing: str, totals: dict[str, int], clock: Callable[[], float] = time.monotonic) -> None:
+        self._doing, self._totals, self._clock = doing, totals, clock
+        self._done = dict.fromkeys(totals, 0)
+        self._began = clock()
+        *self._others, self._unit = totals
+        self._bar = tqdm(total=totals[self._unit], desc=doing, unit=f" {self._unit}", disable=None, delay=2)
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Self:
+        if self._bar.disable:
+            threading.Thread(target=self._speak, daemon=True).start()
+        return self
+
+    def __exit__(self, of: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._ended.set()
+        self._bar.close()
+
+    def after(self, made: Made, **counts: int) -> Made:
+        """Count what was done, in the words of the totals; hands `made` on."""
+        for word, count in counts.items():
+            self._done[word] += count
+        self._bar.set_postfix_str(", ".join(map(self._count, self._others)), refresh=False)
+        self._bar.update(counts.get(self._unit, 0))
+        return made
+
+    def __str__(self) -> str:
+        done, seconds = self._done[self._unit], self._clock() - self._began
+        words = [*map(self._count, self._totals), f"after {duration(seconds)}"]
+        if done:
+            left = (self._totals[self._unit] - done) * seconds / done
+            words += [f"{done / seconds:.3g} {self._unit} a second", f"about {duration(left)} left"]
+        return f"{self._doing}: {', '.join(words)}"
+
+    def _count(self, word: str) -> str:
+        return f"{self._done[word]} of {self._totals[word]} {word}"
+
+    def _speak(self) -> None:
+        """Say it every so often, also while the first replication takes long."""
+        while not self._ended.wait(EVERY):
+            print(self, file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a reader says them: 40 s, 5 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

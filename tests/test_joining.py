@@ -1,0 +1,210 @@
+"""`join=mine` puts a policy of any kind into every experiment that it can play, and says where it cannot."""
+
+import textwrap
+
+import pytest
+
+from experiments.config.compose import Composer
+from experiments.config.plan import plan
+from experiments.errors import UserError
+from scripts import figures
+
+PULLS = """
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from bandits import Guarantee, StepwisePolicy
+from bandits.policies.full_information import RNMFTNL, DecreasingHedge
+from bandits.policies.stopping_rules import DPNAS
+
+
+@dataclass(frozen=True)
+class Pulls(StepwisePolicy):
+    name = "pulls"
+    label = "Pulls"
+    citation = "folklore"
+    epsilon: float
+    beta: float = 0.5
+
+    @property
+    def guarantee(self):
+        return Guarantee(self.epsilon)
+
+    def start(self, arms, horizon):
+        return SimpleNamespace(arms=arms)
+
+    def select(self, state, t, rng):
+        return t % state.arms
+
+    def update(self, state, arm, reward, rng):
+        pass
+
+
+@dataclass(frozen=True)
+class Sees(DecreasingHedge):
+    name = "sees"
+    label = "Sees"
+
+
+@dataclass(frozen=True)
+class Exact(RNMFTNL):
+    name = "exact"
+    label = "Exact"
+
+
+@dataclass(frozen=True)
+class Stops(DPNAS):
+    name = "stops"
+    label = "Stops"
+"""
+POLICIES = {
+    "pulls": "_target_: joining_policies.Pulls\nepsilon: ${budget.epsilon}\nbeta: 0.5\n",
+    "sees": "_target_: joining_policies.Sees\n",
+    "exact": "defaults: [rnm_ftnl]\n_target_: joining_policies.Exact\n",
+    "stops": "defaults: [dp_nas]\n_target_: joining_policies.Stops\n",
+}
+LAWS = {"wang2024/fig01", "wang2024/fig02", "wang2024/fig03"}
+COMPUTED = {"wu2025/open_questions", "wu2025/worst_profiles"}  # expected regret that has a form
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("joining")
+    (folder / "policy").mkdir()
+    (folder / "joining_policies.py").write_text(PULLS)
+    for name, text in POLICIES.items():
+        (folder / "policy" / f"{name}.yaml").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def composer(folder):
+    return Composer([folder])
+
+
+def kin(name):
+    """The policies of one's own that can play an experiment."""
+    if name in LAWS:
+        return set()
+    if name in COMPUTED:
+        return {"exact"}
+    return {"stops"} if "stopping" in name else {"sees", "exact"} if name.startswith("wu2025") else {"pulls"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", Composer().choices("experiment"))
+def test_a_policy_joins_every_experiment_of_its_kind(composer, name):
+    """With the instances, budgets, horizons and checkpoints of the others, whose cells stay as they are."""
+    alone = plan([f"+experiment={name}"], composer)
+    for policy in POLICIES:
+        if policy not in kin(name):
+            with pytest.raises(UserError, match=f"^join: .*{policy}") as error:
+                plan([f"+experiment={name}", f"join={policy}"], composer)
+            assert "\n" not in str(error.value)
+            continue
+        together = plan([f"+experiment={name}", f"join={policy}"], composer).requests
+        assert together[: len(alone.requests)] == alone.requests
+        more = together[len(alone.requests) :]
+        assert {request.cell.policy.name for request in more} == {policy}
+        hosts = [request for request in alone.requests if request.cell.policy.guarantee.private]
+        if policy == "pulls":
+            budgets = {host.cell.policy.epsilon for host in hosts} - {0}
+            assert {request.cell.policy.epsilon for request in more} == budgets
+        if policy in ("pulls", "exact", "stops"):
+            seen = {(request.cell.instance, request.cell.horizon, request.cell.recorded) for request in more}
+            assert seen == {(host.cell.instance, host.cell.horizon, host.cell.recorded) for host in hosts}
+        assert {request.replications for request in more} <= {request.replications for request in alone.requests}
+
+
+def test_it_takes_the_parameters_that_it_has_too(composer):
+    accuracies = plan(["+experiment=sajed2019/stopping_accuracy", "join=stops"], composer).requests
+    of = {request.cell.policy.accuracy for request in accuracies if request.cell.policy.name == "stops"}
+    assert of == {0.02, 0.05, 0.1, 0.2, 0.5, 0.9}
+    for asked, beta in (("sajed2019/best_arm", 0.05), ("sajed2019/fig01", 0.5)):
+        found = plan([f"+experiment={asked}", "join=pulls"], composer).requests
+        assert {request.cell.policy.beta for request in found if request.cell.policy.name == "pulls"} == {beta}
+
+
+def test_where_it_cannot_play_it_is_said(composer):
+    asked = plan(["+experiment=wang2024/fig06", "join=[pulls]"], composer)
+    assert [request.cell.policy.epsilon for request in asked.requests if request.cell.policy.name == "pulls"] == [0.1]
+    assert len(asked.left_out) == 1
+    assert asked.left_out[0].startswith("pulls joins wang2024/fig06, but not everywhere: budget.epsilon: must be above")
+    assert plan(["+experiment=sajed2019/fig01", "join=[pulls]"], composer).left_out == []
+
+
+def test_the_shell_still_picks(composer):
+    asked = ["+experiment=sajed2019/tight", "policy=dp_se", "policy.beta=0.1", "instance=c2", "join=[pulls,ucb1]"]
+    found = plan([*asked, "budget.epsilon=0.5"], composer).requests
+    policies = {request.cell.policy.name: request.cell.policy for request in found}
+    assert set(policies) == {"dp_se", "pulls", "ucb1"}
+    assert policies["dp_se"].beta == policies["pulls"].beta == 0.1
+    assert {request.cell.instance.name for request in found} == {"c2"}
+
+
+def test_one_cell_can_be_joined_too(composer):
+    found = plan(["policy=dp_ftpl_new", "budget=approximate", "horizon=1e3", "join=pulls"], composer).requests
+    assert [request.cell.policy.name for request in found] == ["dp_ftpl_new", "pulls"]
+    assert found[1].config["budget"] == {"epsilon": 1, "delta": None}
+
+
+@pytest.mark.parametrize(
+    ("join", "message"),
+    [
+        ("join=pulls", None),
+        ("join=pulse", "policy=pulse: unknown policy; did you mean pulls"),
+        ("join=[[pulls]]", "join: must be a policy or a list of policies"),
+        ("join=5", "join: must be a policy or a list of policies, got 5"),
+        (
+            "join=decreasing_hedge",
+            "join: decreasing_hedge finds no place in wang2024/fig05: instance: .* losses of all",
+        ),
+        ("policies=[pulls]", "policies: unknown key; did you mean policy"),
+        ("joint=pulls", "joint: unknown key; did you mean join"),
+    ],
+)
+def test_a_wrong_join_is_one_line(composer, join, message):
+    if message is None:
+        assert plan(["+experiment=wang2024/fig05", join], composer).requests
+        return
+    with pytest.raises(UserError, match=message) as error:
+        plan(["+experiment=wang2024/fig05", join], composer)
+    assert "\n" not in str(error.value)
+
+
+def test_a_pure_policy_is_in_every_panel_of_its_budget(call, folder, tmp_path):
+    """Figure 6 has δ along its axis: there the policy is a level line; Figure 4 has panels of one δ each."""
+    shown = {}
+    for name in ("wang2024/fig04", "wang2024/fig06"):
+        asked = [f"+experiment={name}", "join=pulls", "horizon=200", "replications=2", f"results_dir={tmp_path}"]
+        assert call("--config-dir", folder, *asked, "runner.workers=1").code == 0
+        from experiments.store import stored_cells
+
+        planned = plan(asked, Composer([folder]))
+        drawing = figures.describe(planned, stored_cells(planned))
+        shown[name] = [
+            [mark for mark in panel.marks if getattr(mark, "label", "").startswith("Pulls")] for panel in drawing.panels
+        ]
+    assert [len(marks) for marks in shown["wang2024/fig04"]] == [1] * 8
+    below, (level,) = shown["wang2024/fig06"]
+    assert below == []
+    assert level.x.tolist() == [0.0003, 0.9]
+    assert level.y[0] == level.y[1]
+
+
+def test_what_is_left_out_is_printed(call, folder, tmp_path):
+    asked = ["+experiment=wang2024/fig06", "join=pulls", "plan=true", f"results_dir={tmp_path}"]
+    outcome = call("--config-dir", folder, *asked)
+    assert outcome.code == 0
+    assert "warning: pulls joins wang2024/fig06, but not everywhere" in outcome.err
+    refused = call("--config-dir", folder, "+experiment=wang2024/fig02", "join=pulls", "plan=true")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "wang2024/fig02 has no cells that pulls could join" in refused.err
+
+
+def test_an_experiment_may_have_policies_that_join(tmp_path):
+    (tmp_path / "experiment").mkdir()
+    text = "# @package _global_\ndefaults: [/experiment/sajed2019/_by_epsilon]\nsubject: c1\njoin: thompson_beta\n"
+    (tmp_path / "experiment" / "mine_joined.yaml").write_text(textwrap.dedent(text))
+    found = plan(["+experiment=mine_joined"], Composer([tmp_path])).requests
+    assert {"dp_se", "dp_ucb", "ucb1", "thompson_beta"} <= {request.cell.policy.name for request in found}

@@ -1,0 +1,161 @@
+"""A results file that was changed by whatever means says so; files from before checksums still load."""
+
+import json
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bandits.environments.bernoulli import C1
+from bandits.policies.ucb import UCB1
+from experiments import UserError, load
+from experiments.cells.regret import RegretCell
+from experiments.config.plan import Request
+from experiments.results_file import CHECKSUM, FOOTER, DamagedFileError, read_file, read_footer
+from experiments.simulate import look_up, run
+from experiments.store import Store
+
+CELL = RegretCell(C1(3), UCB1(), 2_000)
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "results")
+    run(look_up([Request(CELL, 4, {})], store), store, workers=1)
+    return store
+
+
+def rewrite(path, footer=None, keep=True, **columns):
+    """The file with another footer, a dictionary or text, and other columns; without the checksum unless `keep`."""
+    table = pq.read_table(path)
+    metadata = table.schema.metadata
+    text = metadata[FOOTER] if footer is None else footer if isinstance(footer, str | bytes) else json.dumps(footer)
+    for name, values in columns.items():
+        field = table.schema.field(name)
+        table = table.set_column(table.schema.get_field_index(name), field, pa.array(values, field.type))
+    checksum = {CHECKSUM: metadata[CHECKSUM]} if keep else {}
+    pq.write_table(table.replace_schema_metadata({FOOTER: text, **checksum}), path)
+
+
+def places(node, at=()):
+    """Every place in a nested footer."""
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield (*at, key)
+        yield from places(value, (*at, key))
+
+
+def changed(footer, place, value):
+    copy = json.loads(json.dumps(footer))
+    node = copy
+    for key in place[:-1]:
+        node = node[key]
+    node[place[-1]] = value
+    return copy
+
+
+def test_any_change_of_a_footer_is_damage(store):
+    path = store.path(CELL)
+    footer, whole = read_footer(path), path.read_bytes()
+    everywhere = list(places(footer))
+    assert ("columns", "epsilon") in everywhere
+    for place in everywhere:
+        rewrite(path, changed(footer, place, 0.123))
+        with pytest.raises(DamagedFileError):
+            read_footer(path)
+        path.write_bytes(whole)
+    rewrite(path)
+    assert read_footer(path) == footer, "the same content under other bytes is no change"
+
+
+def test_load_says_that_a_column_was_changed(store):
+    path = store.path(CELL)
+    footer = read_footer(path)
+    rewrite(path, {**footer, "columns": {**footer["columns"], "epsilon": 0.5}})
+    with pytest.raises(UserError, match=r"\.parquet: damaged: its footer was changed since it was written"):
+        load(results_dir=store.root)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_numbers_that_could_be_and_are_others_are_damage(store, keep):
+    path = store.path(CELL)
+    contents = read_file(path)
+    swapped = contents.pulls[:, [0, 2, 1]]  # which still add up
+    rewrite(path, keep=keep, pulls=swapped.tolist())
+    with pytest.raises(DamagedFileError, match=r"changed|no footer"):
+        read_file(path)
+
+
+def test_rows_that_were_cut_off_are_damage(store):
+    path = store.path(CELL)
+    table = pq.read_table(path)
+    pq.write_table(table.slice(0, 2), path)
+    with pytest.raises(DamagedFileError, match="not as many"):
+        read_footer(path)
+
+
+def test_files_from_before_checksums_load_and_are_extended_with_one(store):
+    path = store.path(CELL)
+    contents = read_file(path)
+    rewrite(path, {**contents.footer, "format": 1}, keep=False)
+    assert (read_file(path).regret == contents.regret).all()
+    run(look_up([Request(CELL, 6, {})], store), store, workers=1)
+    assert read_file(path).footer["format"] == 2
+    assert (read_file(path).regret[:4] == contents.regret).all()
+    assert CHECKSUM in pq.read_schema(path).metadata
+
+
+BROKEN = {
+    "no JSON": "{",
+    "a list": "[]",
+    "nothing": "null",
+    "empty": "{}",
+    "without columns": {"format": 1, "key": CELL.key, "runs": [{"replications": [0, 4]}]},
+    "columns that are a text": {"format": 1, "key": CELL.key, "columns": "ucb1", "runs": [{"replications": [0, 4]}]},
+    "without runs": {"format": 1, "key": CELL.key, "columns": {"policy": "ucb1"}},
+    "no runs": {"format": 1, "key": CELL.key, "columns": {"policy": "ucb1"}, "runs": []},
+    "a record of no kind": {"format": 1, "key": CELL.key, "columns": {"policy": "ucb1"}, "record": [1]},
+    "another format": {"format": [2]},
+    "no text": b"\xff\xfe",
+}
+
+
+@pytest.mark.parametrize("footer", BROKEN.values(), ids=BROKEN)
+def test_a_footer_that_is_not_whole_is_damage(store, footer):
+    path = store.path(CELL)
+    rewrite(path, footer, keep=False)
+    with pytest.raises(DamagedFileError):
+        read_footer(path)
+    with pytest.raises(UserError, match="damaged"):
+        load(results_dir=store.root)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(store, capsys):
+    path = store.path(CELL)
+    before = read_file(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(UserError, match="damaged: it is no regular file"):
+        load(results_dir=store.root)
+    run(look_up([Request(CELL, 4, {})], store), store, workers=1)
+    assert (read_file(path).regret == before.regret).all()
+    assert "moved to" in capsys.readouterr().err
+
+
+def test_a_folder_in_the_place_of_a_file_is_damage(store):
+    path = store.path(CELL)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(UserError, match="damaged: it is no regular file"):
+        load(results_dir=store.root)
+
+
+def test_missing_estimates_have_one_checksum(store):
+    from experiments.cells.stopping import StoppingCell
+    from experiments.results_file import _checksum_of_rows
+
+    rows = {"samples": np.array([3, 4]), "expired": np.array([True, False]), "estimate": np.array([np.nan, 1.0])}
+    other = np.array([0xFFF8000000000001, 0x3FF0000000000000], dtype=np.uint64).view(np.float64)  # another NaN
+    assert _checksum_of_rows(StoppingCell, rows) == _checksum_of_rows(StoppingCell, {**rows, "estimate": other})
+    assert _checksum_of_rows(StoppingCell, rows) != _checksum_of_rows(StoppingCell, {**rows, "samples": [3, 5]})
