@@ -28,7 +28,8 @@ ERRATA_HEADER = f"""{GENERATED.format(source="conf/errata/")}
 # Errata
 
 Misprints and slips found in the papers while their algorithms, theorems and figures were reproduced. What is printed is
-given in our words and symbols; "shown by" names the test or command of this repository, or what to compare.
+given in our words and symbols; "shown by" names the test or command of this repository, or what to compare. "Matters"
+is one of: harmless slip; constant (rates stay, constants change); statement falls (as printed it is false).
 """
 CLAIMS_HEADER = f"""{GENERATED.format(source="conf/claims/ and results/")}
 # Claims
@@ -80,6 +81,7 @@ def errata_page(found: Sequence[Erratum]) -> str:
                     "Where": erratum.where,
                     "Printed": erratum.printed,
                     "Found": erratum.finding,
+                    "Matters": erratum.matters,
                     "Shown by": erratum.shown_by,
                 },
             )

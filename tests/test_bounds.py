@@ -44,7 +44,11 @@ def test_perturbed_leaders_by_hand():
 def test_lower_bound():
     growth, room = math.e - 1, 1e5**0.5
     expected = math.log((growth + 0.05) * room / (40 * growth + 0.05 * room)) / 16
-    assert math.isclose(wang2024.transcript_lower_bound(1.0, 0.01, 100_000, 1.0, 0.5), expected)
+    assert 16 * expected < 2  # one whole revision, so 3/32
+    assert math.isclose(wang2024.transcript_lower_bound(1.0, 0.01, 100_000, 1.0, 0.5), 3 / 32)
+    growth = math.expm1(0.5)
+    expected = math.log((growth + 0.05) * room / (40 * growth + 0.05 * room)) / 8
+    assert math.isclose(wang2024.transcript_lower_bound(0.5, 0.01, 100_000, 1.0, 0.5), expected)
     assert wang2024.transcript_lower_bound(1.0, 0.01, 100, 1.0, 0.5) == 0.0
     assert wang2024.transcript_lower_bound(0.1, 0.0, 10**9, 1.0, 0.5) > wang2024.transcript_lower_bound(
         1.0, 0.0, 10**9, 1.0, 0.5

@@ -17,8 +17,8 @@ from experiments.config.compose import CONF, Composer
 from experiments.config.plan import plan
 
 INSTANCE = {
-    **dict.fromkeys(["dprucb", "dprse", "ldprse", "robust_ucb"], "s1"),
-    **dict.fromkeys(["rnm_ftnl", "follow_the_leader", "decreasing_hedge"], "dtol_bernoulli"),
+    **dict.fromkeys(["dprucb", "dprse", "ldprse", "ldprse_boxed", "robust_ucb"], "s1"),
+    **dict.fromkeys(["rnm_ftnl", "random_prefix", "follow_the_leader", "decreasing_hedge"], "dtol_bernoulli"),
     **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas"], "signed_bernoulli"),
 }  # else c1
 DELTA = ["budget.delta=0.01"]

@@ -1,6 +1,7 @@
 """Every experiment in conf/experiment composes, runs at a tiny horizon, and draws."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -129,11 +130,33 @@ def test_a_policy_keeps_its_colour_everywhere(figure):
         assert colours["DP-UCB"] == "#D55E00"
 
 
+def test_the_caption_says_how_often_the_best_arm_is_lost():
+    planned = plan(["+experiment=tao2022/fig02"], Composer())
+    found = stored_cells(planned)
+    shares = sorted({float((of.pulls.argmax(axis=1) != 0).mean()) for of in found if of.columns["v"] == 0.5})
+    line = figures.describe(planned, found).caption[1]
+    assert line.startswith(f"share of runs with the best arm behind: (a) v = 0.5: {100 * shares[0]:.2g} to ")
+    assert f" to {100 * shares[-1]:.2g} %; (b) v = 0.9: 0 to " in line
+
+
+def test_figure_3_shows_that_the_changed_law_lies_on_the_boundary():
+    drawing = figures.describe(plan(["+experiment=wang2024/fig03"], Composer()), [])
+    for values, differences in zip(*drawing.rows, strict=True):
+        (band, before, after), (room, zero, change) = values.marks, differences.marks
+        np.testing.assert_allclose(change.y, after.y - before.y, atol=1e-15)
+        assert not zero.y.any()
+        left = change.x < 0.5  # of the mean: there the condition is met with equality
+        np.testing.assert_allclose(change.y[left], room.low[left], atol=1e-12)
+        assert np.ptp(change.y) > 0.04
+        assert (band.low <= after.y + 1e-12).all()
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         ("figure.band=sdd", "figure.band"),
         ("figure.scales=[linear,cubic]", "figure.scales"),
+        ("figure.shares=[best_arm]", "figure.shares"),
         ("figure.kind=pie", "figure.kind"),
         ("figure.panels=[]", "figure.panels"),
         ("figure.panels=[{epsilon: 1}]", "title"),

@@ -8,7 +8,7 @@ from bandits.loops.heavy_leader import ParetoRewards, robust_ucb_pulls
 from bandits.loops.plain import dprucb_steps
 from bandits.mechanisms.tree import tree_levels
 from bandits.policies.elimination import Epoch
-from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, RobustUCB
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, BoxedLDPRSE, RobustUCB
 from bandits.seeds import stream
 
 
@@ -131,3 +131,16 @@ def test_central_and_local_scopes():
     assert DPRSE(1.0).guarantee.scope == "transcript"
     assert LDPRSE(1.0).guarantee.scope == "local"
     assert not RobustUCB().guarantee.private
+
+
+def test_the_box_of_algorithm_4_has_a_smaller_error():
+    """S1 with v = 0.5, epsilon = 5, T = 10^10, five arms, epoch 1 at gap 1/4: 14 err with R for sqrt(R)."""
+    instance, horizon = S1(0.5), 10**10
+    epoch = BoxedLDPRSE(5.0).epoch(instance, 5, 1, horizon)
+    log = math.log(8 * 5 * horizon)
+    rounds = math.ceil(instance.moment**4 * 28**6 * log / (25 * 0.25**6) + log)
+    error = instance.moment ** (2 / 3) * (math.sqrt(log) / (rounds * 5)) ** (1 / 3)
+    assert epoch.rounds == rounds
+    assert math.isclose(epoch.threshold, 14 * error)
+    assert epoch.threshold < 0.01 * LDPRSE(5.0, epoch_base=4).epoch(instance, 5, 1, horizon).threshold
+    assert BoxedLDPRSE(5.0).guarantee == LDPRSE(5.0).guarantee

@@ -164,7 +164,7 @@ figure: {kind: sweep, title: Pulls, x: epsilon, value: suboptimal_pulls, panels:
   check: experiments.claims.checks.invented2026.one
 """,
     "conf/errata/invented2026.yaml": """
-- {id: no-two, where: "Lemma 2", printed: "two is one", finding: "It is not.", shown_by: "reading"}
+- {id: no-two, where: Lemma 2, printed: two is one, finding: It is not., matters: statement falls, shown_by: reading}
 """,
     "experiments/claims/checks/invented2026.py": '''
 """What Invented (2026) claims of numbers."""

@@ -24,9 +24,12 @@ NAMES = [
     "slopes",
     "sajed2019/ratios",
     "tao2022/separation",
+    "tao2022/lost_best_arm",
     "tao2022/rates",
     "wang2024/start_phases",
     "wu2025/rates",
+    "wu2025/one_gap",
+    "wu2025/prefixes",
 ]
 
 
@@ -179,8 +182,20 @@ def test_separation(printed):
     assert all(student(group.regret) in of_row for _, group in final.groupby("epsilon"))
     assert of_row.endswith("true")
     assert line(lines, "scaled", "0.9", "10⁷").endswith("false")
-    assert lines[-1] == "scaled, v = 0.9: first separate at T = 10⁵"
+    assert lines[-1] == "scaled, v = 0.9: separate at T = 10⁵, 10⁶; not at 10,000, 10⁷, 10⁸, 10⁹, 10¹⁰"
     assert len(lines) == 1 + 30 + 4
+
+
+@pytest.mark.slow
+def test_lost_best_arms(printed):
+    lines = printed("tao2022/lost_best_arm")
+    pulls = load_pulls("tao2022/local_horizons", constants="scaled", v=0.9, epsilon=20, horizon=1e6)
+    by_run = pulls.pivot(index="replication", columns="arm", values="pulls")
+    lost = float((by_run.idxmax(axis=1) != 0).mean())  # no run is cut off while two arms are in turn
+    assert line(lines, "scaled", "0.9", "20", "10⁶").split()[-4] == quantity(lost)
+    scaled = [float(text.split()[-4]) for text in lines if text.split()[0] == "scaled"]
+    assert (round(min(scaled), 2), round(max(scaled), 2)) == (0.02, 0.14)  # README and docs/reference.md say so
+    assert all(text.split()[-4] == "0" for text in lines if text.split()[0] == "paper")
 
 
 @pytest.mark.slow
@@ -212,6 +227,25 @@ def test_rates_of_wu2025(printed):
     exponent = -np.polyfit(np.log(few.epsilon), np.log(few.regret), 1)[0]
     assert line(lines, "deterministic", "1", "gumbel").split()[-3] == quantity(exponent)
     assert len(lines) == 1 + 12
+
+
+def test_one_gap(printed):
+    """log K = 4 log 2 and any place of the lattice: less than the largest, found by adding up by hand."""
+    of_row = line(printed("wu2025/one_gap"), "2^4").split()
+    y = 1.5 * 2.0 ** np.arange(-40, 7)
+    assert 4 * (y / (1 + np.exp(y) / 15)).sum() / np.log(16) <= float(of_row[1]) + 5e-4
+    assert float(of_row[1]) < 8
+
+
+@pytest.mark.slow
+def test_prefixes(printed):
+    lines = printed("wu2025/prefixes")
+    regret = load("wu2025/random_prefix", instance="dtol_bernoulli").pivot(
+        index="arms", columns="policy", values="regret"
+    )
+    ratios = regret.random_prefix / regret.rnm_ftnl
+    assert f"{quantity(ratios.min())} to {quantity(ratios.max())}" in line(lines, "bernoulli", "gumbel")
+    assert len(lines) == 1 + 4
 
 
 @pytest.mark.slow

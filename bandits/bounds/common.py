@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray
 from bandits.parameters import require, require_epsilon
@@ -33,6 +34,17 @@ def require_small_epsilon(epsilon: float) -> None:
     """The budgets for which Tao et al. (2022) prove their theorems."""
     require_epsilon(epsilon)
     require(epsilon <= 1, "epsilon", epsilon, "at most 1, as the theorem assumes")
+
+
+def two_point_means(means: ArrayLike) -> FloatArray:
+    """The means of Theorem 8 of Tao et al. (2022), which keep all moments at most 1, as an array."""
+    array = np.asarray(means, dtype=np.float64)
+    require(bool(((array > 0) & (array <= 0.5)).all()), "means", means, "numbers in (0, 0.5]")
+    suboptimal = array[array < array.max()]
+    shares = (array.max() - suboptimal) / suboptimal
+    within = len(shares) > 0 and bool(((shares >= 0.2 - 1e-12) & (shares <= 0.5 + 1e-12)).all())
+    require(within, "means", means, "with gaps from 1/5 to 1/2 of the arm's own mean")
+    return array
 
 
 def bernoulli_divergence(p: float, q: float) -> float:

@@ -9,6 +9,7 @@ are what the proofs give when followed to the end, which is not always what is p
 - Theorem 2: 2 I < gap needs 36^((1+v)/v) where 36 is printed.
 - Theorem 7: with epochs that aim at 2^-tau all along, pulls grow with gap^(-2(1+v)/v). Half of that
   exponent is printed, because the last step of the proof of Lemma 13 compares the gap with D^2 instead of D.
+  No policy attains the print: see `bandits.bounds.local_privacy`, whose lower bounds LDPRSE meets.
 
 The `_order` functions of the upper bounds are as printed.
 """
@@ -16,6 +17,7 @@ The `_order` functions of the upper bounds are as printed.
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray
 from bandits.bounds.common import (
@@ -24,6 +26,7 @@ from bandits.bounds.common import (
     require_gaps,
     require_horizon,
     require_small_epsilon,
+    two_point_means,
 )
 from bandits.environments.heavy_tails import require_exponent
 from bandits.parameters import require, require_arms
@@ -200,20 +203,20 @@ def heavy_two_armed_lower_bound(gap: float, epsilon: float, horizon: float, v: f
     return float(math.log(horizon) / (200 * epsilon * 5 ** (1 / v)) * gap ** (-1 / v))
 
 
-def local_lower_bound_slope(means: FloatArray, epsilon: float, v: float) -> float:
+def local_lower_bound_slope(means: ArrayLike, epsilon: float, v: float) -> float:
     """The least limit of regret / log(T) on the `TwoPoint` instance of these means (Theorem 8 of Tao et al. 2022).
 
     For every epsilon-LDP policy whose regret grows slower than every power of T: sum of gap / (2 min(4, e^(2 epsilon))
     (e^epsilon - 1)^2 kl), with kl of the arm's law from the one that is better by a gap (Lemma 15 and (29), where
-    e^epsilon - 1 is taken for epsilon). Means are in (0, 1/2], gaps between 1/5 and 1/2 of the arm's own mean.
+    e^epsilon - 1 is taken for epsilon). Means are in (0, 1/2], gaps between 1/5 and 1/2 of the arm's own mean. True,
+    but weak: `local_variation_lower_bound_slope` has twice the exponent of the gap.
     """
     _require(epsilon, 2, v, u=1.0)
-    require(bool(((means > 0) & (means <= 0.5)).all()), "means", list(means), "numbers in (0, 0.5]")
+    arms = two_point_means(means)
     price = 2 * min(4.0, math.exp(2 * epsilon)) * math.expm1(epsilon) ** 2
     total = 0.0
-    for mean in map(float, means[means < means.max()]):
-        gap = float(means.max()) - mean
-        require(mean / 5 <= gap <= mean / 2, "means", list(means), "with gaps from 1/5 to 1/2 of the arm's own mean")
+    for mean in map(float, arms[arms < arms.max()]):
+        gap = float(arms.max()) - mean
         s = (2 * mean) ** (1 / v)
         chance = s ** (1 + v) / 2
         total += gap / (price * bernoulli_divergence(chance, chance + 2 * gap * s))
@@ -233,6 +236,7 @@ def local_worst_case_lower_bound(arms: int, epsilon: float, horizon: float, v: f
     T gap / 8 x exp(-8 (e^epsilon - 1)^2 T / (K-1) x kl), the line of the proof before its last, kl that of the
     two laws of the arm that changes. It holds for every gap < 1/5, and nearly the best one is taken
     here. The paper sets gap = (K / (T epsilon^2))^(v/(1+v)): the right order, but a factor below e^-145 for v = 1/2.
+    True, but weak: `local_variation_worst_case_lower_bound` has a larger power of T.
     """
     _require(epsilon, horizon, v, u=1.0)
     require_arms(arms)

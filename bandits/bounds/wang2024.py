@@ -54,9 +54,10 @@ def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: fl
     """Regret that some two-armed instance forces (Theorem 4 of Wang and Zhu 2024).
 
     For every policy with an (epsilon, delta)-private transcript whose regret is at most scale x T^power on
-    all instances, scale > 0 and power < 1: log((g T^(1-power) + 5 delta T^(1-power)) / (40 scale g +
-    5 delta T^(1-power))) / (16 epsilon), g = e^epsilon - 1, and never below 0. T is at least 48 times that,
-    as the theorem asks. It says nothing about a promise for single decisions, which is weaker.
+    all instances, scale > 0 and power < 1: x / 16, x = log((g T^(1-power) + 5 delta T^(1-power)) / (40 scale g +
+    5 delta T^(1-power))) / epsilon, g = e^epsilon - 1, or 3/32 of the whole part of x if that is less (only for x
+    below 2), because the proof changes whole rewards. T is at least 3 x, so that N_0 = 3 x / 2 pulls fit into half of
+    it. It says nothing about a promise for single decisions, see the errata.
     """
     require_epsilon(epsilon)
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
@@ -65,7 +66,7 @@ def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: fl
     growth, room = math.expm1(epsilon), float(horizon) ** (1 - power)
     log = math.log((growth + 5 * delta) * room / (40 * scale * growth + 5 * delta * room))
     require(horizon >= 3 * log / epsilon, "horizon", horizon, f"at least {3 * log / epsilon:.6g} for this budget")
-    return max(0.0, log / (16 * epsilon))
+    return max(0.0, min(log / epsilon / 16, 3 / 32 * math.floor(log / epsilon)))
 
 
 def transcript_lower_bound_order(arms: int, epsilon: float, delta: float, horizon: int) -> float:

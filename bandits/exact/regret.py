@@ -15,7 +15,7 @@ uniformly.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,7 +92,12 @@ def expected_regret_curve(
     The relative error is at most `RELATIVE_ERROR`. Raises `ParameterError`, or `QuadratureError` if the error cannot
     be kept or the computation would take too long.
     """
-    game, _ = _merged(means, counts, noise, epsilon, losses, resample, calibration)
+    game, _ = merged(means, counts, noise, epsilon, losses, resample, calibration)
+    return epoch_curve(game, checkpoints, game.expected_gap)
+
+
+def epoch_curve(game: "Game", checkpoints: Sequence[int], gap_after: Callable[[int, float], float]) -> FloatArray:
+    """Expected pseudo-regret at `checkpoints`; `gap_after` an epoch of so many steps, within a few of a probability."""
     steps = _checked_steps(checkpoints)
     gaps = game.gaps
     regret = np.zeros(len(steps))
@@ -102,7 +107,7 @@ def expected_regret_curve(
     while first <= steps[-1]:  # an epoch: steps `first` to 2 first - 1
         regret += gap * np.clip(steps - first + 1, 0, first)
         before += gap * first
-        gap = float(gaps @ game.winners(first, _NEGLIGIBLE * before / (2.0 * first * float(gaps[-1]))))
+        gap = gap_after(first, _NEGLIGIBLE * before / (2.0 * first * float(gaps[-1])))
         first *= 2
     return regret
 
@@ -121,14 +126,14 @@ def selection_probabilities(
 
     Error: at most `RELATIVE_ERROR` of the probability itself, plus 10 `SMALLEST`.
     """
-    game, group = _merged(means, counts, noise, epsilon, losses, resample, calibration)
+    game, group = merged(means, counts, noise, epsilon, losses, resample, calibration)
     require(1 <= rounds <= LONGEST, "rounds", rounds, "a whole number in [1, 2^60]")
     share = np.asarray(counts, dtype=np.float64) / game.counts[group]
     return np.asarray(game.winners(int(rounds), SMALLEST)[group] * share)
 
 
 @dataclass(frozen=True)
-class _Game:
+class Game:
     """Groups of arms with different means, in increasing order, and the noise; `binomial` sums of losses or fixed."""
 
     means: FloatArray
@@ -140,6 +145,10 @@ class _Game:
     @property
     def gaps(self) -> FloatArray:
         return np.asarray(self.means - self.means[0])
+
+    def expected_gap(self, rounds: int, floor: float) -> float:
+        """Of the arm that is selected after `rounds` loss vectors, with probabilities up to a few `floor`."""
+        return float(self.gaps @ self.winners(rounds, floor))
 
     def winners(self, rounds: int, floor: float) -> FloatArray:
         """Probability that an arm of each group is selected, with errors of a few `floor`."""
@@ -154,7 +163,7 @@ class _Game:
         if possible.sum() == 1:
             chances[0] = 1.0
         else:
-            kept = _Game(self.means[possible], self.counts[possible], self.noise, self.scale, self.binomial)
+            kept = Game(self.means[possible], self.counts[possible], self.noise, self.scale, self.binomial)
             chances[possible] = (
                 kept._binomial_winners(rounds, floor) if self.binomial else kept._fixed_winners(rounds, floor)
             )
@@ -209,9 +218,9 @@ def _log_noise_moments(noise: str, units: FloatArray) -> FloatArray:
     return np.asarray(-(2 if noise == "laplace" else 1) * np.log1p(-units * units))
 
 
-def _merged(
+def merged(
     means: ArrayLike, counts: ArrayLike, noise: str, epsilon: float, losses: str, resample: bool, calibration: str
-) -> tuple[_Game, IntArray]:
+) -> tuple[Game, IntArray]:
     """The game with groups of equal means merged, and the index of each group in it, shape (groups,)."""
     mean, count = np.asarray(means, dtype=np.float64), np.asarray(counts)
     require(mean.ndim == 1 and mean.shape == count.shape, "counts", count.shape, f"of the means' shape {mean.shape}")
@@ -226,7 +235,7 @@ def _merged(
     different, group = np.unique(mean, return_inverse=True)
     together = np.bincount(group, weights=count.astype(np.float64)).astype(np.float64)
     scale = (1 if noise == "exponential" and calibration == "printed" else 2) / epsilon
-    return _Game(different, together, noise, scale, resample or losses == "bernoulli"), group
+    return Game(different, together, noise, scale, resample or losses == "bernoulli"), group
 
 
 def _checked_steps(checkpoints: Sequence[int]) -> IntArray:

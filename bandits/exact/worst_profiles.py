@@ -12,7 +12,6 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.environments.gap_profiles import Free
-from bandits.exact.regret import expected_regret
 from bandits.learner import Environment
 from bandits.parameters import require, require_arms
 from bandits.policies.full_information import RNMFTNL
@@ -58,16 +57,7 @@ class WorstProfile(Environment):
 
     def regret(self, profile: Free, policy: RNMFTNL, horizon: int) -> float:
         """Expected regret of `policy` on `profile`, the best arm without loss."""
-        return expected_regret(
-            profile.gaps,
-            profile.counts,
-            policy.noise,
-            policy.epsilon,
-            horizon,
-            self.losses,
-            policy.resample,
-            policy.calibration,
-        )
+        return float(policy.regret_of_groups(profile.gaps, profile.counts, [horizon], self.losses)[0])
 
     def search(self, policy: RNMFTNL, horizon: int, rng: np.random.Generator) -> tuple[Free, float, int]:
         """The worst profile that was found, its expected regret, and how many profiles were tried."""

@@ -2,10 +2,12 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.full_information import FullInformation, Losses
@@ -102,15 +104,15 @@ class RNMFTNL(FullInformationPolicy):
 
     def expected_regret(self, instance: FullInformation, checkpoints: IntArray) -> FloatArray:
         """Expected pseudo-regret at each checkpoint, relative error at most 1e-8. Raises `QuadratureError`."""
+        losses = self.losses_seen(instance)
+        return self.regret_of_groups(instance.mean_losses, instance.counts, checkpoints.tolist(), losses)
+
+    def regret_of_groups(
+        self, means: ArrayLike, counts: ArrayLike, checkpoints: Sequence[int], losses: Losses
+    ) -> FloatArray:
+        """Expected pseudo-regret at `checkpoints`, `counts` arms of each mean loss. Raises `QuadratureError`."""
         return expected_regret_curve(
-            instance.mean_losses,
-            instance.counts,
-            self.noise,
-            self.epsilon,
-            checkpoints.tolist(),
-            losses=self.losses_seen(instance),
-            resample=self.resample,
-            calibration=self.calibration,
+            means, counts, self.noise, self.epsilon, checkpoints, losses, self.resample, self.calibration
         )
 
 

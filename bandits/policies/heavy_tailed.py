@@ -1,11 +1,11 @@
 """Policies for rewards without a bound, of which only E |X|^(1+v) <= u is known (Tao et al. 2022).
 
-All of them cut rewards off at a bound that grows with the number of pulls. The privacy noise is made
-for that bound; the constants of the confidence widths do not enter it, so they may be rescaled.
+All of them cut rewards off at a bound that grows with the number of pulls. The privacy noise is made for whatever that
+bound is, so the constants of the confidence widths may be rescaled without a change to any promise.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -32,7 +32,8 @@ class HeavyTailedPolicy(Policy):
     ----------
     epsilon: the privacy budget.
     constants: `paper` for the printed confidence constants, `scaled` for 1/12 of them, `custom` for
-        `confidence_scale` times them. The noise and the truncation do not depend on this.
+        `confidence_scale` times them. No promise depends on this. DPRSE and LDPRSE make their epochs as long as the
+        widths need, so that the truncation of an epoch, and the noise with it, change; those of DPRUCB do not.
     confidence_scale: the factor s that `constants` stands for.
     u: bound on the (1+v)-th moment; by default the moment of the instance.
     """
@@ -166,6 +167,25 @@ class LDPRSE(HeavyTailedPolicy, EpochElimination):
         means = truncated_means(instance, viable, epoch, rng)
         positive, negative = rng.standard_gamma(epoch.rounds, size=(2, len(viable)))
         return np.asarray(means + 2 * epoch.truncation / self.epsilon * (positive - negative) / epoch.rounds)
+
+
+@dataclass(frozen=True)
+class BoxedLDPRSE(LDPRSE):
+    """LDPRSE as its pseudo-code is printed: epochs at gaps 4^-e, and R instead of sqrt(R) in the error.
+
+    The error is then far below the noise, and all arms but one go at the end of the first epoch: explore, then commit.
+    With the printed constants that epoch is so long that the best arm is kept all the same. As private as LDPRSE, from
+    which only a threshold differs.
+    """
+
+    name: ClassVar[str] = "ldprse_boxed"
+    label: ClassVar[str] = "LDPRSE as boxed"
+    epoch_base: Literal[2, 4] = 4
+
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        proved = super().epoch(instance, viable, epoch, horizon)
+        _, v = self.moment(instance)
+        return replace(proved, threshold=proved.threshold * float(proved.rounds) ** (-v / (2 * (1 + v))))
 
 
 def truncated_means(instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from omegaconf import OmegaConf
@@ -58,13 +58,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Erratum:
-    """A misprint or slip: what is `printed`, in our words, the `finding`, and the test or command that shows it."""
+    """A misprint or slip: what is `printed`, in our words, the `finding`, and the test or command that shows it.
+
+    `matters` says how much: a harmless slip, a constant that changes, or a statement that is false as printed.
+    """
 
     id: str
     paper: str
     where: str
     printed: str
     finding: str
+    matters: Literal["harmless slip", "constant", "statement falls"]
     shown_by: str
 
 

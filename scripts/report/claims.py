@@ -127,11 +127,18 @@ def outcomes(verdicts: Sequence[Verdict]) -> PageTable:
 
 def errata_table(errata: Sequence[Erratum]) -> PageTable:
     """What is misprinted, what is right instead, and what shows it."""
-    columns = [Column("paper", choices=True), Column("where"), Column("printed"), Column("finding"), Column("shown by")]
+    columns = [
+        Column("paper", choices=True),
+        Column("where"),
+        Column("printed"),
+        Column("finding"),
+        Column("matters"),
+        Column("shown by"),
+    ]
     rows = [
         [
             Entry(Markup("{} <code>{}</code>").format(erratum.paper, erratum.id)),
-            *(Entry(text) for text in (erratum.where, erratum.printed, erratum.finding)),
+            *(Entry(text) for text in (erratum.where, erratum.printed, erratum.finding, erratum.matters)),
             Entry(erratum.shown_by, kind="code"),
         ]
         for erratum in errata

@@ -3,6 +3,8 @@
 import itertools
 from typing import Any
 
+import numpy as np
+
 from experiments.intervals import Interval
 from scripts.drawing.kinds.rates import fit
 from scripts.drawing.numbers import parameter
@@ -10,24 +12,56 @@ from scripts.tables.table import Table, by, cells_of, measured
 
 
 def separation() -> Table:
-    """From which horizon on the final regret of LDPRSE on S3 differs between all budgets.
+    """At which horizons the final regret of LDPRSE on S3 differs between all budgets.
 
     At a horizon the budgets are separate where the intervals of their mean final regrets are disjoint, less regret for
-    more epsilon.
+    more epsilon. With scaled constants they need not stay separate: runs that have lost the best arm (see
+    tao2022/lost_best_arm) pay at every step, for every budget alike.
     """
     rows: list[dict[str, Any]] = []
-    first: dict[tuple[str, float], int] = {}
+    at: dict[tuple[str, float], dict[bool, list[str]]] = {}
     for (constants, v, horizon), cells in by(cells_of("tao2022/local_horizons"), "constants", "v", "horizon"):
         regret = {epsilon: measured(stored.headline) for (epsilon,), (stored,) in by(cells, "epsilon")}
         separate = all(less.low > more.high for less, more in itertools.pairwise(regret.values()))
-        if separate:
-            first.setdefault((constants, v), horizon)
+        at.setdefault((constants, v), {True: [], False: []})[separate].append(parameter(horizon))
         budgets = {f"ε = {epsilon:g}": interval for epsilon, interval in regret.items()}
         rows.append({"constants": constants, "v": v, "horizon": horizon, **budgets, "separate": separate})
     return Table.of(
         rows,
-        [f"{constants}, v = {v:g}: first separate at T = {parameter(at)}" for (constants, v), at in first.items()],
+        [
+            f"{constants}, v = {v:g}: separate at T = {', '.join(found[True]) or 'none'}; "
+            f"not at {', '.join(found[False]) or 'none'}"
+            for (constants, v), found in at.items()
+        ],
     )
+
+
+def lost_best_arm() -> Table:
+    """How often LDPRSE has lost the best arm of S3 at the horizon, of the runs that have removed an arm.
+
+    The cells of tao2022/local_horizons. A run has removed an arm if not all have the same pulls, to within one; it has
+    lost the best arm if another is ahead of it. Its regret then grows with every step.
+    """
+    rows = []
+    for (constants, v, epsilon, horizon), (stored,) in by(
+        cells_of("tao2022/local_horizons"), "constants", "v", "epsilon", "horizon"
+    ):
+        pulls = stored.pulls
+        removed = np.ptp(pulls, axis=1) > 1
+        lost = stored.measure("best_arm_behind")
+        if removed.any():
+            share = measured(lost[removed])
+            rows.append(
+                {
+                    "constants": constants,
+                    "v": v,
+                    "ε": epsilon,
+                    "horizon": horizon,
+                    "removed an arm": f"{removed.sum()} of {len(pulls)}",
+                    "lost the best arm": share,
+                }
+            )
+    return Table.of(rows)
 
 
 def rates() -> Table:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from bandits.bounds.noisy_leaders import random_prefix_never_varying_regret
+from bandits.exact.one_gap import largest_one_gap_ratio
 from experiments import intervals
 from experiments.errors import UserError
 from experiments.intervals import exactly
@@ -56,6 +58,50 @@ def rates() -> Table:
                     ),
                 }
             )
+    return Table.of(rows)
+
+
+def one_gap() -> Table:
+    """The largest regret x epsilon / log K of RNM-FTNL(0, Gumbel) with one tiny gap, losses never varying, by K.
+
+    Computed, in the limit of no gap: docs/theorems.md, section 2.2. The bound proved there is 8, and the ratio comes
+    near it as 8 (1 - log log K / log K).
+    """
+    rows = []
+    for power in (2, 4, 7, 10, 14, 20, 50, 100, 200, 500):
+        log_arms = power * math.log(2)
+        rate = 8 * (1 - math.log(log_arms) / log_arms)
+        rows.append({"K": f"2^{power}", "largest": f"{largest_one_gap_ratio(log_arms):.3f}", "rate": f"{rate:.3f}"})
+    return Table.of(rows)
+
+
+def prefixes() -> Table:
+    """Exact regret of RNM-FTNL on a random prefix of each epoch, relative to whole epochs and to its bound.
+
+    The cells of wu2025/random_prefix: the least and the largest ratio over K. The bound is that of docs/theorems.md,
+    section 3.2, for losses that never vary.
+    """
+    rows = []
+    for (instance, noise), of_noise in by(cells_of("wu2025/random_prefix"), "instance", "noise"):
+        regret = {
+            policy: {stored.cell.arms: float(stored.headline.mean()) for stored in where(of_noise, policy=policy)}
+            for policy in ("rnm_ftnl", "random_prefix")
+        }
+        epsilon = float(of_noise[0].columns["epsilon"])
+        ratios = [regret["random_prefix"][arms] / whole for arms, whole in regret["rnm_ftnl"].items()]
+        shares = [
+            prefix / random_prefix_never_varying_regret(arms, epsilon, noise)
+            for arms, prefix in regret["random_prefix"].items()
+        ]
+        fixed = instance == "dtol_deterministic"
+        rows.append(
+            {
+                "losses": instance.removeprefix("dtol_"),
+                "noise": noise,
+                "prefix / whole": _between(ratios),
+                "prefix / bound": _between(shares) if fixed else "–",
+            }
+        )
     return Table.of(rows)
 
 

@@ -3,6 +3,7 @@
 kind: curves (the default)
 title: above the figure
 panels: a list of {title: ..., column: value or values}, the cells that each panel shows
+shares: quantities that are yes or no, of which the caption says how often they are met in each panel
 band: sd, quarter_sd, ci95 or quantiles (5 % to 95 %), the shading around the mean; runs: every run
 scales: rows of panels, linear or log; both by default
 """
@@ -15,13 +16,14 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments import intervals
+from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
 from experiments.stored import Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Scale, Series, labels
 from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.numbers import quantity
-from scripts.drawing.spec import SCALES, read, require_columns, require_panels, require_words, shown
+from scripts.drawing.spec import SCALES, measured, read, require_columns, require_panels, require_words, shown
 from scripts.drawing.style import colours_of, dashes, word_of
 
 BANDS = {
@@ -42,12 +44,14 @@ class Spec:
     panels: list[dict[str, Any]]
     band: str = "ci95"
     scales: list[str] = field(default_factory=lambda: list(SCALES))
+    shares: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         require_panels(self.panels)
         if self.band not in BANDS:
             raise UserError(f"figure.band: {self.band} is unknown; {nearest(self.band, BANDS)}")
         require_words("scales", self.scales, SCALES)
+        require_words("shares", self.shares, QUANTITIES)
 
 
 def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
@@ -157,4 +161,15 @@ def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]
 
 def _caption(spec: Spec, cells: Sequence[Stored], named: Mapping[str, str]) -> list[str]:
     caveats = sorted({f"{named[stored.cell.key]}: {caveat}" for stored in cells for caveat in stored.cell.caveats})
-    return [f"T = {words.horizons(cells)}, {words.runs(cells)} runs; mean and {BANDS[spec.band]}", *caveats]
+    runs = f"T = {words.horizons(cells)}, {words.runs(cells)} runs; mean and {BANDS[spec.band]}"
+    return [runs, *(_share(spec, name, cells) for name in spec.shares), *caveats]
+
+
+def _share(spec: Spec, name: str, cells: Sequence[Stored]) -> str:
+    """The least and the largest share among the cells of each panel, in words."""
+    shares = []
+    for panel in spec.panels:
+        means = [float(measured(stored, name).mean()) for stored in shown(panel, cells)]
+        ends = dict.fromkeys(f"{100 * end:.2g}" for end in (min(means), max(means)))
+        shares.append(f"{panel['title']}: {' to '.join(ends)} %")
+    return f"{QUANTITIES[name]}: {'; '.join(shares)}"

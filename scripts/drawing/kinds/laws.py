@@ -5,11 +5,12 @@ title: above the figure
 law: gauss, beta or truncated_laplace; epsilon, delta: the budget
 panels: a list of {title, count, total, mirrored}: F after `total` of `count` rewards were 1 (half of them unless
     given) and F' after one more was; `mirrored: false` leaves out the k = floor(count / 8) + 1 of DP-FTPL-Beta
+heights: [values], or [values, differences] for a second row with everything less F, where the three hardly differ
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from experiments.errors import UserError, nearest
 from experiments.stored import Stored
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
 from scripts.drawing.numbers import parameter, whole
-from scripts.drawing.spec import read
+from scripts.drawing.spec import read, require_words
+
+HEIGHTS = {"values": "distribution function", "differences": "difference from F"}
 
 Law = Callable[[float, int, bool], Any]  # reward sum, pulls, mirrored -> an object with cdf
 
@@ -35,6 +38,10 @@ class Spec:
     epsilon: float
     delta: float
     panels: list[dict[str, Any]]
+    heights: list[str] = field(default_factory=lambda: ["values"])
+
+    def __post_init__(self) -> None:
+        require_words("heights", self.heights, HEIGHTS)
 
     def laws(self) -> Law:
         """The law of the perturbed value. Raises `UserError`."""
@@ -67,7 +74,11 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     """A panel for each number of pulls: F, F' and the feasible region of F'. Raises `UserError`."""
     spec = read(Spec, config)
     law, columns = spec.laws(), min(3, len(spec.panels))
-    panels = [_panel(spec, law, panel, number % columns == 0) for number, panel in enumerate(spec.panels)]
+    panels = [
+        _panel(spec, law, panel, height, number % columns == 0)
+        for height in spec.heights
+        for number, panel in enumerate(spec.panels)
+    ]
     rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
     budget = f"ε = {spec.epsilon:g}, δ = {spec.delta:g}, one decision"
     return Drawing(
@@ -83,20 +94,21 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     )
 
 
-def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], first: bool) -> Panel:
+def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], height: str, first: bool) -> Panel:
     count, mirrored = int(panel["count"]), bool(panel.get("mirrored", True))
     total = float(panel.get("total", count / 2))
     before, after = law(total, count, mirrored), law(total + 1, count, mirrored)
     x = np.linspace(*_window(before, after), 801)
     least, largest = feasible(before.cdf(x), spec.epsilon, spec.delta)
     inside = bool(((after.cdf(x) >= least - 1e-12) & (after.cdf(x) <= largest + 1e-12)).all())
+    base = before.cdf(x) if height == "differences" else np.zeros_like(x)
     marks: list[Series | Band] = [
-        Band(x, least, largest, "0.85", label="where F′ may lie"),
-        Series(x, before.cdf(x), Look("#0072B2"), "F"),
-        Series(x, after.cdf(x), Look("#D55E00", "dashed"), "F′, one more reward is 1"),
+        Band(x, least - base, largest - base, "0.85", label="where F′ may lie"),
+        Series(x, before.cdf(x) - base, Look("#0072B2"), "F"),
+        Series(x, after.cdf(x) - base, Look("#D55E00", "dashed"), "F′, one more reward is 1"),
     ]
     title = f"{panel['title']}: {'feasible' if inside else 'not feasible'}"
-    y = Axis("distribution function" if first else "")
+    y = Axis(HEIGHTS[height] if first else "")
     return Panel(title, Axis("perturbed value x"), y, marks, words=[f"after {whole(count)} pulls"])
 
 

@@ -2,7 +2,7 @@
 
 kind: sweep
 title: above the figure
-x: a column
+x: a column, or a word for something about the instance, as least_gap
 panels: a list of {title: ..., column: value or values}, the cells that each panel shows
 value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/
 scales: [log, log], those of x and y, linear or log
@@ -23,7 +23,7 @@ from bandits.arrays import FloatArray
 from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
-from experiments.stored import Stored
+from experiments.stored import WORDS, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, labels
 from scripts.drawing.labels import names_behind, told_apart
@@ -165,9 +165,9 @@ def _number(x: str, stored: Stored, of_policies: Collection[str]) -> float:
     """The place of a cell along x, infinite for a policy without that parameter. Raises `UserError`."""
     if x in of_policies and not takes(stored, x):
         return math.inf
-    if x not in stored.columns:
-        raise UserError(f"figure.x: {x} is no column; {nearest(x, stored.columns)}")
-    value = stored.columns[x]
+    if x not in stored.columns and x not in WORDS:
+        raise UserError(f"figure.x: {x} is no column; {nearest(x, stored.columns.keys() | WORDS)}")
+    value = stored.columns[x] if x in stored.columns else stored.word(x)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UserError(
             f"figure.x: {x} is {value}, no number, in {stored.cell.policy.name} on {stored.cell.instance.name}"

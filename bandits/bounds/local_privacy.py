@@ -1,0 +1,90 @@
+"""What local privacy forces on bandits with heavy tails (ours; the instances are those of Tao et al. 2022).
+
+An epsilon-locally private channel maps two laws at total variation V to outputs whose divergences add up, in
+both directions, to at most min(4, e^(2 epsilon)) (e^epsilon - 1)^2 V^2 (Duchi, Jordan and Wainwright 2018, Theorem 1).
+Lemma 15 of Tao et al. replaces V^2 by the divergence of the two laws. Where a reward is rare V^2 is far smaller:
+on their own instances V is of the order gap^((1+v)/v), and so is the divergence. With V, pulls must grow as
+gap^(-2(1+v)/v), the exponent of LDPRSE's epoch lengths. Proofs: docs/theorems.md, section 1.
+
+Related: Zhou and Zhang (Locally Private and Robust Multi-Armed Bandits, NeurIPS 2024) report a flaw in the
+best local bounds known before. Their text was not at hand.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bandits.arrays import FloatArray
+from bandits.bounds.common import require_gaps, require_horizon, require_small_epsilon, two_point_means
+from bandits.environments.heavy_tails import require_exponent
+from bandits.parameters import require, require_arms
+
+
+def local_variation_lower_bound_slope(means: ArrayLike, epsilon: float, v: float) -> float:
+    """The least limit of regret / log(T) on the `TwoPoint` instance of these means, of every epsilon-LDP policy.
+
+    For policies whose regret grows slower than every power of T where moments are at most 1: the sum of
+    gap / (min(4, e^(2 epsilon)) (e^epsilon - 1)^2 V^2), V = 2 gap (2 mean)^(1/v) between the arm's law and the law that
+    pays more often and is better by a gap. The instances and conditions of Theorem 8 of Tao et al. (2022).
+    """
+    _require(epsilon, v)
+    arms = two_point_means(means)
+    suboptimal = arms[arms < arms.max()]
+    gaps = arms.max() - suboptimal
+    variations = 2 * gaps * (2 * suboptimal) ** (1 / v)
+    prices = [_divergence(epsilon, float(variation)) for variation in variations]
+    return sum(float(gap) / price for gap, price in zip(gaps, prices, strict=True))
+
+
+def local_variation_asymptote(means: ArrayLike, epsilon: float, horizon: float, v: float) -> float:
+    """log(T) times `local_variation_lower_bound_slope`, a line for figures: regret may lie below it at a finite T."""
+    require_horizon(horizon)
+    return math.log(horizon) * local_variation_lower_bound_slope(means, epsilon, v)
+
+
+def local_variation_two_armed_lower_bound_slope(gap: float, epsilon: float, v: float) -> float:
+    """The least limit of regret / log(T) on the two arms of Theorem 11 of Tao et al. (2022), of every LDP policy.
+
+    They pay 1/s with probability s^(1+v)/2 and s^(1+v)/2 - gap s, s = (5 gap)^(1/v), so that V = 2 gap s:
+    gap^(-1-2/v) / (4 x 5^(2/v) min(4, e^(2 epsilon)) (e^epsilon - 1)^2). The theorem has the order gap^(-1/v).
+    """
+    _require(epsilon, v)
+    require(0 < gap < 0.2, "gap", gap, "a number in (0, 0.2)")
+    return gap / _divergence(epsilon, _two_point_variation(gap, v))
+
+
+def local_variation_lower_bound_order(gaps: FloatArray, epsilon: float, v: float) -> float:
+    """The order of these bounds, limit of regret / log(T): sum of gap^(-1-2/v) / epsilon^2."""
+    _require(epsilon, v)
+    require_gaps(gaps)
+    return float((gaps ** (-1 - 2 / v)).sum()) / epsilon**2
+
+
+def local_variation_worst_case_lower_bound(arms: int, epsilon: float, horizon: float, v: float) -> float:
+    """Regret of every epsilon-LDP policy on one of the instances of Theorem 9 of Tao et al. (2022), u <= 1.
+
+    T gap / 8 x exp(-T / (K-1) x min(4, e^(2 epsilon)) (e^epsilon - 1)^2 V^2) at nearly the best gap below 1/5. It
+    grows as (K / epsilon^2)^(v/(2+2v)) T^((2+v)/(2+2v)), as LDPRSE's own bound does; the theorem has T^(1/(1+v)).
+    """
+    _require(epsilon, v)
+    require_horizon(horizon)
+    require_arms(arms)
+    each = horizon / (arms - 1)
+    gaps = [float(gap) for gap in np.geomspace(1e-30, 0.19, 800)]
+    return max(horizon * gap / 8 * math.exp(-each * _divergence(epsilon, _two_point_variation(gap, v))) for gap in gaps)
+
+
+def _divergence(epsilon: float, variation: float) -> float:
+    """How far an epsilon-LDP channel can keep two laws apart: the bound on the sum of both divergences."""
+    return float(min(4.0, math.exp(2 * epsilon)) * math.expm1(epsilon) ** 2 * variation**2)
+
+
+def _two_point_variation(gap: float, v: float) -> float:
+    """Total variation of the arm that is worse by `gap` in Theorems 9 and 11 from the one that is better by it."""
+    return float(2 * gap * (5 * gap) ** (1 / v))
+
+
+def _require(epsilon: float, v: float) -> None:
+    require_small_epsilon(epsilon)
+    require_exponent(v)

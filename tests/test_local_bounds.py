@@ -1,0 +1,120 @@
+"""Lower bounds under local privacy in total variation (docs/theorems.md, section 1), and who meets them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bandits import ParameterError
+from bandits.bounds import local_privacy, tao2022
+from bandits.environments.heavy_tails import TwoPoint
+
+
+def test_local_bounds_by_hand():
+    """epsilon = log 2: min(4, 4) x 1. Gap 0.1: V = 0.1 for v = 1, 0.05 for v = 1/2."""
+    two_armed = local_privacy.local_variation_two_armed_lower_bound_slope
+    assert math.isclose(two_armed(0.1, math.log(2), 1.0), 0.1 / (4 * 0.1**2))
+    assert math.isclose(two_armed(0.1, math.log(2), 0.5), 0.1 / (4 * 0.05**2))
+    means = np.array([0.3, 0.2, 0.25])  # s = 0.4 and 0.5, V = 2 x 0.1 x 0.4 and 2 x 0.05 x 0.5
+    slope = local_privacy.local_variation_lower_bound_slope(means, math.log(2), 1.0)
+    assert math.isclose(slope, 0.1 / (4 * 0.08**2) + 0.05 / (4 * 0.05**2))
+    at_e = local_privacy.local_variation_asymptote(means, math.log(2), math.e, 1.0)
+    assert math.isclose(at_e, slope)
+    order = local_privacy.local_variation_lower_bound_order(np.array([0.1, 0.2]), 0.5, 0.5)
+    assert math.isclose(order, (0.1**-5 + 0.2**-5) / 0.25)
+
+
+def divergence(first, second):
+    return float(np.sum(first * np.log(first / second)))
+
+
+def channels(epsilon, rng):
+    """Rows of epsilon-LDP channels from {0, prize}: randomised response, then random ones of 2 to 8 outputs."""
+    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    yield np.array([truth, 1 - truth]), np.array([1 - truth, truth])
+    for _ in range(200):
+        outputs = rng.integers(2, 9)
+        of_zero = rng.dirichlet(np.full(outputs, rng.choice([0.2, 1.0, 5.0]))) + 1e-9
+        ratios = np.exp(epsilon * rng.choice([rng.uniform(-1, 1), -1.0, 1.0], size=outputs))
+        of_prize = of_zero * ratios
+        of_zero, of_prize = of_zero / of_zero.sum(), of_prize / of_prize.sum()
+        if np.abs(np.log(of_prize / of_zero)).max() <= epsilon:
+            yield of_zero, of_prize
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0])
+def test_no_local_channel_tells_laws_further_apart(epsilon):
+    """The inequality of Duchi, Jordan and Wainwright, on which everything rests."""
+    rng, tried, closest = np.random.default_rng(12), 0, 0.0
+    for of_zero, of_prize in channels(epsilon, rng):
+        for p, q in [(0.5, 0.501), (0.001, 0.003), (0.0, 1.0), tuple(rng.random(2))]:
+            first, second = ((1 - chance) * of_zero + chance * of_prize for chance in (p, q))
+            both = divergence(first, second) + divergence(second, first)
+            allowed = local_privacy._divergence(epsilon, abs(p - q))
+            assert both <= allowed * (1 + 1e-9)
+            closest, tried = max(closest, both / allowed), tried + 1
+    assert tried > 100
+    assert closest > 0.05  # not so generous that nothing could refute it
+
+
+def test_variation_of_the_hard_instance():
+    """V between the arm and the one that is better by a gap: the difference of their chances of the prize."""
+    instance, gap = TwoPoint((0.3, 0.2), 0.5), 0.1
+    better = instance.chances[1] + 2 * gap / instance.prizes[1]  # its mean is 0.2 + 2 gap = 0.3 + gap
+    assert math.isclose(better * instance.prizes[1], 0.4)
+    slope = gap / local_privacy._divergence(1.0, better - instance.chances[1])
+    found = local_privacy.local_variation_lower_bound_slope(instance.mean_rewards, 1.0, 0.5)
+    assert math.isclose(found, slope)
+
+
+@pytest.mark.parametrize("v", [0.5, 0.9, 1.0])
+def test_ldprse_attains_the_order_of_the_lower_bound(v):
+    """Over eight decades of gaps the two stay within a constant, and the printed order falls below the lower bound."""
+    gaps = np.geomspace(1e-8, 0.19, 30)
+    lower = np.array([local_privacy.local_variation_two_armed_lower_bound_slope(gap, 0.5, v) for gap in gaps])
+    steps = np.log(lower[1:] / lower[:-1]) / np.log(gaps[1:] / gaps[:-1])
+    assert np.allclose(steps, -1 - 2 / v)
+    log = math.log(1e300)
+    upper = np.array([tao2022.ldprse_regret(np.array([gap]), 0.5, 1e300, v, 0.7) for gap in gaps]) / log
+    assert (upper > lower).all()
+    ratio = upper / lower
+    assert ratio.max() / ratio.min() < 1.1
+    printed = np.array([tao2022.ldprse_regret_order(np.array([gap]), 0.5, 1e300, v, 0.7) for gap in gaps]) / log
+    assert printed[0] < lower[0] / 1e6  # so no epsilon-LDP policy attains Theorem 7 as printed
+
+
+@pytest.mark.parametrize("v", [0.5, 0.9, 1.0])
+def test_worst_case_has_the_power_of_ldprse(v):
+    values = [local_privacy.local_variation_worst_case_lower_bound(5, 0.5, horizon, v) for horizon in (1e12, 1e15)]
+    assert abs(math.log10(values[1] / values[0]) / 3 - (2 + v) / (2 + 2 * v)) < 0.01
+    by_arms = [local_privacy.local_variation_worst_case_lower_bound(1 + arms, 0.5, 1e15, v) for arms in (10, 1000)]
+    assert abs(math.log10(by_arms[1] / by_arms[0]) / 2 - v / (2 + 2 * v)) < 0.01
+    assert tao2022.local_worst_case_lower_bound(5, 0.5, 1e15, v) < values[1]
+    assert values[1] < tao2022.ldprse_worst_case_regret(5, 0.5, 10**15, v, 1.0)
+    assert local_privacy.local_variation_worst_case_lower_bound(5, 0.5, 1e60, v) > (
+        100 * tao2022.ldprse_worst_case_regret_order(5, 0.5, 10**60, v, 1.0)
+    )
+
+
+def test_total_variation_is_never_weaker_than_lemma_15():
+    for v in (0.5, 1.0):
+        for mean in np.geomspace(1e-6, 0.3, 20):
+            means = np.array([1.3 * mean, mean])
+            in_divergence = tao2022.local_lower_bound_slope(means, 0.5, v)
+            assert local_privacy.local_variation_lower_bound_slope(means, 0.5, v) > 4 * in_divergence
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "blamed"),
+    [
+        ("local_variation_lower_bound_slope", (np.array([0.3, 0.1]), 0.5, 0.5), "means"),
+        ("local_variation_lower_bound_slope", (np.array([0.3, 0.3]), 0.5, 0.5), "means"),
+        ("local_variation_two_armed_lower_bound_slope", (0.2, 0.5, 0.5), "gap"),
+        ("local_variation_worst_case_lower_bound", (5, 2.0, 1e9, 0.5), "epsilon"),
+        ("local_variation_lower_bound_order", (np.array([0.1]), 0.5, 1.5), "v"),
+    ],
+)
+def test_conditions_of_local_bounds(name, given, blamed):
+    with pytest.raises(ParameterError) as error:
+        getattr(local_privacy, name)(*given)
+    assert error.value.parameter == blamed
