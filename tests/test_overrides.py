@@ -57,7 +57,7 @@ WRONG = {
     "--cfg=all-of-it": "invalid choice: 'all-of-it'",
     "--config-dir": "expected one argument",
     "a=b=c": "a=b=c: cannot be read",
-    "horizn=3": "horizn: unknown key; did you mean horizon?",
+    "horizn=3": "horizn: unknown key; did you mean horizon",
 }
 
 
