@@ -1,6 +1,7 @@
 """Estimates with intervals, at any level: `error` is the probability with which an interval may miss, 0.05 for 95 %."""
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,10 +41,17 @@ def half_width(deviation: Any, runs: int, error: float) -> Any:
 def share(successes: NDArray[np.bool_], error: float) -> Interval:
     """Clopper and Pearson's interval of the probability of True, from runs, shape (runs,)."""
     count, runs = int(successes.sum()), len(successes)
-    from scipy import stats  # a slow import, for which every command would wait
+    low, high = share_ends(runs, error)
+    return Interval(count / runs, float(low[count]), float(high[count]))
 
-    interval = stats.binomtest(count, runs).proportion_ci(1 - error)
-    return Interval(count / runs, float(interval.low), float(interval.high))
+
+@lru_cache(maxsize=100)
+def share_ends(runs: int, error: float) -> tuple[FloatArray, FloatArray]:
+    """Both ends of Clopper and Pearson's interval for 0, 1, ... `runs` successes, shape (runs + 1,) each."""
+    count = np.arange(runs + 1)
+    low = special.betaincinv(np.maximum(count, 1), runs - count + 1, error / 2)
+    high = special.betaincinv(count + 1, np.maximum(runs - count, 1), 1 - error / 2)
+    return np.where(count == 0, 0.0, low), np.where(count == runs, 1.0, high)
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Interval:
@@ -66,6 +74,16 @@ def paired_ratio(numerator: FloatArray, denominator: FloatArray, error: float) -
     return _fieller(*means, float(covariance[0, 0]), float(covariance[1, 1]), float(covariance[0, 1]))
 
 
+def difference_ratio(
+    above: tuple[FloatArray, FloatArray], below: tuple[FloatArray, FloatArray], error: float
+) -> Interval:
+    """Fieller's interval of (mean a - mean b) / (mean c - mean d), four independent samples, positive differences."""
+    quantile = _student(error, min(len(values) for values in (*above, *below)) - 1)
+    means = [float(first.mean() - second.mean()) for first, second in (above, below)]
+    squares = [quantile**2 * sum(float(of.var(ddof=1)) / len(of) for of in pair) for pair in (above, below)]
+    return _fieller(means[0], means[1], squares[0], squares[1], 0.0)
+
+
 def _fieller(above: float, below: float, above2: float, below2: float, product: float) -> Interval:
     """The c with (above - c below)^2 <= above2 - 2 c product + c^2 below2, for positive means."""
     if above == below == 0:
@@ -79,23 +97,33 @@ def _fieller(above: float, below: float, above2: float, below2: float, product: 
     return Interval(estimate, min(low, estimate), math.inf)
 
 
-def slope(x: FloatArray, y: FloatArray, error: float) -> Interval:
-    """Least-squares slope of log(y) in log(x) and Student's interval, at least 3 points."""
+def slope(x: FloatArray, y: FloatArray, error: float, deviations: FloatArray | None = None) -> Interval:
+    """Least-squares slope of log(y) in log(x) and Student's interval, at least 3 points.
+
+    `deviations` are standard errors of `y`, if it is measured: then the interval is not narrower than they make it,
+    however well the points happen to lie on a line.
+    """
     from scipy import stats
 
     line = stats.linregress(np.log(x), np.log(y))
-    half = _student(error, len(x) - 2) * float(line.stderr)
+    place = np.log(x) - np.log(x).mean()
+    noise = 0.0 if deviations is None else float(np.sqrt(((place * deviations / y) ** 2).sum()) / (place**2).sum())
+    half = _student(error, len(x) - 2) * max(float(line.stderr), noise)
     return Interval(float(line.slope), float(line.slope) - half, float(line.slope) + half)
 
 
-def growth_by_octave(x: FloatArray, y: FloatArray, error: float) -> Interval:
+def growth_by_octave(x: FloatArray, y: FloatArray, error: float, deviations: FloatArray | None = None) -> Interval:
     """The mean of log2(y(2 x) / y(x)) over all such pairs of the grid `x`, and Student's interval over the pairs.
 
     The exponent of a y that moves in steps, one over an octave of x: a least-squares slope over few steps
-    would be biased by where the grid begins and ends.
+    would be biased by where the grid begins and ends. `deviations` as in `slope`.
     """
-    pairs = np.argwhere(np.isclose(x[None, :], 2 * x[:, None], rtol=1e-3))
-    return mean(np.log2(y[pairs[:, 1]] / y[pairs[:, 0]]), error)
+    low, high = np.argwhere(np.isclose(x[None, :], 2 * x[:, None], rtol=1e-3)).T
+    growth = np.log2(y[high] / y[low])
+    weights = (np.bincount(high, minlength=len(x)) - np.bincount(low, minlength=len(x))) / len(growth)
+    noise = 0.0 if deviations is None else float(np.sqrt(((weights * deviations / y) ** 2).sum())) / math.log(2)
+    half = _student(error, len(growth) - 1) * max(float(growth.std(ddof=1)) / math.sqrt(len(growth)), noise)
+    return Interval(float(growth.mean()), float(growth.mean()) - half, float(growth.mean()) + half)
 
 
 def _student(error: float, freedom: int) -> float:

@@ -137,6 +137,7 @@ DERIVED: dict[str, Callable[[Any], Any]] = {
     "least_gap": lambda instance: float(_gaps(instance).min()),
     "inverse_gap": lambda instance: 1 / float(_gaps(instance).min()),
     "slack": lambda instance: float(_gaps(instance).min()) / 3,
+    "suboptimal_arms": lambda instance: len(_gaps(instance)),
     "log_arms": lambda instance: math.log(instance.number_of_arms),
     "moment": lambda instance: instance.moment,
     "means": lambda instance: instance.mean_rewards,

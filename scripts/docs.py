@@ -35,14 +35,17 @@ CLAIMS_HEADER = f"""{GENERATED.format(source="conf/claims/ and results/")}
 # Claims
 
 What the papers claim, in our words, and what the stored results say of it. `python -m experiments.claims id=NAME`
-judges one claim again; `experiments/claims/__init__.py` says how.
+judges one claim again; `experiments/claims/__init__.py` says how. Power is what result would have turned the verdict;
+a claim is vacuous here if no result that is possible could have.
 
 {{summary}}
 """
 IN_WORDS = {
+    Outcome.PROVED: "are proved",
     Outcome.HOLDS: "hold",
     Outcome.HOLDS_UNDER: "hold under a condition",
     Outcome.FAILS: "fail",
+    Outcome.VACUOUS: "are vacuous here",
     Outcome.UNDECIDED: "stay undecided",
     Outcome.CANNOT_BE_JUDGED: "lack results",
     Outcome.NOT_JUDGED: "are not judged",
@@ -92,14 +95,15 @@ def claims_page(verdicts: Sequence[Verdict]) -> str:
     parts = [CLAIMS_HEADER.format(summary=summary(verdicts))]
     for cited, of_paper in by_paper(verdicts):
         parts.append(f"## {cited}\n")
-        parts += [
-            _section(
-                f"{verdict.id}: {verdict.shown}",
-                {"Where": verdict.where, "Claim": verdict.claim, "Evidence": verdict.evidence},
-            )
-            for verdict in of_paper
-        ]
+        parts += [_section(f"{verdict.id}: {verdict.shown}", _told(verdict)) for verdict in of_paper]
     return "\n".join(parts)
+
+
+def _told(verdict: Verdict) -> dict[str, str]:
+    """What the page says of a verdict."""
+    whose = "Claim of ours" if verdict.ours else "Claim"
+    told = {"Where": verdict.where, whose: verdict.claim, "Evidence": verdict.evidence, "Power": verdict.power}
+    return {name: text for name, text in told.items() if text}
 
 
 def _section(title: str, lines: dict[str, str]) -> str:
@@ -110,18 +114,19 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     """How many claims came to what, in a sentence."""
     counts = Counter(verdict.outcome for verdict in verdicts)
     parts = [f"{counts[outcome]} {words}" for outcome, words in IN_WORDS.items() if counts[outcome]]
-    return f"Of {len(verdicts)} claims {', '.join(parts[:-1])} and {parts[-1]}."
+    ours = sum(verdict.ours for verdict in verdicts)
+    return f"Of {len(verdicts)} claims, {ours} of them ours, {', '.join(parts[:-1])} and {parts[-1]}."
 
 
 def readme_part(verdicts: Sequence[Verdict]) -> str:
     """What came out: the counts, and every claim that does not hold."""
-    failing = [verdict for verdict in verdicts if verdict.outcome in (Outcome.FAILS, Outcome.UNDECIDED)]
-    lines = textwrap.wrap(f"{summary(verdicts)} These claims fail, or stay undecided:", WIDTH)
+    ends = {Outcome.FAILS: "", Outcome.UNDECIDED: " Undecided.", Outcome.VACUOUS: " Vacuous here."}
+    failing = [verdict for verdict in verdicts if verdict.outcome in ends]
+    lines = textwrap.wrap(f"{summary(verdicts)} These claims fail, stay undecided or are vacuous here:", WIDTH)
     for cited, of_paper in by_paper(failing):
         lines += ["", f"{cited}:", ""]
         for verdict in of_paper:
-            end = "" if verdict.outcome is Outcome.FAILS else " Undecided."
-            text = f"- `{verdict.id}`: {verdict.claim}{end}"
+            text = f"- `{verdict.id}`: {verdict.claim}{ends[verdict.outcome]}"
             lines += textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     return "\n".join(lines)
 

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.claims import Outcome, Results, claims, errata, judge_all
+from experiments.claims import Outcome, Results, claims, errata, judge, judge_all, promises
+from experiments.claims.settings import COUNTED
 from experiments.config.compose import REPOSITORY, Composer
 from scripts import docs
 
 pytestmark = pytest.mark.slow
+
+BOUNDS = (promises.Bound, promises.PullsBound, promises.Exceedance)
 
 
 @pytest.fixture(scope="module")
@@ -22,19 +25,28 @@ def verdicts():
     [
         ("by-5x", "holds under mishra2015"),
         ("dpse-beats-dpucb", "holds under mishra2015"),
+        ("piecewise-linear", "holds under all but C4 with 20 arms"),
+        ("tree-noise-variance", "fails"),
+        ("tree-noise-variance-mean", "holds"),
         ("dpse-regret-bound", "holds"),
         ("dpse-pulls-bound", "holds"),
-        ("dpse-minimax", "holds"),
+        ("dpse-minimax", "holds under what was tried: the gaps of C1 to C4"),
         ("dprse-beats-dprucb", "holds under scaled constants"),
-        ("eps-monotone", "holds"),
+        ("eps-monotone", "undecided"),
+        ("s3-hardest", "holds"),
         ("dprse-pulls-bound", "holds"),
         ("dprse-regret-bound", "holds"),
-        ("ldp-rate", "holds under twice the printed power"),
+        ("dprucb-regret-bound", "vacuous here"),
+        ("ldp-rate", "fails"),
+        ("ldp-rate-doubled", "holds"),
         ("dpse-worst-in-fig5", "fails"),
         ("int-outperformed", "fails"),
+        ("gauss-delta-slope", "holds"),
+        ("gauss-eps-slope", "holds"),
         ("new-delta-slope", "fails"),
         ("new-eps-slope", "fails"),
         ("new-bound", "holds"),
+        ("elim-bound", "holds"),
         ("exponential-private", "fails"),
     ],
 )
@@ -56,6 +68,36 @@ def test_every_claim_has_a_verdict_with_evidence(verdicts):
     for verdict in verdicts:
         assert verdict.evidence
         assert len(verdict.table) > 0 or verdict.outcome in (Outcome.NOT_JUDGED, Outcome.CANNOT_BE_JUDGED)
+
+
+def test_what_is_judged_and_not_vacuous_says_what_would_have_turned_it(verdicts):
+    judged = {Outcome.PROVED, Outcome.HOLDS, Outcome.HOLDS_UNDER, Outcome.FAILS, Outcome.UNDECIDED}
+    for verdict in verdicts:
+        assert bool(verdict.power) == (verdict.outcome in judged), verdict.id
+
+
+def test_a_wrong_theorem_turns_the_ledger_red(verdicts, monkeypatch):
+    """Every bound is brought three times nearer to the data, or by its slack where that is more: every claim fails."""
+    known = Results(Composer())
+    threefold = set()
+    for claim, verdict in zip(claims(), verdicts, strict=True):
+        main = next(iter(claim.forms.values()))
+        finding = next(iter(verdict.findings.values()))
+        if not isinstance(main, BOUNDS) or finding.outcome is Outcome.VACUOUS:
+            continue
+        slack = min(setting.slack for setting in finding.settings if setting.result in COUNTED)
+        threefold |= {claim.id} if slack < 3 else set()
+        with monkeypatch.context() as patch:
+            patch.setattr(promises, "value_of", wrong(main, max(3.0, 1.001 * slack)))
+            assert judge(claim, known).outcome is Outcome.FAILS, claim.id
+    assert threefold >= {"new-bound", "beta-bound", "b1-log2k", "logk-deterministic", "logk-deterministic-worst"}
+
+
+def wrong(form, factor):
+    """`value_of` of a theorem whose bound is nearer to the data by this factor."""
+    lower = getattr(form, "side", "upper") == "lower" or getattr(form, "at_least", None) is not None
+    right = promises.value_of
+    return lambda *arguments: right(*arguments) * (factor if lower else 1 / factor)
 
 
 def test_the_readme_is_current(verdicts):

@@ -152,7 +152,7 @@ figure: {kind: sweep, title: Pulls, x: epsilon, value: suboptimal_pulls, panels:
   test: bound
   filter: {{policy: guess}}
   bound: bandits.bounds.invented2026.guess_regret
-  arguments: {{gaps: gaps, horizon: {1000 * number}}}
+  arguments: {{gaps: gaps, horizon: {530 + number}}}
 """
         for number in range(1, 10)
     )
@@ -169,7 +169,7 @@ figure: {kind: sweep, title: Pulls, x: epsilon, value: suboptimal_pulls, panels:
     "experiments/claims/checks/invented2026.py": '''
 """What Invented (2026) claims of numbers."""
 
-from experiments.claims.verdicts import Setting
+from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
 

@@ -52,11 +52,12 @@ WRONG = {
     f"+experiment={LONG}": f"experiment={LONG}: unknown experiment",
     f"results_dir=/tmp/{LONG}": "File name too long",
     f"--config-dir=/tmp/{LONG}": "File name too long",
+    "--config-dir=~nobody.at.all": "--config-dir ~nobody.at.all: no such folder",
     "--nothing": "--nothing: unknown option",
     "--cfg=all-of-it": "invalid choice: 'all-of-it'",
     "--config-dir": "expected one argument",
     "a=b=c": "a=b=c: cannot be read",
-    "horizn=3": "horizn: unknown key; did you mean horizon?",
+    "horizn=3": "horizn: unknown key; did you mean horizon",
 }
 
 

@@ -95,7 +95,7 @@ AT_PLANNING = {
     "exits when made": ({"body": "def __post_init__(self): raise SystemExit(3)"}, "it ends the program: 3"),
     "raises when made": ({"body": "def __post_init__(self): self.x"}, "AttributeError"),
     "has no guarantee": ({"guarantee": "return 1 / 0"}, "ZeroDivisionError: division by zero ("),
-    "has a wrong guarantee": ({"guarantee": "return None"}, "AttributeError"),
+    "has a wrong guarantee": ({"guarantee": "return None"}, "must be a bandits.Guarantee, got None"),
     "exits in check": ({"check": "raise SystemExit"}, "it ends the program"),
     "raises in check": ({"check": "raise KeyError('a\\n\\nb')"}, "KeyError"),
     "has the name of ours": ({"name": "dp_se"}, "has the name dp_se of bandits.policies.elimination.DPSE; give it"),

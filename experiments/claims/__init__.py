@@ -7,22 +7,33 @@
 
 A claim is judged in one or many settings, as one for each instance and epsilon. All intervals of a form of a
 claim together miss with probability 5 % at most (Bonferroni). A setting passes if its whole interval lies
-where the claim says, fails if its whole interval does not, and is open otherwise. Then the claim
+where the claim says, fails if its whole interval does not, and is open otherwise. It is vacuous if no result that
+is possible could fail, as where a bound is above the largest gap times the horizon: then it does not count, and
+neither does a setting that the theorem does not cover. Then the claim
 
 - holds, if all settings pass;
 - fails, if one fails;
 - is undecided, if none fails and some are open: more runs or more points would tell;
+- is vacuous here, if all are: other settings are needed;
+- is proved, if all pass and its file names a proof;
 - cannot be judged, if results are missing: the evidence is the command that computes them;
 - is not judged, if its file gives a reason for that.
 
-A claim may have variants, as another baseline. If the main form holds and a variant fails, or the main form fails and
-a variant holds, the claim `holds under` the one that does; so it does if its file limits it to a `condition`.
+A claim may have variants, which test the same in other places, as against another baseline. If the main form holds and
+a variant fails, or the main form fails and a variant holds, the claim `holds under` the one that does; so it does if
+its file limits it to a `condition`. What is claimed is the same in all variants: what a false claim should say
+is a claim of its own, `ours`.
+
+Beside every verdict stands its power: what result would have turned it. For a bound that is by how much nearer to the
+data it would have to be, and its share of what is possible at all; elsewhere the nearest estimate that would have
+failed, with the noise that was measured and the correction for many settings. A truth there fails in half of all cases.
 """
 
 from experiments.claims.files import Claim, Erratum, claims, errata
 from experiments.claims.judge import judge, judge_all
 from experiments.claims.results import Results
-from experiments.claims.verdicts import Finding, Outcome, Setting, Standing, Verdict
+from experiments.claims.settings import Setting, Standing
+from experiments.claims.verdicts import Finding, Outcome, Verdict
 
 __all__ = [
     "Claim",

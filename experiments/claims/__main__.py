@@ -29,8 +29,9 @@ def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[
 
 def as_text(verdict: Verdict) -> str:
     """A verdict in a few lines."""
-    evidence = textwrap.fill(verdict.evidence, 118, initial_indent="  ", subsequent_indent="  ")
-    return f"{verdict.paper} {verdict.id}: {verdict.shown}\n{evidence}"
+    told = [verdict.evidence, *([f"Power: {verdict.power}"] if verdict.power else [])]
+    lines = [textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ") for text in told]
+    return "\n".join([f"{verdict.paper} {verdict.id}: {verdict.shown}", *lines])
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bandits import ParameterError
-from experiments.claims import forms, promises
+from experiments.claims import differences, forms, promises
 from experiments.claims.forms import Form
 from experiments.config.build import convert
 from experiments.config.compose import CONF, REPOSITORY
@@ -21,7 +21,7 @@ from experiments.papers import papers
 
 FORMS: dict[str, type[Form]] = {
     form.test: form
-    for module in (forms, promises)
+    for module in (forms, differences, promises)
     for form in vars(module).values()
     if isinstance(form, type) and issubclass(form, Form) and hasattr(form, "test")
 }
@@ -38,6 +38,8 @@ class Claim:
     main: what to call the main form beside its variants; may be empty.
     forms: the main form, under the name `main`, then the variants.
     condition: what a verdict in favour is limited to, as the profiles that were searched; may be empty.
+    proof: where it is proved, so that a verdict in favour is more than what was tested; may be empty.
+    ours: whether the claim is ours, as what a false one of the paper should say.
     note: for whoever reads the file.
     """
 
@@ -49,6 +51,8 @@ class Claim:
     forms: Mapping[str, Form]
     main: str = ""
     condition: str = ""
+    proof: str = ""
+    ours: bool = False
     note: str = ""
 
 
@@ -157,6 +161,11 @@ def _claim(entry: _Entry, paper: str) -> Claim:
         raise entry.error("test", "missing" if test is None else f"{test} is unknown; {nearest(str(test), FORMS)}")
     if not isinstance(variants, dict) or not all(isinstance(variant, dict) for variant in variants.values()):
         raise entry.error("variants", "must be a mapping of names to the keys that differ")
+    known = {item.name for item in dataclasses.fields(FORMS[test])}
+    for name, differing in variants.items():
+        for key in (key for key in differing if key in known - FORMS[test].places):
+            problem = "a variant may not change what is claimed, only where it is tested; write a claim of its own"
+            raise entry.error(f"variants.{name}.{key}", problem)
     beside = {*about, "test", "variants"}
     main = described.get("main", "")
     if main in variants:

@@ -18,22 +18,26 @@ from bandits.arrays import FloatArray
 from bandits.parameters import require
 from experiments import intervals
 from experiments.cells import QUANTITIES
+from experiments.claims.power import scaled
 from experiments.claims.results import Conditions, Labels, Results, apart, groups, labels, pick, values_of
-from experiments.claims.verdicts import FAMILY, Setting
+from experiments.claims.settings import FAMILY, Range, Setting
 from experiments.intervals import Interval
 from experiments.stored import Stored, require_quantity
 
 
+@dataclass(frozen=True)
 class Form(ABC):
     """A way to judge a claim. Subclasses are frozen dataclasses; their fields are keys of a claim's file.
 
     Attributes
     ----------
     test: the word for it in a claim's file.
+    places: the keys that say where a claim is tested, and not what is claimed.
     measures: what is estimated, for evidence.
     """
 
     test: ClassVar[str]
+    places: ClassVar[frozenset[str]] = frozenset({"experiments", "filter", "numerator", "denominator"})
 
     @property
     @abstractmethod
@@ -95,12 +99,9 @@ class Ratio(Form):
         pairs = [(key, top, bottom) for key in above if key in below for top in above[key] for bottom in below[key]]
         require(bool(pairs), "by", list(self.by), "columns in which some numerator and denominator agree")
         self._check(pairs)
+        asked = limits(self.at_least, self.at_most)
         return [
-            Setting(
-                self._labels(key, top, bottom),
-                ratio(top, bottom, self.quantity, FAMILY / len(pairs)),
-                *limits(self.at_least, self.at_most),
-            )
+            of_ratio(self._labels(key, top, bottom), ratio(top, bottom, self.quantity, FAMILY / len(pairs)), *asked)
             for key, top, bottom in pairs
         ]
 
@@ -134,6 +135,11 @@ def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
     if top.exact:
         raise ParameterError("numerator", "is exact and the denominator simulated; turn the ratio round")
     return intervals.ratio(above, below, error)
+
+
+def of_ratio(where: Labels, interval: Interval, at_least: float, at_most: float) -> Setting:
+    """A ratio of positive numbers, whose noise is in proportion to it."""
+    return Setting(where, interval, at_least, at_most, unseen=scaled(interval, at_least, at_most))
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,7 @@ class Monotone(Form):
         require(bool(steps), "along", self.along, "a column with several values in some group")
         asked = (1 - self.ties, math.inf) if self.direction == "increasing" else (-math.inf, 1 + self.ties)
         error = FAMILY / len(steps)
-        return [Setting(where, ratio(second, first, self.quantity, error), *asked) for where, first, second in steps]
+        return [of_ratio(where, ratio(second, first, self.quantity, error), *asked) for where, first, second in steps]
 
 
 @dataclass(frozen=True)
@@ -180,15 +186,17 @@ class Growth(Form):
     """How much mean regret grows over a `stretch` of time, as a share of what it is at its beginning.
 
     `stretch` is in shares of the horizon; the last checkpoints up to both ends are taken. 0 is flat; over a doubling
-    of time, 1 is linear.
+    of time, 1 is linear. Cells that meet `without` are left out.
     """
 
     test: ClassVar[str] = "growth"
     experiments: tuple[str, ...]
     filter: Conditions
     stretch: tuple[float, ...]
+    without: Conditions | None = None
     at_least: float | None = None
     at_most: float | None = None
+    places: ClassVar[frozenset[str]] = Form.places | {"without"}
 
     def __post_init__(self) -> None:
         limits(self.at_least, self.at_most)
@@ -201,20 +209,29 @@ class Growth(Form):
 
     def settings(self, results: Results) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
+        left_out = [] if self.without is None else [of.cell.key for of in pick(cells, self.without, "without")]
+        cells = [cell for cell in cells if cell.cell.key not in left_out]
         asked = limits(self.at_least, self.at_most)
         return [
-            Setting(where, self._growth(cell, FAMILY / len(cells)), *asked)
+            self._setting(where, self._ratio(cell, FAMILY / len(cells)), *asked)
             for where, cell in zip(labels(cells), cells, strict=True)
         ]
 
-    def _growth(self, cell: Stored, error: float) -> Interval:
+    @staticmethod
+    def _setting(where: Labels, end: Interval, at_least: float, at_most: float) -> Setting:
+        """The ratio of regret at the end of the stretch to that at its beginning, less 1."""
+        below, above = scaled(end, 1 + at_least, 1 + at_most)
+        return Setting(
+            where, Interval(*(value - 1 for value in end)), at_least, at_most, unseen=Range(below - 1, above - 1)
+        )
+
+    def _ratio(self, cell: Stored, error: float) -> Interval:
         t = cell.t
         values_of(cell, "regret")  # there are enough runs
         places = np.searchsorted(t, np.array(self.stretch) * cell.cell.horizon, side="right") - 1
         require(0 <= places[0] < places[1], "stretch", list(self.stretch), "wide enough for two checkpoints")
         begin, end = cell.regret[:, places[0]], cell.regret[:, places[1]]
-        interval = intervals.exactly(end[0] / begin[0]) if cell.exact else intervals.paired_ratio(end, begin, error)
-        return Interval(*(value - 1 for value in interval))
+        return intervals.exactly(end[0] / begin[0]) if cell.exact else intervals.paired_ratio(end, begin, error)
 
 
 @dataclass(frozen=True)
@@ -224,7 +241,7 @@ class Slope(Form):
     In place of `between`, `fitted_in` names the {experiment, policy} whose figure fits this slope: its window is taken.
     `x` is a word, see `Stored.word`; one fit for the cells that agree in `by`. `expected` is a number, or one for
     each value of the only column in `by`. The interval is Student's over the points, so that a curve which is no
-    power has a wide one.
+    power has a wide one, and not narrower than the replications make it. Fewer than 8 points show no power.
     """
 
     test: ClassVar[str] = "slope"
@@ -237,7 +254,7 @@ class Slope(Form):
     fitted_in: Conditions | None = None
     by: tuple[str, ...] = ()
     quantity: str = "regret"
-    fewest: ClassVar[int] = 3
+    fewest: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         require_quantity(self.quantity)
@@ -287,12 +304,14 @@ class Slope(Form):
         points = sorted((pair for pair in points if low <= pair[0] <= high), key=lambda pair: pair[0])
         apart([cell for _, cell in points], [x for x, _ in points])
         require(len(points) >= self.fewest, "between", list(between), f"so wide that {self.fewest} cells lie in it")
-        means = [float(values_of(cell, self.quantity).mean()) for _, cell in points]
-        return self.fit(np.array([x for x, _ in points]), np.array(means), error)
+        values = [values_of(cell, self.quantity).astype(float) for _, cell in points]
+        means = np.array([of.mean() for of in values])
+        deviations = np.array([of.std(ddof=1) / math.sqrt(len(of)) if len(of) > 1 else 0.0 for of in values])
+        return self.fit(np.array([x for x, _ in points]), means, error, deviations)
 
-    def fit(self, x: FloatArray, y: FloatArray, error: float) -> Interval:
-        """The power, from points."""
-        return intervals.slope(x, y, error)
+    def fit(self, x: FloatArray, y: FloatArray, error: float, deviations: FloatArray) -> Interval:
+        """The power, from points and their standard errors."""
+        return intervals.slope(x, y, error, deviations)
 
 
 @dataclass(frozen=True)
@@ -301,5 +320,5 @@ class OctaveSlope(Slope):
 
     test: ClassVar[str] = "octave_slope"
 
-    def fit(self, x: FloatArray, y: FloatArray, error: float) -> Interval:
-        return intervals.growth_by_octave(x, y, error)
+    def fit(self, x: FloatArray, y: FloatArray, error: float, deviations: FloatArray) -> Interval:
+        return intervals.growth_by_octave(x, y, error, deviations)

@@ -29,7 +29,9 @@ def judge(claim: Claim, results: Results) -> Verdict:
         claim.claim,
         outcome,
         under,
-        "; ".join(f"{name}: {finding.summary}" if name else finding.summary for name, finding in findings.items()),
+        _joined({name: finding.summary for name, finding in findings.items()}),
+        _joined({name: finding.power for name, finding in findings.items()}),
+        claim.ours,
         findings,
         shlex.join(["python", "-m", "experiments.claims", *places, *asked]),
     )
@@ -48,16 +50,27 @@ def _find(claim: Claim, name: str, form: Form, results: Results) -> Finding:
         raise UserError(f"{claim.file}: {place}: {error}") from None
 
 
+def _joined(texts: Mapping[str, str]) -> str:
+    """What is said of each form, after its name; a form of which nothing is said is left out."""
+    return "; ".join(f"{name}: {text}" if name else text for name, text in texts.items() if text)
+
+
 def _decide(claim: Claim, findings: Mapping[str, Finding]) -> tuple[Outcome, str]:
-    """The outcome and what it holds under: the main form's, unless a variant differs from it."""
+    """The outcome and what it holds under: the main form's, unless a variant differs from it.
+
+    A variant in which nothing could have failed says nothing.
+    """
     main, *variants = findings
     outcome = findings[main].outcome
+    telling = {name: findings[name].outcome for name in variants if findings[name].outcome is not Outcome.VACUOUS}
     if outcome is Outcome.HOLDS:
-        differs = any(findings[name].outcome is not Outcome.HOLDS for name in variants)
+        if claim.proof:
+            return Outcome.PROVED, ""
+        differs = any(of is not Outcome.HOLDS for of in telling.values())
         under = [main or "the main form"] if differs else []
         under += [claim.condition] if claim.condition else []
         return (Outcome.HOLDS_UNDER, ", ".join(under)) if under else (outcome, "")
-    holding = [name for name in variants if findings[name].outcome is Outcome.HOLDS]
+    holding = [name for name, of in telling.items() if of is Outcome.HOLDS]
     if outcome is Outcome.FAILS and holding:
         return Outcome.HOLDS_UNDER, " and ".join(holding)
     return outcome, ""

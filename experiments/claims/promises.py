@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,14 +10,17 @@ import numpy as np
 from bandits import ParameterError
 from bandits.parameters import require
 from experiments import intervals
-from experiments.cells import QUANTITIES
+from experiments.cells import QUANTITIES, Values
 from experiments.claims.forms import Form, limits
-from experiments.claims.results import Conditions, Results, labels, pick, values_of
-from experiments.claims.verdicts import FAMILY, Setting
+from experiments.claims.power import counted, possible_of, scaled
+from experiments.claims.results import Conditions, Labels, Results, labels, pick, values_of
+from experiments.claims.settings import FAMILY, Range, Setting
 from experiments.errors import nearest
 from experiments.intervals import Interval
 from experiments.stored import Stored, require_quantity
 from experiments.theorems import Words, imported, value_of
+
+SHARES = Range(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,19 @@ class Bound(Form):
             if place == 0 or "t" in self.arguments.values():
                 limit = value_of(self.bound, self.arguments, cell, {"t": t})
             error = FAMILY / (cells * len(points))
-            interval = intervals.exactly(values[0]) if len(values) == 1 else intervals.estimate(values, error)
-            asked = {"at_most": limit} if self.side == "upper" else {"at_least": limit}
-            settings.append(Setting(where, interval, **asked))
+            interval = intervals.estimate(values, error)
+            asked = (-math.inf, limit) if self.side == "upper" else (limit, math.inf)
+            settings.append(self._setting(where, interval, *asked, possible_of(cell, self.quantity, t)))
         return min(settings, key=lambda setting: setting.severity)
+
+    @staticmethod
+    def _setting(where: Labels, interval: Interval, at_least: float, at_most: float, possible: Range) -> Setting:
+        """The bound and the data, apart by the `slack`: the bound over the end of the interval that is away from it."""
+        slack = at_most / interval.low if math.isfinite(at_most) and interval.low > 0 else math.nan
+        if at_least > 0:
+            slack = interval.high / at_least
+        unseen = scaled(interval, at_least, at_most)
+        return Setting(where, interval, at_least, at_most, possible, unseen, slack)
 
     def _points(self, cell: Stored) -> list[tuple[float, Any]]:
         """Times, and the number of each run then; the last alone where neither bound nor mean can be closer before."""
@@ -102,7 +114,9 @@ class PullsBound(Form):
         for arm in np.flatnonzero(instance.gaps > 0):
             limit = value_of(self.bound, self.arguments, cell, {"gap": float(instance.gaps[arm])})
             most = intervals.exactly(float(cell.pulls[:, arm].max()))
-            settings.append(Setting({**where, "arm": int(arm)}, most, at_most=limit))
+            possible = Range(0.0, float(cell.cell.horizon))
+            slack = limit / most.estimate if most.estimate > 0 else math.inf
+            settings.append(Setting({**where, "arm": int(arm)}, most, -math.inf, limit, possible, slack=slack))
         return min(settings, key=lambda setting: setting.severity)
 
 
@@ -129,15 +143,15 @@ class Frequency(Form):
     def settings(self, results: Results) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         return [
-            Setting(where, self.share(cell, FAMILY / len(cells)), *self._limits(cell))
-            for where, cell in zip(labels(cells), cells, strict=True)
+            self._setting(cell, where, FAMILY / len(cells)) for where, cell in zip(labels(cells), cells, strict=True)
         ]
 
-    def share(self, cell: Stored, error: float) -> Interval:
-        """How often it happens in the runs of a cell."""
+    def _setting(self, cell: Stored, where: Labels, error: float) -> Setting:
         happened = values_of(cell, self.event)
         require(happened.dtype == bool, "event", self.event, "a quantity that is yes or no")
-        return intervals.share(happened, error)
+        asked = self._limits(cell)
+        unseen = counted(len(happened), *asked, error)
+        return Setting(where, intervals.share(happened, error), *asked, SHARES, unseen)
 
     def _limits(self, cell: Stored) -> tuple[float, float]:
         at_least, at_most = (None if limit is None else cell.number(limit) for limit in (self.at_least, self.at_most))
@@ -146,13 +160,18 @@ class Frequency(Form):
 
 @dataclass(frozen=True)
 class Never(Frequency):
-    """An `event` that no run shows. For promises that may fail with a probability as small as 1 / T."""
+    """An `event` that no run shows. For promises that may fail with a probability as small as 1 / T.
+
+    Its power is the probability that so many runs would have shown at least once, in 95 of 100 cases.
+    """
 
     test: ClassVar[str] = "never"
     at_most: float | str | None = 0.0
 
-    def share(self, cell: Stored, error: float) -> Interval:
-        return intervals.exactly(super().share(cell, error).estimate)
+    def _setting(self, cell: Stored, where: Labels, error: float) -> Setting:
+        frequency = super()._setting(cell, where, error)
+        seen = Range(-math.inf, 1 - FAMILY ** (1 / cell.replications))
+        return replace(frequency, interval=intervals.exactly(frequency.interval.estimate), unseen=seen)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,11 +191,27 @@ class Exceedance(Frequency):
         number = QUANTITIES[self.event].removeprefix("mean ")
         return f"share of runs with {number} above {self.bound.rpartition('.')[2]}"
 
-    def share(self, cell: Stored, error: float) -> Interval:
-        limit = value_of(self.bound, self.arguments, cell)
+    def _setting(self, cell: Stored, where: Labels, error: float) -> Setting:
+        limit, values, asked = (
+            value_of(self.bound, self.arguments, cell),
+            values_of(cell, self.event),
+            self._limits(cell),
+        )
         if math.isnan(limit):
-            return Interval(math.nan, math.nan, math.nan)
-        return intervals.share(values_of(cell, self.event) > limit, error)
+            return Setting(where, Interval(math.nan, math.nan, math.nan), *asked)
+        least, most = possible_of(cell, self.event, cell.cell.horizon)
+        possible = Range(float(least > limit), float(most > limit))
+        unseen = counted(len(values), *asked, error)
+        slack = self._slack(values, limit, unseen)
+        return Setting(where, intervals.share(values > limit, error), *asked, possible, unseen, slack)
+
+    @staticmethod
+    def _slack(values: Values, limit: float, unseen: Range) -> float:
+        """The factor that brings the bound to where too many runs are above it, or too few."""
+        ordered, runs = np.sort(values)[::-1], len(values)
+        if unseen.high < 1:  # one run more than this share lies above all below the value of that run
+            return limit / float(ordered[round(unseen.high * runs)])
+        return float(ordered[round(unseen.low * runs) - 1]) / limit if unseen.low > 0 else math.nan
 
 
 @dataclass(frozen=True)

@@ -1,111 +1,81 @@
 """What is found out about a claim: settings that pass or fail, and the verdict that they add up to."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
-from experiments.intervals import Interval
-
-FAMILY = 0.05  # probability with which the intervals of a claim may miss anywhere, all settings together
-
-
-class Standing(StrEnum):
-    """Of one setting: its whole interval meets what is claimed, violates it, or neither."""
-
-    PASSES = "passes"
-    FAILS = "fails"
-    OPEN = "open"
-    NOT_COVERED = "not covered"
+from experiments.claims.power import power_of
+from experiments.claims.settings import COUNTED, Setting, Standing
 
 
 class Outcome(StrEnum):
     """Of a claim, see `experiments.claims`."""
 
+    PROVED = "proved"
     HOLDS = "holds"
     HOLDS_UNDER = "holds under"
     FAILS = "fails"
+    VACUOUS = "vacuous here"
     UNDECIDED = "undecided"
     CANNOT_BE_JUDGED = "cannot be judged"
     NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One comparison: an estimate with its interval, and the range in which it is claimed to lie.
-
-    `labels` tell settings apart. A limit or estimate that is NaN says that the claim does not cover the setting.
-    """
-
-    labels: Mapping[str, Any]
-    interval: Interval
-    at_least: float = -math.inf
-    at_most: float = math.inf
-
-    @property
-    def result(self) -> Standing:
-        estimate, low, high = self.interval
-        if any(map(math.isnan, (estimate, self.at_least, self.at_most))):
-            return Standing.NOT_COVERED
-        if self.at_least <= low and high <= self.at_most:
-            return Standing.PASSES
-        return Standing.FAILS if high < self.at_least or low > self.at_most else Standing.OPEN
-
-    @property
-    def margin(self) -> float:
-        """How far the interval stays within the limits, relative to them; negative where it does not."""
-        _, low, high = self.interval
-        pairs = ((low - self.at_least, self.at_least), (self.at_most - high, self.at_most))
-        return min((room / (abs(limit) or 1.0) for room, limit in pairs if math.isfinite(limit)), default=math.inf)
-
-    @property
-    def severity(self) -> tuple[int, float]:
-        """The smaller, the worse: what fails before what is open before what passes, then by margin."""
-        return [Standing.FAILS, Standing.OPEN, Standing.PASSES, Standing.NOT_COVERED].index(self.result), self.margin
-
-    def __str__(self) -> str:
-        estimate, low, high = (f"{value:.4g}" for value in self.interval)
-        place = ", ".join(f"{name} {_text(value)}" for name, value in self.labels.items())
-        number = estimate if low == high else f"{estimate} [{low}, {high}]"
-        return f"{place}: {number}, claimed {self._claimed()}"
-
-    def _claimed(self) -> str:
-        limits = (("at least", self.at_least), ("at most", self.at_most))
-        return " and ".join(f"{word} {limit:.4g}" for word, limit in limits if math.isfinite(limit))
-
-
-@dataclass(frozen=True)
 class Finding:
-    """What one form of a claim comes to: its outcome, the settings behind it, and both in words."""
+    """What one form of a claim comes to: its outcome, the settings behind it, and both in words.
+
+    `power` says what result would have turned it, see `experiments.claims.power`.
+    """
 
     outcome: Outcome
     summary: str
     settings: Sequence[Setting] = ()
+    power: str = ""
 
     @classmethod
     def of(cls, settings: Sequence[Setting], measures: str) -> "Finding":
-        """Holds if all settings pass, fails if one fails, undecided otherwise; those not covered do not count."""
-        covered = [setting for setting in settings if setting.result is not Standing.NOT_COVERED]
-        if not covered:
-            return cls(Outcome.CANNOT_BE_JUDGED, "the theorem covers none of the settings", settings)
-        counts = Counter(setting.result for setting in covered)
-        worst = min(covered, key=lambda setting: setting.severity)
-        total = f"{len(covered)} {'setting' if len(covered) == 1 else 'settings'}"
-        beside = f" ({len(settings) - len(covered)} more are not covered)" if len(covered) < len(settings) else ""
-        if counts[Standing.FAILS]:
-            outcome, summary = Outcome.FAILS, f"fails in {counts[Standing.FAILS]} of {total}"
-            summary += "".join(f", {counts[of]} {of}" for of in (Standing.PASSES, Standing.OPEN) if counts[of])
-        elif counts[Standing.OPEN]:
-            outcome, summary = Outcome.UNDECIDED, f"open in {counts[Standing.OPEN]} of {total}, fails in none"
+        """Holds if all settings pass, fails if one fails, undecided otherwise; the vacuous do not count.
+
+        Nor do those that are not covered.
+        """
+        standings = Counter(setting.result for setting in settings)
+        counted = [setting for setting in settings if setting.result in COUNTED]
+        if not counted:
+            vacuous = [setting for setting in settings if setting.result is Standing.VACUOUS]
+            if not vacuous:
+                return cls(Outcome.CANNOT_BE_JUDGED, "the theorem covers none of the settings", settings)
+            told = f"no result could have failed in any of {_settings(len(vacuous))}"
+            nearest = min(vacuous, key=lambda setting: setting.reach)
+            low, high = nearest.possible
+            told += f"{_beside(standings, [Standing.NOT_COVERED])}; closest, {measures} for {nearest}, "
+            return cls(Outcome.VACUOUS, f"{told}while only {low:.4g} to {high:.4g} is possible", settings)
+        worst = min(counted, key=lambda setting: setting.severity)
+        total = _settings(len(counted))
+        if standings[Standing.FAILS]:
+            outcome, summary = Outcome.FAILS, f"fails in {standings[Standing.FAILS]} of {total}"
+            summary += "".join(f", {standings[of]} {of}" for of in (Standing.PASSES, Standing.OPEN) if standings[of])
+        elif standings[Standing.OPEN]:
+            outcome, summary = Outcome.UNDECIDED, f"open in {standings[Standing.OPEN]} of {total}, fails in none"
         else:
-            outcome, summary = Outcome.HOLDS, f"passes in {'all ' if len(covered) > 1 else ''}{total}"
+            outcome, summary = Outcome.HOLDS, f"passes in {'all ' if len(counted) > 1 else ''}{total}"
         place = "worst" if outcome is Outcome.FAILS else "closest"
-        return cls(outcome, f"{summary}{beside}; {place}, {measures} for {worst}", settings)
+        summary += _beside(standings, [Standing.NOT_COVERED, Standing.VACUOUS])
+        return cls(outcome, f"{summary}; {place}, {measures} for {worst}", settings, power_of(counted))
+
+
+def _settings(number: int) -> str:
+    return f"{number} {'setting' if number == 1 else 'settings'}"
+
+
+def _beside(standings: Mapping[Standing, int], which: Sequence[Standing]) -> str:
+    """The settings that do not count, in brackets."""
+    parts = [f"{standings[of]} more are {of}" for of in which if standings.get(of)]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +88,8 @@ class Verdict:
     outcome: see `experiments.claims`.
     under: the form or condition under which it holds, where the outcome is `HOLDS_UNDER`; else empty.
     evidence: the numbers in a sentence.
+    power: what results would have turned the verdict, in a sentence; empty where none was judged.
+    ours: whether the claim is ours and not the paper's.
     findings: what each form of the claim came to, the main form first.
     command: what to type to judge it again.
     """
@@ -129,6 +101,8 @@ class Verdict:
     outcome: Outcome
     under: str
     evidence: str
+    power: str
+    ours: bool
     findings: Mapping[str, Finding]
     command: str
 
@@ -147,12 +121,11 @@ class Verdict:
                 **setting.interval._asdict(),
                 "at_least": setting.at_least,
                 "at_most": setting.at_most,
+                "fails_below": setting.silent.low,
+                "fails_above": setting.silent.high,
+                "most_possible": setting.possible.high,
                 "result": str(setting.result),
             }
             for form, finding in self.findings.items()
             for setting in finding.settings
         )
-
-
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

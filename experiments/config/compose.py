@@ -56,10 +56,8 @@ class Composer:
     """
 
     def __init__(self, config_dirs: Iterable[Path | str] = ()) -> None:
-        self.config_dirs = tuple(Path(folder).expanduser().resolve() for folder in config_dirs)
+        self.config_dirs = tuple(map(_folder, config_dirs))
         for folder in self.config_dirs:
-            if not folder.is_dir():
-                raise UserError(f"--config-dir {folder}: no such folder")
             if str(folder) not in sys.path:
                 sys.path.append(str(folder))
             for file in folder.glob("*/**/*.yaml"):
@@ -155,6 +153,17 @@ class Composer:
             for file in (folder / group).rglob("*.yaml")
             if not file.name.startswith("_")
         )
+
+
+def _folder(name: Path | str) -> Path:
+    """A folder that exists, by its whole name. Raises `UserError`."""
+    try:
+        folder = Path(name).expanduser().resolve()
+    except (RuntimeError, ValueError):  # ~ of nobody, or a name that no folder can have
+        folder = None
+    if folder is None or not folder.is_dir():
+        raise UserError(f"--config-dir {folder or name}: no such folder")
+    return folder
 
 
 def _all_choices(sources: Iterable[Any]) -> str:

@@ -17,7 +17,7 @@ from experiments.config.compose import Composed, Composer
 from experiments.config.joining import Seat, Setting, names
 from experiments.config.overrides import PARTS
 from experiments.errors import UserError
-from experiments.own_code import blamed, is_own, require_own_name
+from experiments.own_code import blamed, in_words, is_own, require_own_name
 
 FEW = 3  # reasons are enough
 MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
@@ -250,7 +250,7 @@ def _check_guarantee(policy: Learner[Any], file: Path) -> None:
     try:
         promised: Any = policy.guarantee
     except Exception as error:  # whatever a user's property raises
-        raise UserError(f"{file}: guarantee of {policy.name}: {type(error).__name__}: {error}") from error
+        raise UserError(f"{file}: guarantee of {policy.name}: {in_words(error)}") from error
     if not isinstance(promised, Guarantee):
         raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
 

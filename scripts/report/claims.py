@@ -25,9 +25,11 @@ class Badge(NamedTuple):
 
 
 BADGES = {
+    Outcome.PROVED: Badge("holds", "∎"),
     Outcome.HOLDS: Badge("holds", "✓"),
     Outcome.HOLDS_UNDER: Badge("partly", "◐"),
     Outcome.FAILS: Badge("fails", "✗"),
+    Outcome.VACUOUS: Badge("unknown", "∅"),
     Outcome.UNDECIDED: Badge("undecided", "?"),
     Outcome.CANNOT_BE_JUDGED: Badge("unknown", "–"),
     Outcome.NOT_JUDGED: Badge("unknown", "–"),
@@ -103,6 +105,11 @@ class ShownClaim:
     @property
     def evidence(self) -> str:
         return without_places(self.verdict.evidence)
+
+    @property
+    def whose(self) -> str:
+        """Who claims it, where that is not the paper."""
+        return "a claim of ours" if self.verdict.ours else ""
 
 
 def outcomes(verdicts: Sequence[Verdict]) -> PageTable:

@@ -1,22 +1,53 @@
 """What Sajed and Sheffet (2019) claim of laws and algorithms."""
 
+import math
+from functools import cache
+
+import numpy as np
+
+from bandits.arrays import FloatArray
 from bandits.environments.bernoulli import C1, C2, C3, C4
-from bandits.mechanisms.tree import node_scale
+from bandits.mechanisms.tree import close_node, node_scale
 from experiments.claims.checks import ROUNDING
-from experiments.claims.verdicts import Setting
+from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
+POWER = 0.1  # by which a power may be off
 
-def tree_noise_variance() -> list[Setting]:
-    """Variance of the noise of a prefix of 2^k - 1 items times epsilon^2 / log2(2^k)^3"""
-    return [
-        Setting(
-            {"items": f"2^{k} - 1"},
-            exactly((2**k - 1).bit_count() * 2 * node_scale(2**k - 1, 1.0) ** 2 / k**3),
-            at_most=2.0,
-        )
-        for k in range(2, 61)
-    ]
+
+def tree_noise_power_of_each_step() -> list[Setting]:
+    """Power of log2 T in the variance of the tree's noise at one timestep"""
+    settings = []
+    for levels in (4, 5, 6, 7, 8):
+        short, long = _tree_variances(levels), _tree_variances(2 * levels)
+        for name, step in (("the last, T", -1), ("(T + 1) / 2, a power of two", -(1 << (2 * levels - 1)))):
+            before = short[-1] if step == -1 else short[(1 << (levels - 1)) - 1]
+            where = {"timestep": name, "T": f"2^{levels} - 1 to 2^{2 * levels} - 1"}
+            settings.append(Setting(where, exactly(math.log2(long[step] / before)), 3 - POWER, 3 + POWER))
+    return settings
+
+
+def tree_noise_power() -> list[Setting]:
+    """Power of log2 T in the variance of the tree's noise, mean and largest over the timesteps"""
+    settings = []
+    for levels in (4, 5, 6, 7, 8):
+        short, long = _tree_variances(levels), _tree_variances(2 * levels)
+        for name, power in (
+            ("mean", math.log2(long.mean() / short.mean())),
+            ("largest", math.log2(long.max() / short.max())),
+        ):
+            where = {"over the timesteps": name, "T": f"2^{levels} - 1 to 2^{2 * levels} - 1"}
+            settings.append(Setting(where, exactly(power), 3 - POWER, 3 + POWER))
+    return settings
+
+
+@cache
+def _tree_variances(levels: int) -> FloatArray:
+    """The variance of the noise at each of 2^levels - 1 timesteps, epsilon = 1: the tree, run with variances."""
+    length = (1 << levels) - 1
+    of_node = 2 * node_scale(length, 1.0) ** 2
+    latest = np.zeros(levels)
+    return np.array([close_node(latest, count, of_node) for count in range(1, length + 1)])
 
 
 def bernoulli_variances() -> list[Setting]:

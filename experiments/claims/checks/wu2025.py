@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from scipy import special
 
+from bandits.arrays import FloatArray
 from bandits.bounds.wu2025 import (
     deterministic_lower_bound,
     deterministic_resampling_regret,
@@ -16,9 +18,11 @@ from bandits.exact.regret import expected_regret_curve, selection_probabilities
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.policies.full_information import RNMFTNL
 from experiments.claims.checks import ROUNDING
-from experiments.claims.verdicts import Setting
+from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
+DERIVATIVE = 1e-6  # by which a numerical derivative may be off
+LEARNING_HORIZONS = (10**4, 10**5, 10**6, 10**7)
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 
 
@@ -63,18 +67,32 @@ def choice_probabilities() -> list[Setting]:
     return settings
 
 
-def regret_without_end() -> list[Setting]:
-    """Growth of exact expected regret from T = 10^9 to T = 10^12 with resampling, Bernoulli losses"""
+def learning_price_by_horizon() -> list[Setting]:
+    """Growth of exact regret x gap / log K for ten times the horizon T, gap 4 / sqrt(T), with resampling"""
     settings = []
     for noise in NOISES:
-        for epsilon in (0.1, 1.0):
-            for gap in (0.01, 0.1):
-                times = [10**9, 10**12]
-                regret = expected_regret_curve(
-                    [0.3, 0.3 + gap], [1, 63], noise, epsilon, times, losses="bernoulli", calibration="proved"
-                )
-                where = {"noise": noise, "epsilon": epsilon, "gap": gap}
-                settings.append(Setting(where, exactly(regret[1] / regret[0] - 1), at_most=1e-6))
+        prices = [_learning_price(noise, horizon) for horizon in LEARNING_HORIZONS]
+        for before, after, horizon in zip(prices, prices[1:], LEARNING_HORIZONS[1:], strict=False):
+            settings.append(Setting({"noise": noise, "T": horizon}, exactly(after / before - 1), at_most=0.05))
+    return settings
+
+
+def _learning_price(noise: NoiseName, horizon: int) -> float:
+    """8 arms, epsilon so large that privacy costs little; losses 0.3 and above never vary before they are resampled."""
+    arms, gap = 8, 4 / math.sqrt(horizon)
+    regret = expected_regret_curve(
+        [0.3, 0.3 + gap], [1, arms - 1], noise, 3.0, [horizon], resample=True, calibration="proved"
+    )
+    return float(regret[0]) * gap / math.log(arms)
+
+
+def price_of_resampling() -> list[Setting]:
+    """Exact regret x epsilon / log K with B = 1, Gumbel noise, K = 1024, epsilon = 1, best loss 0.3"""
+    settings = []
+    for gap in (0.1, 0.01, 0.001):
+        policy = RNMFTNL(1.0, "gumbel", resample=True)
+        regret = policy.expected_regret(DeterministicLosses(OneGap(1024, gap), 0.3), np.array([1 << 40]))[0]
+        settings.append(Setting({"gap": gap}, exactly(regret / math.log(1024)), at_least=10.0))
     return settings
 
 
@@ -111,4 +129,49 @@ def corollary_3_with_resampling() -> list[Setting]:
                 where = {"noise": noise, "gap": gap, "epsilon": epsilon}
                 bound = deterministic_resampling_regret(1024, epsilon, noise)
                 settings.append(Setting(where, exactly(regret / bound), at_most=1.0))
+    return settings
+
+
+def softmax_growth() -> list[Setting]:
+    """Largest excess of f'(x) over log(2) f(x), over the larger of 1 and |f|, 200 random vectors a for each K"""
+    rng = np.random.default_rng(2)
+    settings = []
+    for arms in (2, 8, 64, 1024):
+        worst = -math.inf
+        for scale in (0.01, 0.1, 1.0, 10.0) * 50:
+            a, x, step = scale * rng.normal(size=arms), 4 * rng.random(), 1e-5
+            before, middle, after = (_softmax_sum(a, np.ones(arms), 2.0**at) for at in (x - step, x, x + step))
+            worst = max(worst, ((after - before) / (2 * step) - math.log(2) * middle) / max(1.0, abs(middle)))
+        settings.append(Setting({"arms": arms}, exactly(worst), at_most=DERIVATIVE))
+    return settings
+
+
+def softmax_series() -> list[Setting]:
+    """Sum of Lemma 3 over log K, the largest of 200 vectors a in groups and one gap"""
+    rng = np.random.default_rng(3)
+    settings = []
+    for arms in (2, 16, 1024, 1 << 20):
+        worst = 0.0
+        for groups in (1, 2, 4, 8) * 50:
+            gaps = np.concatenate([[0.0], np.exp(rng.uniform(-12, 2, groups))])
+            counts = np.concatenate([[1.0], (arms - 1) * rng.dirichlet(np.ones(groups))])
+            terms = (_softmax_sum(gaps, counts, 2.0**r) for r in range(1, 60))
+            worst = max(worst, sum(terms) / math.log(arms))
+        settings.append(Setting({"arms": arms}, exactly(worst), at_most=1 + 1 / math.log(2)))
+    return settings
+
+
+def _softmax_sum(a: FloatArray, counts: FloatArray, times: float) -> float:
+    """The f of Lemmas 2 and 3 where `times` is 2^x, for groups of equal a."""
+    weights = counts * np.exp(-times * (a - a.min()))
+    return float((times * a * weights).sum() / weights.sum())
+
+
+def binomial_order() -> list[Setting]:
+    """Largest rise of the binomial distribution function as p grows, all k, p in steps of 1/200"""
+    chances = np.linspace(0, 1, 201)[:, None]
+    settings = []
+    for trials in (1, 2, 5, 20, 100, 1000):
+        rises = np.diff(special.bdtr(np.arange(trials + 1.0), trials, chances), axis=0)
+        settings.append(Setting({"n": trials}, exactly(float(rises.max())), at_most=ROUNDING))
     return settings

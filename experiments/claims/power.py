@@ -1,0 +1,83 @@
+"""What result would have turned a verdict: how far an estimate may stray before its setting fails.
+
+The further it may stray unseen, the less a verdict in favour says. Intervals are those of the judge, corrected for
+the number of settings; so an estimate that would have been seen is one that the judge calls a failure.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from experiments import intervals
+from experiments.claims.settings import ANYTHING, Range, Setting
+from experiments.intervals import Interval
+from experiments.stored import Stored
+
+
+def possible_of(cell: Stored, quantity: str, t: float) -> Range:
+    """All that a `quantity` of a cell can be after `t` steps, whatever its policy does."""
+    if quantity in ("regret", "found_regret", "worst_regret"):
+        gaps = getattr(cell.cell.instance, "gaps", None)  # a search for profiles has them in [0, 1]
+        return Range(0.0, t * (1.0 if gaps is None else float(gaps.max())))
+    if quantity == "suboptimal_pulls":
+        return Range(0.0, t)
+    return Range(1.0, t) if quantity == "samples" else ANYTHING
+
+
+def scaled(interval: Interval, at_least: float, at_most: float) -> Range:
+    """The estimates that do not fail where noise is in proportion to a positive number, as to regret or a ratio."""
+    estimate, low, high = interval
+    above = at_most * estimate / low if low > 0 else math.inf
+    below = at_least * (estimate / high if estimate > 0 else 0.0) if at_least > 0 else -math.inf
+    return Range(below, at_most if estimate == low else above)
+
+
+@lru_cache(maxsize=100)
+def counted(runs: int, at_least: float, at_most: float, error: float) -> Range:
+    """The shares of `runs` that do not fail, by Clopper and Pearson's intervals."""
+    low, high = intervals.share_ends(runs, error)
+    kept = np.flatnonzero((low <= at_most) & (high >= at_least))
+    return Range(float(kept[0]) / runs, float(kept[-1]) / runs)
+
+
+def power_of(settings: Sequence[Setting]) -> str:
+    """What would have turned these settings, which count, in a sentence."""
+    slack = [setting.slack for setting in settings if not math.isnan(setting.slack)]
+    parts = [_of_slack(slack)] if slack else _of_departures(settings)
+    reach = [setting.reach for setting in settings if not math.isnan(setting.reach)]
+    if slack and reach:
+        parts.append(f"the bound is {_between(reach)} of what is possible at all")
+    return "; ".join(parts)
+
+
+def _of_slack(slack: Sequence[float]) -> str:
+    if min(slack) < 1:
+        return f"it would not fail if the bound were further from the data by a factor {1 / min(slack):.3g}"
+    nearest = f"it fails once the bound is nearer to the data by a factor {min(slack):.3g}"
+    return nearest if len(slack) == 1 else f"{nearest}, in the bluntest setting by {max(slack):.3g}"
+
+
+def _of_departures(settings: Sequence[Setting]) -> list[str]:
+    """For each side that is claimed: the estimate that fails in the sharpest setting and in the bluntest one."""
+    parts = []
+    for word, ends, limits in (
+        ("below", [setting.silent.low for setting in settings], [setting.at_least for setting in settings]),
+        ("above", [setting.silent.high for setting in settings], [setting.at_most for setting in settings]),
+    ):
+        strays = sorted(
+            (abs(end - limit), end) for end, limit in zip(ends, limits, strict=True) if math.isfinite(limit)
+        )
+        if strays:
+            sharpest, bluntest = (
+                f"{word} {end:.4g}" if math.isfinite(end) else "at no value" for _, end in (strays[0], strays[-1])
+            )
+            more = "" if sharpest == bluntest else f", in the bluntest setting {bluntest}"
+            parts.append(f"an estimate {sharpest} fails{more}")
+    return parts
+
+
+def _between(numbers: Sequence[float]) -> str:
+    low, high = f"{min(numbers):.2g}", f"{max(numbers):.2g}"
+    return low if low == high else f"{low} to {high}"

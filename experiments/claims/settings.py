@@ -1,0 +1,105 @@
+"""One comparison that a claim comes down to: what was measured, what is claimed, and what could have been measured."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from experiments.intervals import Interval
+
+FAMILY = 0.05  # probability with which the intervals of a claim may miss anywhere, all settings together
+
+
+class Standing(StrEnum):
+    """Of one setting: its whole interval meets what is claimed, violates it, or neither; or nothing could."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    OPEN = "open"
+    VACUOUS = "vacuous"
+    NOT_COVERED = "not covered"
+
+
+COUNTED = (Standing.FAILS, Standing.OPEN, Standing.PASSES)  # by these alone a claim is judged
+
+
+class Range(NamedTuple):
+    """Both ends of what a number may be."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+
+ANYTHING = Range()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One comparison: an estimate with its interval, and the range in which it is claimed to lie.
+
+    `labels` tell settings apart. A limit or estimate that is NaN says that the claim does not cover the setting.
+    `possible` is all that the estimate can be at all, whatever the policy does: limits beyond it claim nothing.
+    `unseen` are the estimates that would not have failed, by default those within the limits, with the noise that the
+    measured estimate has. `slack` is the factor by which a bound would have to be nearer to the data to fail; NaN where
+    no bound is judged.
+    """
+
+    labels: Mapping[str, Any]
+    interval: Interval
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    possible: Range = ANYTHING
+    unseen: Range | None = None
+    slack: float = math.nan
+
+    @property
+    def result(self) -> Standing:
+        estimate, low, high = self.interval
+        if any(map(math.isnan, (estimate, self.at_least, self.at_most))):
+            return Standing.NOT_COVERED
+        if high < self.at_least or low > self.at_most:
+            return Standing.FAILS
+        if self.at_least <= self.possible.low and self.possible.high <= self.at_most:
+            return Standing.VACUOUS
+        return Standing.PASSES if self.at_least <= low and high <= self.at_most else Standing.OPEN
+
+    @property
+    def margin(self) -> float:
+        """How far the interval stays within the limits, relative to them; negative where it does not."""
+        _, low, high = self.interval
+        pairs = ((low - self.at_least, self.at_least), (self.at_most - high, self.at_most))
+        return min((room / (abs(limit) or 1.0) for room, limit in pairs if math.isfinite(limit)), default=math.inf)
+
+    @property
+    def severity(self) -> tuple[int, float]:
+        """The smaller, the worse: what fails before what is open before what passes, then by margin."""
+        return [*COUNTED, Standing.VACUOUS, Standing.NOT_COVERED].index(self.result), self.margin
+
+    @property
+    def reach(self) -> float:
+        """An upper limit over the largest number that is possible; NaN where there is none, and for shares of runs."""
+        counts = math.isfinite(self.at_most) and 1 < self.possible.high < math.inf
+        return self.at_most / self.possible.high if counts else math.nan
+
+    @property
+    def silent(self) -> Range:
+        """The estimates that would not have failed."""
+        if self.unseen is not None:
+            return self.unseen
+        estimate, low, high = self.interval
+        return Range(self.at_least - (high - estimate), self.at_most + (estimate - low))
+
+    def __str__(self) -> str:
+        estimate, low, high = (f"{value:.4g}" for value in self.interval)
+        place = ", ".join(f"{name} {_text(value)}" for name, value in self.labels.items())
+        number = estimate if low == high else f"{estimate} [{low}, {high}]"
+        return f"{place}: {number}, claimed {self._claimed()}"
+
+    def _claimed(self) -> str:
+        limits = (("at least", self.at_least), ("at most", self.at_most))
+        return " and ".join(f"{word} {limit:.4g}" for word, limit in limits if math.isfinite(limit))
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

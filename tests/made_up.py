@@ -1,0 +1,48 @@
+"""Made-up results whose verdict is known, and claims on them."""
+
+import numpy as np
+import yaml
+
+from bandits.environments.bernoulli import C1
+from bandits.environments.streams import SignedBernoulli
+from bandits.policies.stopping_rules import DPNAS
+from experiments.cells.regret import RegretCell
+from experiments.cells.stopping import StoppingCell
+from experiments.claims import Results, claims, judge
+from experiments.config.compose import Composer
+from experiments.stored import Stored
+
+RUNS = 40
+HORIZON = 10**9
+
+
+def measured(policy, mean, spread=0.0, instance=None, growth=1.0, pulls=None):
+    """A cell whose final regret averages `mean`, a linear curve (or flat for growth 0), runs `spread` apart."""
+    cell = RegretCell(instance or C1(3), policy, HORIZON)
+    t = cell.checkpoints
+    final = mean + spread * np.linspace(-1, 1, RUNS)
+    shape = np.where(t <= HORIZON / 4, t / (HORIZON / 4), 1) if growth == 0 else t / HORIZON
+    shares = np.array(pulls or [HORIZON - 20, 10, 10])
+    rows = {"t": np.tile(t, (RUNS, 1)), "regret": final[:, None] * shape, "pulls": np.tile(shares, (RUNS, 1))}
+    return Stored(rows, {}, cell)
+
+
+def stopped(wrong):
+    """A stopping rule that is off in `wrong` of 1000 runs, always after 50 samples."""
+    cell = StoppingCell(SignedBernoulli(0.5), DPNAS(1.0, accuracy=0.5, beta=0.05), 10**6)
+    estimate = np.where(np.arange(1000) < wrong, 2.0, 0.5)
+    return Stored({"samples": np.full(1000, 50), "expired": estimate < 0, "estimate": estimate}, {}, cell)
+
+
+def verdict(tmp_path, cells, **keys):
+    """The verdict on a claim with these `keys`, about an experiment `made_up` that consists of `cells`."""
+    about = {"id": "mine", "where": "here", "claim": "It is so."}
+    data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
+    (tmp_path / "claims").mkdir(exist_ok=True)
+    (tmp_path / "claims" / "paper.yaml").write_text(yaml.safe_dump([about | data | keys]))
+    (claim,) = (claim for claim in claims([tmp_path]) if claim.paper == "paper")
+    return judge(claim, Results(Composer(), read={"made_up": list(cells)}))
+
+
+def outcome(*arguments, **keys):
+    return verdict(*arguments, **keys).outcome
