@@ -147,9 +147,7 @@ def judged(_composer, _overrides, papers=None):
         verdict("mine", "b", "None fly", "holds under", "wind", table[:0]),
         verdict("wang2024", "c", "Other", "fails"),
     ]
-    erratum = SimpleNamespace(
-        id="e", paper="mine", where="1", printed="1", finding="2", matters="constant", shown_by="-"
-    )
+    erratum = SimpleNamespace(id="e", paper="mine", where="1", printed="1", finding="2", matters="-", shown_by="-")
     return Judged([of for of in verdicts if papers is None or of.paper in papers], [erratum])
 
 
