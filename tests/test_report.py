@@ -139,8 +139,9 @@ def judged(_composer, _overrides, papers=None):
 
     def verdict(paper, id, claim, outcome, under="", table=table):  # noqa: A002
         shared = {"where": "Section 5", "evidence": "All.", "command": "python -m experiments.claims"}
-        shown = f"{outcome} {under}".strip()
-        return SimpleNamespace(paper=paper, id=id, claim=claim, outcome=outcome, shown=shown, table=table, **shared)
+        shared |= {"power": "" if outcome == "holds" else "x < 7 fails", "ours": paper == "mine", "table": table}
+        named = {"paper": paper, "id": id, "claim": claim, "outcome": outcome, "shown": f"{outcome} {under}".strip()}
+        return SimpleNamespace(**named, **shared)
 
     verdicts = [
         verdict("mine", "a", "Robins <i>go</i> round", "holds"),
@@ -167,15 +168,14 @@ class Links(HTMLParser):
 
 
 def test_the_page_holds_all_it_shows(everything):
-    _, file = everything
-    page = file.read_text()
-    links = Links(page)
+    file = everything[1]
+    links = Links(page := file.read_text())
     assert all(address.startswith(("#", "data:")) for address in links.addresses)
     assert {address[1:] for address in links.addresses if address.startswith("#")} <= set(links.ids)
     assert len(links.ids) == len(set(links.ids))
     assert not re.search(r"@import|url\(", page)
     assert [path.name for path in file.parent.iterdir()] == ["index.html"]
-    assert len(links.images) == 7
+    assert (len(links.images), page.count("Power: x &lt; 7 fails"), page.count("(a claim of ours)")) == (7, 2, 2)
     assert all(len(image["alt"]) > 60 for image in links.images)
 
 
