@@ -30,6 +30,6 @@ def require_epsilon(epsilon: float) -> None:
     require(1e-100 <= epsilon <= 1e100, "epsilon", epsilon, "a finite number > 0 (in 1e-100..1e100)")
 
 
-def require_arms(arms: int, most: int = 2**53) -> None:
-    """There are at least two arms, and not more than are counted exactly, or than fit into memory one by one."""
+def require_arms(arms: int, most: int = 2**62) -> None:
+    """There are at least two arms, and not more than are counted in 64 bits, or than fit into memory one by one."""
     require(2 <= arms <= most, "arms", arms, f"a whole number >= 2 (and at most {most})")
