@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bandits.arrays import IntArray
+from bandits.arrays import FloatArray, IntArray
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
@@ -46,6 +46,19 @@ def require_bernoulli(policy: Policy, instance: Instance) -> None:
         )
 
 
+def require_sums(policy: Policy, sums: FloatArray, low: float, high: float) -> FloatArray:
+    """`sums` of rewards, each in [low, high]. Raises `ParameterError` for an instance that does not keep to it.
+
+    The noise is made for such sums; clipping them in the instance alone would leave the promise to the instance.
+    """
+    room = 1e-9 * max(abs(low), abs(high))  # of rounding
+    if not ((sums >= low - room) & (sums <= high + room)).all():  # so that NaN is refused
+        raise ParameterError(
+            "instance", f"its rewards sum to {sums.min():g}..{sums.max():g}, {policy.name} allows {low:g}..{high:g}"
+        )
+    return sums
+
+
 class StepwisePolicy(Policy):
     """A policy written as plain Python, one step at a time; the loop around it is here.
 
@@ -70,11 +83,17 @@ class StepwisePolicy(Policy):
         pulls = np.zeros((len(checkpoints), arms), dtype=np.int64)
         pulls_now = np.zeros(arms, dtype=np.int64)
         row = 0
+        low, high = instance.support
         for t in range(1, horizon + 1):
             arm = self.select(state, t, rng)
             if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:  # -1 would count from the last arm
                 raise ValueError(f"select must return an arm in 0..{arms - 1}, got {arm} at step {t}")
-            self.update(state, arm, instance.sample(arm, rng), rng)
+            reward = instance.sample(arm, rng)
+            if not low <= reward <= high:
+                raise ParameterError(
+                    "instance", f"a reward of {instance.name} is {reward:g}, its support {low}..{high}"
+                )
+            self.update(state, arm, reward, rng)
             pulls_now[arm] += 1
             if t == checkpoints[row]:
                 pulls[row] = pulls_now

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.special import zeta
 
 from bandits.arrays import IntArray
+from bandits.audit.ledger import Release, hybrid
+from bandits.audit.releases import RepeatedMeans
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.hybrid_ucb import dp_ucb_bound_pulls, dp_ucb_int_pulls, dp_ucb_pulls
@@ -44,6 +46,10 @@ class DPUCBTossou(Policy):
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
 
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """One mechanism, which takes an item at every step; those of the other arms are like it."""
+        return (hybrid(self.epsilon, horizon),)
+
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         return dp_ucb_pulls(
             instance.mean_rewards, horizon, checkpoints, hybrid_scale(self.epsilon), tree_levels(horizon), rng
@@ -79,6 +85,10 @@ class DPUCBBound(Policy):
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """One mechanism; those of the other arms are like it."""
+        return (hybrid(self.epsilon, horizon - arms + 1),)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         return dp_ucb_bound_pulls(
@@ -151,6 +161,12 @@ class DPUCBInt(Policy):
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The means of one arm that its first reward is in; a reward of the others is in fewer."""
+        counts = np.arange(self.interval, horizon - arms + 2, self.interval, dtype=float)
+        calibration = "calibrated" if self.calibrate else "epsilon_0 = epsilon"
+        return (RepeatedMeans("means in intervals", calibration, counts ** (-self.v / 2)),)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         interval = min(self.interval, horizon)  # a longer interval also plays the first round robin only

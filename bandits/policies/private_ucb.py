@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bandits.arrays import IntArray
+from bandits.audit.ledger import Release, tree
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
@@ -69,6 +70,10 @@ class DPUCB(Policy):
             return float(log_horizon**2.5) / self.tree_epsilon(arms)
         log_union = math.log(arms * horizon * log_horizon / self.gamma)
         return log_horizon**2 * log_union / self.tree_epsilon(arms)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """One tree; those of the other arms are like it."""
+        return (tree(horizon, self.tree_epsilon(arms), horizon - arms + 1),)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)
