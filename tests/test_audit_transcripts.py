@@ -93,7 +93,11 @@ def test_a_divided_budget_has_slack():
 
 
 def test_a_ledger_of_epochs_ends_with_the_horizon():
-    assert DPSE(1.0).ledger(2, 5) == ()
+    assert len(DPSE(1.0).ledger(2, 5)) == len(GDPElimNew(1.0, 0.01).ledger(2, 5)) == 1  # under way, used by no step
+    assert transcript(DPSE(1.0), 2, 5, Domain.UNIT, Convention.STREAM).epsilon.kept == 0
+    assert [entry.divisor for entry in DPSE(1.0).ledger(2, 20_000)] == [
+        DPSE(1.0).epoch_of(2, number, 20_000).rounds for number in (1, 2, 3)
+    ]
     assert [entry.rounds for entry in RNMFTNL(1.0).ledger(2, 4)] == [1, 2]
     assert [entry.rounds for entry in RNMFTNL(1.0).ledger(2, 3)] == [1]
 

@@ -67,23 +67,28 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
         return _leader(policy, horizon)
     if isinstance(policy, RNMFTNL):
         return dearest(releases(policy, arms, horizon, domain), 0.0)
-    ledger = policy.ledger(arms, horizon)
     if isinstance(policy, DPSE):
-        epochs = [policy.epoch_of(arms, number, horizon) for number in range(1, len(ledger) + 1)]
+        epochs = [policy.epoch_of(arms, number, horizon) for number in range(1, _ended(policy, arms, horizon) + 1)]
         found = [epoch_bounds(epoch.rounds, epoch.threshold, policy.noise_scale(epoch)) for epoch in epochs]
         worst = max(found, key=lambda bounds: bounds.shown, default=NOTHING)
         return Finding("surviving set", "", worst if arms == 2 or not found else replace(worst, kept=policy.epsilon))
     if isinstance(policy, GDPElimNew):
-        if not ledger:
+        phases = range(1, _ended(policy, arms, horizon) + 1)
+        if not phases:
             return Finding("phase", "", NOTHING, NOTHING)
         kept = dearest(releases(policy, arms, horizon, domain), policy.delta)
         shown = max(
             phase_delta(policy.epsilon, policy.delta / 2, policy.phase_length(phase, horizon), 2.0**-phase)
-            for phase in range(1, len(ledger) + 1)
+            for phase in phases
         )
         assert kept.delta is not None
         return Finding("phase", "", kept.epsilon, replace(decision_bounds(kept.delta.kept, shown, 1e-12)))
     raise ParameterError("level", f"decision: {policy.name} carries noise over; take level=release or transcript")
+
+
+def _ended(policy: DPSE | GDPElimNew, arms: int, horizon: int) -> int:
+    """How many epochs end before the horizon if no arm falls; what an epoch under way has released plays no part."""
+    return len(policy.ledger(arms, horizon)) - 1
 
 
 def _leader(policy: PerturbedLeader, horizon: int) -> Finding:
@@ -121,7 +126,10 @@ def transcript(
     if isinstance(policy, PerturbedLeader):
         found = transcripts(lambda pulls, sums: policy.decision(pulls, sums, horizon), arms, horizon, convention)
         claimed = policy.guarantee.epsilon
-        return Finding("enumeration", "", found.epsilon(), found.delta(claimed) if math.isfinite(claimed) else None)
+        epsilon, delta = found.epsilon(), found.delta(claimed) if math.isfinite(claimed) else None
+        if domain is not Domain.BINARY:  # rewards between 0 and 1 may cost more
+            epsilon, delta = replace(epsilon, kept=math.inf), delta and replace(delta, kept=1.0)
+        return Finding("all transcripts", "", epsilon, delta)
     if isinstance(policy, DPSE | GDPElimNew | RNMFTNL):
         return decision(policy, arms, horizon, domain)
     upper = dearest(releases(policy, arms, horizon, domain, v), policy.guarantee.delta)

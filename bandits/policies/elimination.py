@@ -13,7 +13,7 @@ from bandits.audit.ledger import LaplaceRelease, Release
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
 from bandits.parameters import require, require_epsilon
-from bandits.policies.base import Policy, require_sums, require_unit_rewards
+from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
 from bandits.recording import PullLog
 
 
@@ -125,20 +125,36 @@ class DPSE(EpochElimination):
         means = require_sums(self, instance.sums(viable, epoch.rounds, rng), 0, epoch.rounds) / epoch.rounds
         return means + rng.laplace(scale=self.noise_scale(epoch), size=len(viable))
 
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        viable = list(range(arms))
+        for number in itertools.count(1):
+            if len(viable) == 1:
+                break
+            epoch = self.epoch_of(len(viable), number, horizon)
+            sums = np.zeros(len(viable))
+            for _ in range(epoch.rounds):
+                for place, arm in enumerate(viable):
+                    sums[place] += yield arm
+            means = sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(viable))
+            behind = means.max() - means
+            viable = [arm for arm, gap in zip(viable, behind, strict=True) if gap <= epoch.threshold]
+        while True:
+            yield viable[0]
+
     def noise_scale(self, epoch: Epoch) -> float:
         return 1 / (self.epsilon * epoch.rounds)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The mean of one arm in each epoch that ends before the horizon if no arm falls."""
+        """The mean of one arm in each epoch if no arm falls, with the epoch that is under way at the horizon."""
         releases: list[Release] = []
         pulls = 0
         for number in itertools.count(1):
             epoch = self.epoch_of(arms, number, horizon)
+            scale = self.noise_scale(epoch)
+            releases.append(LaplaceRelease(f"mean of epoch {number}", "", 0.0, 1.0, epoch.rounds, scale))
             pulls += arms * epoch.rounds
             if pulls >= horizon:
                 return tuple(releases)
-            scale = self.noise_scale(epoch)
-            releases.append(LaplaceRelease(f"mean of epoch {number}", "", 0.0, 1.0, epoch.rounds, scale))
         raise AssertionError("epochs grow, so that one does not end before the horizon")
 
 

@@ -15,15 +15,23 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.laws import BetaLaw, GaussLaw, Law, TruncatedLaw, largest_of
-from bandits.audit.ledger import Release
+from bandits.audit.ledger import Domain, Release
 from bandits.audit.releases import TruncatedValue
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
-from bandits.loops.perturbed_leader import BETA, GAUSS, TRUNCATED_LAPLACE, Constants, parameters, perturbed_leader_pulls
+from bandits.loops.perturbed_leader import (
+    BETA,
+    GAUSS,
+    TRUNCATED_LAPLACE,
+    Constants,
+    draw,
+    parameters,
+    perturbed_leader_pulls,
+)
 from bandits.mechanisms import start_phases
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, optimism, tail_constant
 from bandits.parameters import ParameterError, require
-from bandits.policies.base import Policy, require_bernoulli, require_sums, require_unit_rewards
+from bandits.policies.base import Choices, Policy, require_bernoulli, require_sums, require_unit_rewards
 from bandits.recording import PullLog
 
 Lengths = Mapping[str, Callable[[float, float], int]]  # pulls for epsilon and delta, by name
@@ -31,6 +39,8 @@ Lengths = Mapping[str, Callable[[float, float], int]]  # pulls for epsilon and d
 
 class PerturbedLeader(Policy):
     """Pull every arm `start` times, then always the arm with the largest perturbed value."""
+
+    domain: ClassVar[Domain] = Domain.BINARY
 
     @property
     @abstractmethod
@@ -61,6 +71,17 @@ class PerturbedLeader(Policy):
             return np.asarray(np.arange(len(pulls)) == int(np.argmax(pulls < self.start)), dtype=np.float64)
         values = [self.value(int(count), float(total), horizon) for count, total in zip(pulls, sums, strict=True)]
         return largest_of(values)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        law, constants = self.law(horizon)
+        pulls, sums = np.zeros(arms, dtype=np.int64), np.zeros(arms)
+        while True:
+            arm = int(np.argmax(pulls < self.start))
+            if pulls.min() >= self.start:
+                values = [parameters(law, constants, int(n), float(r)) for n, r in zip(pulls, sums, strict=True)]
+                arm = int(np.argmax([draw(law, constants, first, second, rng) for first, second in values]))
+            pulls[arm] += 1
+            sums[arm] += yield arm
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
@@ -248,16 +269,29 @@ class GDPElimNew(Policy):
         require_unit_rewards(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The value of one arm in each phase that ends before the horizon."""
+        """The value of one arm in each phase, with the phase that is under way at the horizon."""
         releases: list[Release] = []
         pulls = 0
         for phase in itertools.count(1):
             length = self.phase_length(phase, horizon)
+            releases.append(TruncatedValue(f"value of phase {phase}", "", self.epsilon, self.delta / 2, length))
             pulls += arms * length
             if pulls >= horizon:
                 return tuple(releases)
-            releases.append(TruncatedValue(f"value of phase {phase}", "", self.epsilon, self.delta / 2, length))
         raise AssertionError("phases grow, so that one does not end before the horizon")
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        for phase in itertools.count(1):
+            length = self.phase_length(phase, horizon)
+            sums = np.zeros(arms)
+            for arm in range(arms):
+                for _ in range(length):
+                    sums[arm] += yield arm
+            noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
+            values = sums / length + np.array([noise.sample(rng) for _ in range(arms)])
+            second, best = np.argsort(values)[-2:]
+            while values[best] > values[second] + 2.0**-phase:
+                yield int(best)
 
     def phase_length(self, phase: int, horizon: int) -> int:
         """N(k): fresh pulls of every arm in phase k = 1, 2, ..."""

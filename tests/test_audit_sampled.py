@@ -1,0 +1,134 @@
+"""Policies on given rewards play the law that is simulated, and sampled lower bounds agree with exact ones."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bandits import ParameterError
+from bandits.audit.audits import transcript
+from bandits.audit.ledger import Domain
+from bandits.audit.sampled import at_least, at_most, sampled_epsilon, sampled_transcript
+from bandits.audit.transcripts import Convention, transcripts
+from bandits.environments.bernoulli import Bernoulli
+from bandits.policies.elimination import DPSE
+from bandits.policies.heavy_tailed import DPRSE
+from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
+from bandits.policies.perturbed_leader import DPFTPLNew, GDPElimNew, ThompsonBeta, ThompsonGauss
+from bandits.policies.private_ucb import DPUCB
+
+MEANS = (0.9, 0.2, 0.5)
+PLAYED = [
+    (DPUCB(30.0), 30),
+    (DPUCBTossou(3.0), 30),
+    (DPUCBBound(40.0), 30),
+    (DPUCBInt(6.0, 0.3), 60),
+    (DPUCBInt(0.4, 0.3, calibrate=False), 30),
+    (ThompsonGauss(), 30),
+    (ThompsonBeta(), 30),
+    (DPFTPLNew(1.0, 0.05), 30),
+    (DPSE(100.0, beta=0.9), 2000),
+    (GDPElimNew(100.0, 0.1), 3000),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "horizon"), PLAYED, ids=str)
+def test_what_is_played_is_what_is_simulated(policy, horizon, failure):
+    """Pulls of the best arm, once on tables of fresh rewards and once simulated."""
+    rewards, noise = np.random.default_rng(1), np.random.default_rng(2)
+    runs = 60 if horizon > 1000 else 1500
+    instance = Bernoulli(MEANS)
+    played = np.empty(runs)
+    for run in range(runs):
+        table = (rewards.random((3, horizon)) < np.array(MEANS)[:, None]).astype(float)
+        played[run] = np.bincount(policy.play(table, horizon, noise), minlength=3)[0]
+    rng = np.random.default_rng(3)
+    simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
+    assert np.unique(played).size > 1
+    assert stats.ks_2samp(played, simulated).pvalue > failure
+
+
+def test_conventions_name_the_reward_that_is_seen():
+    table = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+
+    class Alternates(DPUCB):
+        def choices(self, arms, horizon, rng):
+            seen.clear()
+            for t in range(99):
+                seen.append((yield t % 2))
+
+    seen = []
+    Alternates(1.0).play(table, 4, np.random.default_rng(1), Convention.STREAM)
+    assert seen == [1, 0, 0]  # of arm 1, arm 2, arm 1
+    Alternates(1.0).play(table, 4, np.random.default_rng(1), Convention.TABLE)
+    assert seen == [1, 0, 0]
+
+
+def test_rewards_outside_the_domain_are_refused():
+    with pytest.raises(ParameterError, match="table"):
+        DPSE(1.0).play(np.full((2, 5), 2.0), 5, np.random.default_rng(1))
+
+
+def test_a_policy_that_is_only_simulated_says_so():
+    with pytest.raises(ParameterError, match="cannot be played"):
+        DPRSE(1.0).play(np.zeros((2, 5)), 5, np.random.default_rng(1))
+
+
+def test_clopper_pearson_by_hand():
+    assert at_least(0, 10, 0.01) == 0
+    assert at_most(10, 10, 0.01) == 1
+    assert at_least(10, 10, 0.01) == pytest.approx(0.01**0.1)
+    assert at_most(0, 10, 0.01) == pytest.approx(1 - 0.01**0.1)
+
+
+def test_played_transcripts_have_the_exact_law(failure):
+    policy, horizon = ThompsonBeta(), 4
+    exact = transcripts(lambda n, s: policy.decision(n, s, horizon), 2, horizon, Convention.STREAM)
+    table = np.array([[1.0, 0, 0, 0], [0.0, 1, 0, 0]])
+    rng = np.random.default_rng(4)
+    codes = [int("".join(map(str, policy.play(table, horizon, rng))), 2) for _ in range(4000)]
+    expected = exact.chances[0b010_001] * 4000
+    observed = np.bincount(codes, minlength=16)
+    assert stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue > failure
+
+
+def test_a_sampled_bound_lies_below_the_exact_one():
+    policy = ThompsonBeta()
+    exact = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
+    nothing_shown = transcript(DPUCB(1.0), 3, 5, Domain.BINARY, Convention.STREAM)
+    found = sampled_transcript(policy, nothing_shown, 2, 5, Convention.STREAM, 20_000, 1e-6).epsilon
+    assert 2.0 < found.shown < exact.epsilon.kept
+    assert found.runs == 40_000
+    assert found.failure == 1e-6
+
+
+def test_too_few_runs_are_refused():
+    nothing_shown = transcript(DPUCB(1.0), 2, 5, Domain.BINARY, Convention.STREAM)
+    with pytest.raises(ParameterError, match="runs: failure=1e-06 needs at least 60, got 10"):
+        sampled_transcript(DPUCB(1.0), nothing_shown, 2, 5, Convention.STREAM, 10, 1e-6)
+
+
+def laplace_signs(scale, rng, runs=4000):
+    """One released sum of sensitivity 1 under two neighbours, cut into 41 outcomes."""
+    return [np.digitize(center + rng.laplace(scale=scale, size=runs), np.linspace(-3, 4, 40)) for center in (0.0, 1.0)]
+
+
+def test_half_the_noise_is_caught_and_sound_noise_is_not():
+    """Half the noise costs 2 epsilon (a violation, exactly); caught in at least 95 of 100 seeds, the sound never."""
+    caught = flagged = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        caught += sampled_epsilon(*laplace_signs(0.5, rng), failure=1e-6)[0] > 1
+        flagged += sampled_epsilon(*laplace_signs(1.0, rng), failure=1e-6)[0] > 1
+    assert caught >= 95
+    assert flagged == 0
+
+
+def test_delta_is_taken_off():
+    rng = np.random.default_rng(1)
+    outcomes = [(rng.random(50_000) < chance).astype(int) for chance in (0.3, 0.1)]
+    pure = sampled_epsilon(*outcomes, failure=1e-6)[0]
+    assert 0.9 < pure < math.log(3)
+    assert 0.5 < sampled_epsilon(*outcomes, failure=1e-6, delta=0.1)[0] < math.log(2)
