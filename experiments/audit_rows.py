@@ -17,6 +17,7 @@ from bandits.audit.transcripts import Convention
 from bandits.audit.verdicts import Bounds, Finding
 from bandits.environments.heavy_tails import HeavyTailedInstance
 from bandits.learner import Environment, Learner
+from bandits.policies.base import Policy
 from experiments.config.build import build, whole_number
 from experiments.config.compose import PARTS, Composer
 from experiments.errors import UserError, nearest
@@ -79,6 +80,8 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer) -> Aud
     policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
     arms, horizon, runs = (_at_least(ours if key in OURS else config, key, least) for key, least in _NUMBERS.items())
+    if isinstance(policy, Policy) and horizon < arms:
+        raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
     domain = policy.domain if ours.domain is None else _word(ours, "domain", Domain)
     convention = _word(ours, "convention", Convention)
     level = LEVELS.get(policy.guarantee.scope, Level.TRANSCRIPT)

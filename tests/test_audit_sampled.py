@@ -29,8 +29,9 @@ PLAYED = [
     (ThompsonBeta(), 30),
     (DPFTPLNew(1.0, 0.05), 30),
     (DPSE(100.0, beta=0.9), 2000),
-    (GDPElimNew(100.0, 0.1), 3000),
+    (GDPElimNew(1.0, 0.1), 8500),
 ]
+CLOSE = {"dp_se": (0.9, 0.775, 0.775), "gdp_elim_new": (0.9, 0.4)}  # near their thresholds, so that runs differ
 
 
 @pytest.mark.slow
@@ -38,12 +39,13 @@ PLAYED = [
 def test_what_is_played_is_what_is_simulated(policy, horizon, failure):
     """Pulls of the best arm, once on tables of fresh rewards and once simulated."""
     rewards, noise = np.random.default_rng(1), np.random.default_rng(2)
-    runs = 60 if horizon > 1000 else 1500
-    instance = Bernoulli(MEANS)
+    means = CLOSE.get(policy.name, MEANS)
+    runs = 100 if horizon > 1000 else 1500
+    instance = Bernoulli(means)
     played = np.empty(runs)
     for run in range(runs):
-        table = (rewards.random((3, horizon)) < np.array(MEANS)[:, None]).astype(float)
-        played[run] = np.bincount(policy.play(table, horizon, noise), minlength=3)[0]
+        table = (rewards.random((len(means), horizon)) < np.array(means)[:, None]).astype(float)
+        played[run] = np.bincount(policy.play(table, horizon, noise))[0]
     rng = np.random.default_rng(3)
     simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
     assert np.unique(played).size > 1

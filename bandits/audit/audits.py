@@ -76,13 +76,17 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
         phases = range(1, _ended(policy, arms, horizon) + 1)
         if not phases:
             return Finding("phase", "", NOTHING, NOTHING)
+        if policy.delta == 0:  # Laplace noise: a phase is an epoch
+            lengths = [(policy.phase_length(phase, horizon), 2.0**-phase) for phase in phases]
+            found = [epoch_bounds(length, margin, 1 / (policy.epsilon * length)) for length, margin in lengths]
+            return Finding("phase", "", max(found, key=lambda bounds: bounds.shown))
         kept = dearest(releases(policy, arms, horizon, domain), policy.delta)
         shown = max(
             phase_delta(policy.epsilon, policy.delta / 2, policy.phase_length(phase, horizon), 2.0**-phase)
             for phase in phases
         )
         assert kept.delta is not None
-        return Finding("phase", "", kept.epsilon, replace(decision_bounds(kept.delta.kept, shown, 1e-12)))
+        return Finding("phase", "", None, decision_bounds(kept.delta.kept, shown, 1e-12))
     raise ParameterError("level", f"decision: {policy.name} carries noise over; take level=release or transcript")
 
 
