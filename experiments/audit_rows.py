@@ -18,6 +18,8 @@ from bandits.audit.verdicts import Bounds, Finding
 from bandits.environments.heavy_tails import HeavyTailedInstance
 from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
+from bandits.policies.heavy_tailed import HeavyTailedPolicy
+from bandits.policies.perturbed_leader import PerturbedLeader
 from experiments.config.build import build, whole_number
 from experiments.config.compose import PARTS, Composer
 from experiments.errors import UserError, nearest
@@ -98,7 +100,10 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer) -> Aud
             finding = sampled_transcript(policy, finding, arms, horizon, convention, runs, _failure(ours))
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
-    return row_of(policy, finding, level, domain, convention, arms, horizon)
+    row = row_of(policy, finding, level, domain, convention, arms, horizon)
+    if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
+        return dataclasses.replace(row, parameters=f"{row.parameters}, v={v:g}")
+    return row
 
 
 _NUMBERS = {"arms": 2, "horizon": 1, "runs": 0}
@@ -133,7 +138,7 @@ def row_of(
         scope=claimed.scope,
         neighbours=claimed.neighbours,
         domain=domain,
-        convention=convention if level is Level.TRANSCRIPT else "",
+        convention=convention if isinstance(policy, PerturbedLeader) and level is Level.TRANSCRIPT else "",
         arms=arms,
         horizon=horizon,
         epsilon_claimed=claimed.epsilon,

@@ -86,7 +86,7 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
             for phase in phases
         )
         assert kept.delta is not None
-        return Finding("phase", "", None, decision_bounds(kept.delta.kept, shown, 1e-12))
+        return Finding("phase", "", None, decision_bounds(kept.delta.kept, shown))
     raise ParameterError("level", f"decision: {policy.name} carries noise over; take level=release or transcript")
 
 
@@ -103,7 +103,7 @@ def _leader(policy: PerturbedLeader, horizon: int) -> Finding:
 
     if not isinstance(policy, DecisionPrivate):
         shown = shown_epsilon(law, policy.start, horizon)
-        return Finding("perturbed value", "", decision_bounds(math.inf, shown, 1e-10))
+        return Finding("perturbed value", "", decision_bounds(math.inf, shown))
     shown = shown_delta(law, policy.start, horizon, policy.epsilon)
     calibration = str(getattr(policy, "start_phase", ""))
     if isinstance(policy, DPFTPLGauss):
@@ -114,8 +114,8 @@ def _leader(policy: PerturbedLeader, horizon: int) -> Finding:
         kept = policy.delta
     pure = None
     if policy.delta == 0:
-        pure = decision_bounds(policy.epsilon, shown_epsilon(law, policy.start, horizon), 1e-10)
-    return Finding("perturbed value", calibration, pure, decision_bounds(kept, shown, 1e-12))
+        pure = decision_bounds(policy.epsilon, shown_epsilon(law, policy.start, horizon))
+    return Finding("perturbed value", calibration, pure, decision_bounds(kept, shown))
 
 
 def transcript(
@@ -136,6 +136,8 @@ def transcript(
         return Finding("all transcripts", "", epsilon, delta)
     if isinstance(policy, DPSE | GDPElimNew | RNMFTNL):
         return decision(policy, arms, horizon, domain)
+    if not policy.guarantee.private:
+        return Finding("none", "", Bounds(math.inf, 0.0, "none computed", "none: nothing is promised"))
     upper = dearest(releases(policy, arms, horizon, domain, v), policy.guarantee.delta)
     if isinstance(policy, StoppingRule):
         return upper  # what is released is all there is

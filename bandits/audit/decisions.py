@@ -20,14 +20,20 @@ Decision = Callable[[IntArray, FloatArray], FloatArray]  # chances of the arms f
 SUMS = 33  # of the rival that are tried, first over all its range and then around the best
 
 
+ROUNDING = 1e-13  # of a lower bound on delta or epsilon, which is taken off
+
+
 def histories(start: int, horizon: int) -> list[tuple[int, int, int]]:
     """Pulls of the arm that changes, its sum, and pulls of its rival, that fit into the horizon: few and far apart."""
     first = max(start, 1)
-    longest = horizon - 1 - first
-    if longest < first:
+    if horizon - 1 < 2 * first:
         raise ParameterError("horizon", f"too short: the first decision of two arms comes after {2 * first} pulls")
-    rivals = sorted({first, min(4 * first, longest), min(64 * first, longest), longest})
-    return [(first, total, rival) for rival in rivals for total in spread(0, first - 1, 3)]
+    found = []
+    for count in sorted({min(first * growth, horizon - 1 - first) for growth in (1, 3, 30)}):
+        longest = horizon - 1 - count
+        for rival in sorted({first, min(4 * first, longest), min(64 * first, longest), longest}):
+            found += [(count, total, rival) for total in spread(0, count - 1, 3)]
+    return found
 
 
 def spread(least: int, most: int, number: int) -> list[int]:
@@ -66,9 +72,12 @@ def _largest(
                 break
             least, most = tried[max(place - 1, 0)], tried[min(place + 1, len(tried) - 1)]
     count, total, rival, other = worst
-    return best, f"pulls {count} and {rival}, reward sums {total} and {other}, against {total + 1} and {other}"
+    return max(
+        0.0, best - ROUNDING
+    ), f"pulls {count} and {rival}, reward sums {total} and {other}, against {total + 1} and {other}"
 
 
-def decision_bounds(kept: float, shown: tuple[float, str], error: float) -> Bounds:
-    """The bounds of one decision."""
+def decision_bounds(kept: float, shown: tuple[float, str]) -> Bounds:
+    """The bounds of one decision; `kept` is known to about ten digits."""
+    error = 1e-10 * kept if math.isfinite(kept) else 0.0
     return Bounds(kept, shown[0], shown[1], "law of one value; exact law of two arms", error)
