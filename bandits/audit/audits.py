@@ -138,6 +138,9 @@ def transcript(
         return decision(policy, arms, horizon, domain)
     if not policy.guarantee.private:
         return Finding("none", "", Bounds(math.inf, 0.0, "none computed", "none: nothing is promised"))
+    if type(policy).ledger is Learner.ledger:
+        unknown = Bounds(math.inf, 0.0, "none: the policy has no ledger", "none")
+        return Finding("unknown", "", unknown, replace(unknown, kept=1.0) if policy.guarantee.delta > 0 else None)
     upper = dearest(releases(policy, arms, horizon, domain, v), policy.guarantee.delta)
     if isinstance(policy, StoppingRule):
         return upper  # what is released is all there is
