@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import dearest, decision, releases, transcript
+from bandits.audit.audits import dearest, decision, event, releases, transcript
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import sampled_transcript
 from bandits.audit.transcripts import Convention
@@ -30,11 +30,12 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 class Level(StrEnum):
-    """What is audited: numbers with noise, one decision given the history, or all arms."""
+    """What is audited: numbers with noise, one decision given the history, all arms, or one sequence of them."""
 
     RELEASE = "release"
     DECISION = "decision"
     TRANSCRIPT = "transcript"
+    EVENT = "event"
 
 
 LEVELS = {Scope.TRANSCRIPT: Level.TRANSCRIPT, Scope.DECISION: Level.DECISION, Scope.LOCAL: Level.RELEASE}
@@ -94,6 +95,8 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer) -> Aud
             finding = dearest(releases(policy, arms, horizon, domain, v), policy.guarantee.delta)
         elif level is Level.DECISION:
             finding = decision(policy, arms, horizon, domain)
+        elif level is Level.EVENT:
+            finding = event(policy, horizon)
         else:
             finding = transcript(policy, arms, horizon, domain, convention, v)
         if runs:
@@ -158,7 +161,7 @@ def row_of(
 def _verdict(policy: Learner[Any], finding: Finding, level: Level) -> str:
     if not policy.guarantee.private:
         return NO_PROMISE
-    if policy.guarantee.scope is Scope.DECISION and level is Level.TRANSCRIPT:
+    if policy.guarantee.scope is Scope.DECISION and level in (Level.TRANSCRIPT, Level.EVENT):
         return NOT_PROMISED
     return finding.verdict(policy.guarantee)
 

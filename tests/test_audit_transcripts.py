@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bandits import Guarantee, ParameterError, Scope
-from bandits.audit.audits import dearest, releases, transcript
+from bandits.audit.audits import dearest, event, releases, transcript
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention, transcripts
 from bandits.audit.verdicts import Bounds, Finding, Verdict, judge
@@ -62,6 +62,23 @@ def test_decisions_add_up_over_a_transcript():
     found = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
     assert found.verdict(Guarantee(1.0, 0.01, Scope.TRANSCRIPT)) is Verdict.VIOLATED
     assert found.epsilon.shown == pytest.approx(2.6574100545)
+
+
+@pytest.mark.parametrize("policy", [DPFTPLNew(1.0, 0.0), ThompsonBeta()], ids=str)
+def test_one_sequence_is_the_worst_where_all_are_enumerated(policy):
+    assert event(policy, 6).epsilon.shown == pytest.approx(law_of(policy, 6, Convention.STREAM).epsilon().shown)
+
+
+def test_a_transcript_spends_epsilon_at_nearly_every_decision():
+    bounds = event(DPFTPLNew(1.0, 0.0), 60).epsilon
+    assert 0.95 * bounds.kept < bounds.shown < bounds.kept == 58
+
+
+def test_a_sequence_that_cannot_occur_is_refused():
+    with pytest.raises(ParameterError, match="horizon: too long"):
+        event(DPFTPLNew(1.0, 0.01), 100)
+    with pytest.raises(ParameterError, match="level"):
+        event(DPSE(1.0), 100)
 
 
 def test_memory_is_named():

@@ -9,7 +9,7 @@ import numpy as np
 from bandits.audit.decisions import decision_bounds, shown_delta, shown_epsilon
 from bandits.audit.epochs import epoch_bounds, first_choice, phase_delta
 from bandits.audit.ledger import Domain, Release, lowest
-from bandits.audit.transcripts import Convention, transcripts
+from bandits.audit.transcripts import Convention, explicit_event, transcripts
 from bandits.audit.verdicts import Bounds, Finding
 from bandits.learner import Learner
 from bandits.mechanisms.hybrid import hybrid_scale
@@ -152,6 +152,21 @@ def transcript(
     epsilon = replace(upper.epsilon, shown=choice[0], witness=choice[1], method="ledger; law of the first choice")
     delta = None if upper.delta is None else replace(upper.delta, shown=0.0, witness="none found", method="ledger")
     return Finding(upper.mechanism, upper.calibration, epsilon, delta)
+
+
+def event(policy: Learner[Any], horizon: int) -> Finding:
+    """What one explicit sequence of two arms shows of a perturbed leader's transcript, for any horizon.
+
+    From above, with delta = 0, the budgets of all decisions that follow the reward add up. Raises `ParameterError`
+    for other policies.
+    """
+    if not isinstance(policy, PerturbedLeader):
+        raise ParameterError("level", f"event is for perturbed leaders, not {policy.name}; take level=transcript")
+    shown, witness = explicit_event(lambda n, sums: policy.decision(n, sums, horizon), horizon, policy.start)
+    kept = math.inf
+    if policy.guarantee.private and policy.guarantee.delta == 0:
+        kept = policy.guarantee.epsilon * (horizon - 2)
+    return Finding("one sequence", "", Bounds(kept, shown, witness, "exact law of one sequence", 1e-10 * abs(shown)))
 
 
 def _first_choice(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> tuple[float, str] | None:

@@ -121,6 +121,30 @@ def transcripts(decision: Decision, arms: int, horizon: int, convention: Convent
     return Transcripts(sequences, chances, rewards)
 
 
+def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float, str]:
+    """Pure epsilon of one sequence of two arms, a lower bound for horizons beyond enumeration, and its witness.
+
+    After the start phase, or after one pull of arm 1, arm 2 is pulled up to the horizon. No reward is 1 but, under one
+    of two neighbouring inputs, the first of arm 1: at every step it makes arm 2 less likely.
+    """
+    pulls = np.array([start, start]) if start else np.array([1, 0])
+    total = 0.0
+    if not start:
+        total += _log_ratio(decision, np.zeros(2, dtype=np.int64), np.zeros(2), np.zeros(2), 0)
+    for _ in range(int(pulls.sum()), horizon):
+        total += _log_ratio(decision, pulls, np.zeros(2), np.array([1.0, 0.0]), 1)
+        pulls = pulls + np.array([0, 1])
+    first = f"{start} pulls of each arm" if start else "arm 1 once"
+    return total, f"first reward of arm 1 is 0 or 1, all others 0; {first}, then arm 2 up to the end"
+
+
+def _log_ratio(decision: Decision, pulls: IntArray, sums: FloatArray, changed: FloatArray, arm: int) -> float:
+    first, second = decision(pulls, sums)[arm], decision(pulls, changed)[arm]
+    if min(first, second) <= 0:  # a law with an end: the sequence cannot occur, or shows an infinite epsilon by itself
+        raise ParameterError("horizon", f"too long for this sequence: it cannot go on after {int(pulls.sum())} pulls")
+    return math.log(first / second)
+
+
 def _grid(decision: Decision, pulls: IntArray) -> FloatArray:
     """The law of the next arm for all reward sums after these pulls, shape (pulls[0] + 1, ..., arms)."""
     shape = [int(count) + 1 for count in pulls]
