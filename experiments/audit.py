@@ -8,6 +8,8 @@ The level is what the policy promises if none is given.
 import dataclasses
 import math
 
+from omegaconf import OmegaConf
+
 from experiments.audit_rows import NO_PROMISE, OURS, AuditRow, audit
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError
@@ -30,8 +32,9 @@ def _shown(value: object) -> str:
 def main() -> None:
     """Entry point of `python -m experiments.audit`."""
     command = read_command_line("audit")
-    for job, config in zip(command.jobs, command.configs, strict=True):
-        row = audit([text for text in job if text.partition("=")[0] not in OURS], config, command.composer)
+    for job in command.jobs:
+        ours = OmegaConf.create({key: command.value(job, key) for key in OURS})
+        row = audit([text for text in job if text.partition("=")[0] not in OURS], ours, command.composer)
         if row.verdict == NO_PROMISE:
             raise UserError(
                 f"policy={row.policy}: promises nothing; declare a guarantee with a finite epsilon and a scope, "
