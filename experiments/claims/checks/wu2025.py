@@ -1,5 +1,6 @@
 """What Wu and Wang (2025) claim of laws and algorithms."""
 
+import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
