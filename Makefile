@@ -20,7 +20,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures report quick test lint check accept reproduce bench lock clean
+.PHONY: help setup figures report quick test lint check accept reproduce audit bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +65,9 @@ accept: $(READY) ## take figures as they are now as their baselines; FIG="sajed2
 
 reproduce: $(READY) ## simulate everything again from nothing and compare it with what is stored
 	$(RUN) -m experiments.reproduce $(SWEEP) $(ARGS)
+
+audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and docs/privacy.md
+	$(RUN) -m scripts.privacy $(ARGS)
 
 bench: $(READY) ## measure the kernels against plain loops, and the commands
 	$(RUN) -m scripts.bench

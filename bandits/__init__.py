@@ -4,6 +4,7 @@ Pure mathematics. Nothing in this package touches a file, a clock or a global ra
 random number comes from the `numpy.random.Generator` that the caller passes in.
 """
 
+from bandits.audit.ledger import LaplaceRelease
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Neighbours, Scope
 from bandits.parameters import ParameterError
@@ -13,6 +14,7 @@ from bandits.recording import PullLog, checkpoint_grid, regret
 __all__ = [
     "Guarantee",
     "Instance",
+    "LaplaceRelease",
     "Neighbours",
     "ParameterError",
     "Policy",

@@ -21,12 +21,15 @@ from typing import Any
 import numpy as np
 
 from bandits.arrays import IntArray
+from bandits.audit.audits import dearest, releases
+from bandits.audit.verdicts import Verdict
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import C1, C2, Bernoulli
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses, FullInformation
 from bandits.environments.gap_profiles import Geometric, OneGap
 from bandits.environments.heavy_tails import S1, Pareto, TwoPoint
-from bandits.guarantees import Guarantee
+from bandits.guarantees import Guarantee, Scope
+from bandits.learner import Learner
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
 from bandits.policies.full_information import FullInformationPolicy
@@ -78,14 +81,23 @@ def is_described(policy: AnyPolicy) -> None:
 
 
 def declares_its_guarantee(policy: AnyPolicy) -> None:
-    """The guarantee is data, and its epsilon and delta are at most those of the parameters."""
+    """The guarantee is data: what is really spent, also where that is more than was asked."""
+    assert isinstance(policy.guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
+
+
+def keeps_its_guarantee(policy: AnyPolicy) -> None:
+    """What the ledger releases costs no more than the guarantee declares, over the allowed rewards of its domain.
+
+    A promise about one decision is checked by `python -m experiments.audit`, and one without a ledger by its runs.
+    """
     guarantee = policy.guarantee
-    assert isinstance(guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
-    for name in ("epsilon", "delta"):
-        if hasattr(policy, name):
-            assert getattr(guarantee, name) <= getattr(policy, name), (
-                f"the guarantee has a larger {name} than was asked"
-            )
+    if guarantee.scope not in (Scope.TRANSCRIPT, Scope.LOCAL) or type(policy).ledger is Learner.ledger:
+        return
+    for arms, horizon in ((2, 2), (2, 100), (3, 2_000)):
+        found = dearest(releases(policy, arms, horizon, policy.domain), guarantee.delta)
+        assert found.verdict(guarantee) is not Verdict.VIOLATED, (
+            f"the guarantee is violated with {arms} arms at horizon {horizon}: {found.bounds_of(guarantee)[0]}"
+        )
 
 
 def counts_every_step(policy: AnyPolicy) -> None:
@@ -133,6 +145,7 @@ def ignores_checkpoints(policy: AnyPolicy) -> None:
 CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     is_described,
     declares_its_guarantee,
+    keeps_its_guarantee,
     counts_every_step,
     survives_short_horizons,
     is_reproducible,

@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
 
+from bandits.audit.ledger import Domain, Release
 from bandits.guarantees import Guarantee
+from bandits.parameters import ParameterError
 
 
 class Environment(ABC):
@@ -39,6 +41,7 @@ class Learner(ABC, Generic[Faced]):
     citation: paper and place of the pseudo-code.
     revision: raised by the author when the numbers that the learner produces change.
     faces: the kind of environment that it learns from.
+    domain: the rewards that its noise is made for; others are refused, or cut off at a bound.
     """
 
     name: ClassVar[str]
@@ -46,6 +49,7 @@ class Learner(ABC, Generic[Faced]):
     citation: ClassVar[str]
     revision: ClassVar[int] = 1
     faces: ClassVar[type[Any]]
+    domain: ClassVar[Domain] = Domain.UNIT
 
     @property
     @abstractmethod
@@ -59,6 +63,14 @@ class Learner(ABC, Generic[Faced]):
     def caveats(self, instance: Faced, horizon: int) -> tuple[str, ...]:
         """Reasons why a theorem about the learner does not apply to these results, for the reader of the results."""
         return ()
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """What is released about rewards up to the horizon, in disjoint parts: each reward is in one of them.
+
+        The choices follow from these releases and from public numbers, so that they cost no more than the dearest
+        part. Raises `ParameterError` for a policy that does not say.
+        """
+        raise ParameterError("policy", f"{self.name} has no ledger: define ledger(arms, horizon), or audit its runs")
 
     def check(self, instance: Faced) -> None:
         """Raise `ParameterError("instance", why)` if the learner cannot play `instance`, or promises nothing there."""

@@ -209,7 +209,7 @@ def test_a_single_run_is_not_enough(tmp_path):
 
 
 def test_checks_and_reasons(tmp_path):
-    printed, proved = (f"experiments.claims.checks.wu2025.exponential_noise_{word}" for word in ("printed", "proved"))
+    printed, proved = (f"experiments.claims.checks.privacy.exponential_{word}" for word in ("printed", "proved"))
     assert outcome(tmp_path, [], test="exact", check=proved) == "holds"
     assert outcome(tmp_path, [], test="exact", check=printed) == "fails"
     assert verdict(tmp_path, [], test="exact", check=proved, condition="two arms").shown == "holds under two arms"

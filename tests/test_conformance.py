@@ -12,6 +12,7 @@ from bandits import Guarantee, ParameterError, StepwisePolicy
 from bandits.conformance import CHECKS
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.policies.elimination import DPSE
+from bandits.policies.perturbed_leader import GDPElimNew
 from bandits.policies.private_ucb import DPUCB
 from experiments.config.compose import CONF, Composer
 from experiments.config.plan import plan
@@ -25,7 +26,8 @@ DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
-    "dprucb": [[], ["policy.constants=scaled"]],
+    "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
+    "dp_ucb_int": [[], ["policy.calibrate=false"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],
     "dp_ftpl_gauss": [[], ["policy.start_phase=exact"]],
     "dp_ftpl_beta": [["policy.start_phase=exact"]],
@@ -33,6 +35,7 @@ VARIANTS = {
     "rnm_ftnl": [
         [],
         ["policy.noise=gumbel", "policy.resample=true"],
+        ["policy.noise=exponential"],
         ["policy.noise=exponential", "policy.calibration=proved"],
     ],
     "ldprse": [[], ["policy.constants=custom", "policy.confidence_scale=0.01", "policy.epoch_base=4"]],
@@ -121,29 +124,36 @@ class DependsOnCheckpoints(Uniform):
 
 
 @dataclass(frozen=True)
-class Overpromises(DPSE):
-    """Is asked for epsilon and grants twice of it."""
+class SpendsMore(DPSE):
+    """Declares a third of what it spends."""
 
     @property
     def guarantee(self):
-        return Guarantee(2 * self.epsilon)
+        return Guarantee(self.epsilon / 3)
+
+
+@dataclass(frozen=True)
+class SaysSo(DPSE):
+    """Is asked for epsilon and declares that it spends twice of it, which is allowed."""
+
+    @property
+    def guarantee(self):
+        return Guarantee(2 * self.epsilon, 0.1)
+
+
+@dataclass(frozen=True)
+class SaysNothing(DPSE):
+    """Declares a number in place of a guarantee."""
+
+    @property
+    def guarantee(self):
+        return self.epsilon
 
 
 class BadName(Uniform):
     """Has a name that no shell likes."""
 
     name: ClassVar[str] = "Bad Name"
-
-
-@dataclass(frozen=True)
-class TooMuchDelta(Overpromises):
-    """Is asked for no delta and spends one."""
-
-    delta: float = 0.0
-
-    @property
-    def guarantee(self):
-        return Guarantee(self.epsilon, 0.1)
 
 
 class Decreasing(Uniform):
@@ -160,9 +170,9 @@ BROKEN = [
     (CountsTooFew(), "survives_short_horizons"),
     (UsesGlobalState(), "is_reproducible"),
     (DependsOnCheckpoints(), "ignores_checkpoints"),
-    (Overpromises(1.0), "declares_its_guarantee"),
+    (SaysNothing(1.0), "declares_its_guarantee"),
+    (SpendsMore(1.0), "keeps_its_guarantee"),
     (BadName(), "is_described"),
-    (TooMuchDelta(1.0), "declares_its_guarantee"),
     (Decreasing(), "counts_every_step"),
 ]
 
@@ -174,9 +184,32 @@ def test_the_suite_catches_broken_policies(policy, name):
         check(policy)
 
 
-def test_a_sound_stepwise_policy_passes():
+@pytest.mark.parametrize("policy", [Uniform(), SaysSo(1.0)], ids=repr)
+def test_a_sound_policy_passes(policy):
     for check in CHECKS:
-        check(Uniform())
+        check(policy)
+
+
+class Ignores(BernoulliInstance):
+    """Says that its rewards lie in [0, 1], and pays 7."""
+
+    name = "ignores"
+
+    def define_means(self):
+        return np.array([0.5, 0.4])
+
+    def sample(self, arm, rng):
+        return 7.0
+
+    def sums(self, arms, rounds, rng):
+        return np.full(len(arms), 7.0 * rounds)
+
+
+@pytest.mark.parametrize("policy", [DPSE(1.0), GDPElimNew(1.0, 0.01), Uniform()], ids=repr)
+def test_rewards_that_break_their_bound_are_refused_by_the_policy(policy):
+    policy.check(Ignores())
+    with pytest.raises(ParameterError, match="instance"):
+        policy.simulate(Ignores(), 10_000, np.array([10_000]), np.random.default_rng(1))
 
 
 class Unbounded(BernoulliInstance):

@@ -17,6 +17,7 @@ from bandits.mechanisms.start_phases import (
     gauss_exact,
     gauss_paper,
 )
+from bandits.policies.perturbed_leader import DPFTPLBeta
 
 TENTH = math.exp(-10)
 PAIRS = [(epsilon, delta) for epsilon in (1.0, 0.1) for delta in (0.01, 1e-3, TENTH, 1e-10)]
@@ -254,3 +255,12 @@ def test_conditions_refuse(condition):
         condition(0, 1.0)
     with pytest.raises(ParameterError, match="epsilon"):
         condition(1, -1.0)
+
+
+def test_a_printed_start_phase_that_is_too_short_is_not_used():
+    """For (40, 1e-300) the paper's 97 pulls leave a delta of more than 1e-300; the policy takes 128."""
+    assert beta_condition(beta_paper(40, 1e-300), 40) > 1e-300
+    policy = DPFTPLBeta(40, 1e-300)
+    assert policy.start == beta_exact(40, 1e-300) == 128
+    assert beta_condition(policy.start, 40) <= 1e-300
+    assert DPFTPLBeta(1, 0.01).start == beta_paper(1, 0.01)

@@ -37,6 +37,7 @@ from scipy.special import gammaln
 from bandits.arrays import FloatArray
 from bandits.parameters import ParameterError, require
 
+PROVED = 1.83  # the largest epsilon for which the printed start phase of DP-FTPL-Beta has a proof
 _DEPTH = 45.0  # integrals end where the integrand has fallen by e^-_DEPTH
 _NODES, _WEIGHTS = (points / 2 for points in np.polynomial.legendre.leggauss(80))
 _NODES = _NODES + 0.5  # Gauss-Legendre on [0, 1]
@@ -65,6 +66,13 @@ def beta_paper(epsilon: float, delta: float) -> int:
     first = _exp(math.log(40 * math.e / (9 * math.pi)) - 2 * math.log(delta))
     second = _over_square(8000 / 81 * (-math.log(25) - 2 * math.log(delta)), epsilon)
     return _whole(max(min(first, second), 1000 * math.e / (9 * math.pi)))
+
+
+@cache
+def beta_sufficient(epsilon: float, delta: float) -> int:
+    """`beta_paper` where it has a proof, for epsilon up to 1.83; for larger epsilon at least `beta_exact`."""
+    printed = beta_paper(epsilon, delta)
+    return printed if epsilon <= PROVED else max(printed, beta_exact(epsilon, delta))
 
 
 @cache

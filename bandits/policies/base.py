@@ -1,15 +1,21 @@
 """What every policy is."""
 
+import itertools
 from abc import abstractmethod
+from collections.abc import Generator
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bandits.arrays import IntArray
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.ledger import Domain
+from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
+
+Choices = Generator[int, float, None]  # yields the next arm, and is sent its reward
 
 
 class Policy(Learner[Instance]):
@@ -24,6 +30,35 @@ class Policy(Learner[Instance]):
         `checkpoints` are increasing steps in 1..horizon, and the result has shape (checkpoints, arms).
         Which checkpoints are asked for does not change what is played.
         """
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        """The policy one step at a time: a generator that yields an arm and is sent the reward of it.
+
+        Raises `ParameterError` for a policy that is only known as a simulation.
+        """
+        raise ParameterError("policy", f"{self.name} cannot be played on given rewards: it defines no choices")
+
+    def play(
+        self, table: FloatArray, horizon: int, rng: np.random.Generator, convention: Convention = Convention.STREAM
+    ) -> IntArray:
+        """The arms that are pulled, shape (horizon,), where the rewards are those of a `table`, shape (arms, horizon).
+
+        `rng` gives noise only. With the convention `stream` the i-th pull of an arm sees the i-th reward of its row,
+        with `table` step t sees the t-th. Raises `ParameterError` for rewards outside the domain of the policy.
+        """
+        if self.domain in (Domain.UNIT, Domain.BINARY) and not ((table >= 0) & (table <= 1)).all():
+            raise ParameterError("table", f"{self.name} needs rewards in [0, 1]")
+        played = np.empty(horizon, dtype=np.int64)
+        pulls = np.zeros(len(table), dtype=np.int64)
+        choices = self.choices(len(table), horizon, rng)
+        arm = next(choices)
+        for step in range(horizon):
+            played[step] = arm
+            reward = table[arm, pulls[arm] if convention is Convention.STREAM else step]
+            pulls[arm] += 1
+            if step < horizon - 1:
+                arm = choices.send(float(reward))
+        return played
 
 
 def require_unit_rewards(policy: Policy, instance: Instance) -> None:
@@ -46,6 +81,19 @@ def require_bernoulli(policy: Policy, instance: Instance) -> None:
         )
 
 
+def require_sums(policy: Policy, sums: FloatArray, low: float, high: float) -> FloatArray:
+    """`sums` of rewards, each in [low, high]. Raises `ParameterError` for an instance that does not keep to it.
+
+    The noise is made for such sums; clipping them in the instance alone would leave the promise to the instance.
+    """
+    room = 1e-9 * max(abs(low), abs(high))  # of rounding
+    if not ((sums >= low - room) & (sums <= high + room)).all():  # so that NaN is refused
+        raise ParameterError(
+            "instance", f"its rewards sum to {sums.min():g}..{sums.max():g}, {policy.name} allows {low:g}..{high:g}"
+        )
+    return sums
+
+
 class StepwisePolicy(Policy):
     """A policy written as plain Python, one step at a time; the loop around it is here.
 
@@ -64,17 +112,29 @@ class StepwisePolicy(Policy):
     def update(self, state: Any, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Learn from the `reward` of the `arm` just pulled."""
 
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        state = self.start(arms, horizon)
+        for t in itertools.count(1):
+            arm = self.select(state, t, rng)
+            self.update(state, arm, (yield arm), rng)
+
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)
         state = self.start(arms, horizon)
         pulls = np.zeros((len(checkpoints), arms), dtype=np.int64)
         pulls_now = np.zeros(arms, dtype=np.int64)
         row = 0
+        low, high = instance.support
         for t in range(1, horizon + 1):
             arm = self.select(state, t, rng)
             if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:  # -1 would count from the last arm
                 raise ValueError(f"select must return an arm in 0..{arms - 1}, got {arm} at step {t}")
-            self.update(state, arm, instance.sample(arm, rng), rng)
+            reward = instance.sample(arm, rng)
+            if not low <= reward <= high:
+                raise ParameterError(
+                    "instance", f"a reward of {instance.name} is {reward:g}, its support {low}..{high}"
+                )
+            self.update(state, arm, reward, rng)
             pulls_now[arm] += 1
             if t == checkpoints[row]:
                 pulls[row] = pulls_now

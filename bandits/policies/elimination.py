@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.ledger import LaplaceRelease, Release
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
 from bandits.parameters import require, require_epsilon
-from bandits.policies.base import Policy, require_unit_rewards
+from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
 from bandits.recording import PullLog
 
 
@@ -42,6 +43,10 @@ class EpochElimination(Policy):
     @abstractmethod
     def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
         """Epoch 1, 2, ... with `viable` arms left."""
+
+    @abstractmethod
+    def noise_scale(self, epoch: Epoch) -> float:
+        """Of the Laplace noise that makes the means of an epoch private."""
 
     @abstractmethod
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
@@ -101,6 +106,9 @@ class DPSE(EpochElimination):
         return max(32 * log_mean / gap**2, 8 * log_noise / (self.epsilon * gap)) + 1
 
     def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        return self.epoch_of(viable, epoch, horizon)
+
+    def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
         """ceil(R_e) rounds and the threshold 2 h_e + 2 c_e; h_e and c_e take R_e itself."""
         length = self.epoch_length(viable, epoch, horizon)
         log_mean, log_noise = self._logarithms(viable, epoch, horizon)
@@ -114,8 +122,40 @@ class DPSE(EpochElimination):
         return math.log(8 * viable * epoch**2 / beta), math.log(4 * viable * epoch**2 / beta)
 
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        means = instance.sums(viable, epoch.rounds, rng) / epoch.rounds
-        return means + rng.laplace(scale=1 / (self.epsilon * epoch.rounds), size=len(viable))
+        means = require_sums(self, instance.sums(viable, epoch.rounds, rng), 0, epoch.rounds) / epoch.rounds
+        return means + rng.laplace(scale=self.noise_scale(epoch), size=len(viable))
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        viable = list(range(arms))
+        for number in itertools.count(1):
+            if len(viable) == 1:
+                break
+            epoch = self.epoch_of(len(viable), number, horizon)
+            sums = np.zeros(len(viable))
+            for _ in range(epoch.rounds):
+                for place, arm in enumerate(viable):
+                    sums[place] += yield arm
+            means = sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(viable))
+            behind = means.max() - means
+            viable = [arm for arm, gap in zip(viable, behind, strict=True) if gap <= epoch.threshold]
+        while True:
+            yield viable[0]
+
+    def noise_scale(self, epoch: Epoch) -> float:
+        return 1 / (self.epsilon * epoch.rounds)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The mean of one arm in each epoch if no arm falls, with the epoch that is under way at the horizon."""
+        releases: list[Release] = []
+        pulls = 0
+        for number in itertools.count(1):
+            epoch = self.epoch_of(arms, number, horizon)
+            scale = self.noise_scale(epoch)
+            releases.append(LaplaceRelease(f"mean of epoch {number}", "", 0.0, 1.0, epoch.rounds, scale))
+            pulls += arms * epoch.rounds
+            if pulls >= horizon:
+                return tuple(releases)
+        raise AssertionError("epochs grow, so that one does not end before the horizon")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.ledger import Release
+from bandits.audit.releases import NoisyMax
 from bandits.environments.full_information import FullInformation, Losses
 from bandits.exact.regret import expected_regret_curve
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
@@ -93,6 +95,13 @@ class RNMFTNL(FullInformationPolicy):
         groups = np.repeat(np.arange(len(instance.gaps)), [len(values) for values in sums])
         noise = Noise(self.noise, self.scale)
         return int(groups[report_noisy_max(-np.concatenate(sums), np.concatenate(counts), noise, rng)])
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The choice after each epoch that ends before the horizon."""
+        ended = range(horizon.bit_length() - 1)  # epoch k ends with step 2^(k + 1) - 1
+        calibration = self.calibration if self.noise == "exponential" else ""
+        name = f"report noisy max, {self.noise}"
+        return tuple(NoisyMax(name, calibration, self.noise, self.scale, arms, 2**k) for k in ended)
 
     def losses_seen(self, instance: FullInformation) -> Losses:
         """The law of the losses that are summed. Raises `ParameterError` where it is neither of the two known ones."""

@@ -11,13 +11,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.ledger import Domain, LaplaceRelease, Release, adaptive_tree
 from bandits.environments.bandit import Instance
 from bandits.environments.heavy_tails import HeavyTailedInstance, ParetoInstance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from bandits.loops.heavy_leader import DPRUCBConstants, ParetoRewards, dprucb_pulls, robust_ucb_pulls
 from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import ParameterError, require, require_epsilon
-from bandits.policies.base import Policy
+from bandits.policies.base import Policy, require_sums
 from bandits.policies.elimination import Epoch, EpochElimination
 
 Constants = Literal["paper", "scaled", "custom"]
@@ -38,6 +39,7 @@ class HeavyTailedPolicy(Policy):
     u: bound on the (1+v)-th moment; by default the moment of the instance.
     """
 
+    domain: ClassVar[Domain] = Domain.SIGNED
     epsilon: float
     constants: Constants = "paper"
     confidence_scale: float | None = None
@@ -128,8 +130,16 @@ class DPRSE(HeavyTailedPolicy, EpochElimination):
         return Epoch(rounds, 12 * self.s * error, truncation)
 
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        means = truncated_means(instance, viable, epoch, rng)
-        return means + rng.laplace(scale=2 * epoch.truncation / (epoch.rounds * self.epsilon), size=len(viable))
+        means = truncated_means(self, instance, viable, epoch, rng)
+        return means + rng.laplace(scale=self.noise_scale(epoch), size=len(viable))
+
+    def noise_scale(self, epoch: Epoch) -> float:
+        return 2 * epoch.truncation / (epoch.rounds * self.epsilon)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The mean of one arm in an epoch; all epochs are alike in units of their bounds and lengths."""
+        scale = self.noise_scale(Epoch(rounds=1, threshold=0.0, truncation=1.0))
+        return (LaplaceRelease("mean of an epoch", "", -1.0, 1.0, 1.0, scale),)
 
 
 @dataclass(frozen=True)
@@ -164,9 +174,18 @@ class LDPRSE(HeavyTailedPolicy, EpochElimination):
         return Epoch(rounds, 14 * self.s * error, truncation)
 
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        means = truncated_means(instance, viable, epoch, rng)
+        means = truncated_means(self, instance, viable, epoch, rng)
         positive, negative = rng.standard_gamma(epoch.rounds, size=(2, len(viable)))
-        return np.asarray(means + 2 * epoch.truncation / self.epsilon * (positive - negative) / epoch.rounds)
+        return np.asarray(means + self.noise_scale(epoch) * (positive - negative) / epoch.rounds)
+
+    def noise_scale(self, epoch: Epoch) -> float:
+        """Of the noise of every single reward."""
+        return 2 * epoch.truncation / self.epsilon
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The report of one reward, in units of the bound of its epoch."""
+        scale = self.noise_scale(Epoch(rounds=1, threshold=0.0, truncation=1.0))
+        return (LaplaceRelease("local report", "", -1.0, 1.0, 1.0, scale),)
 
 
 @dataclass(frozen=True)
@@ -188,10 +207,14 @@ class BoxedLDPRSE(LDPRSE):
         return replace(proved, threshold=proved.threshold * float(proved.rounds) ** (-v / (2 * (1 + v))))
 
 
-def truncated_means(instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+def truncated_means(
+    policy: Policy, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator
+) -> FloatArray:
     """Mean of x 1{|x| <= truncation} over the rewards of an epoch, for each viable arm."""
     assert isinstance(instance, HeavyTailedInstance)
-    return instance.truncated_sums(viable, epoch.rounds, epoch.truncation, rng) / epoch.rounds
+    sums = instance.truncated_sums(viable, epoch.rounds, epoch.truncation, rng)
+    most = epoch.rounds * epoch.truncation
+    return require_sums(policy, sums, -most, most) / epoch.rounds
 
 
 @dataclass(frozen=True)
@@ -203,11 +226,13 @@ class DPRUCB(HeavyTailedPolicy):
 
         private sum / n_a + 18 u^(1/(1+v)) (log(2 t^4) log(T)^(1.5+1/v) / (n_a epsilon))^(v/(1+v)).
 
-    Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 1). A reward lies in one
-    node of each level and moves it by at most 2 B_n. The pseudo-code divides epsilon by log T, and `tree_budget`
-    says what that means: `levels` = floor(log2 T) + 1 (default), with which the promise holds, or `natural`,
-    the natural logarithm, a literal reading, with which the transcript is only (levels / log T) epsilon-DP.
-    That is between 1.44 and 2.89 epsilon, and 2.89 epsilon is what the guarantee declares.
+    Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 1). The i-th reward lies in one
+    node of each level and moves it by at most 2 B_i; a node that ends at n has noise for 2 B_n. The pseudo-code
+    divides epsilon by log T, and `tree_budget` says what that means: `levels` = floor(log2 T) + 1 (default), with
+    which the promise holds, or `natural`, the natural logarithm, a literal reading, with which it need not. The
+    guarantee declares for it what bounds that do not grow would cost, levels / log T epsilon at T = 2, or 2.89
+    epsilon; what the growing bounds of an instance cost is less, see `ledger`. Rewards that are never negative
+    move a node by B_i, and cost half.
     """
 
     name: ClassVar[str] = "dprucb"
@@ -227,6 +252,11 @@ class DPRUCB(HeavyTailedPolicy):
         assert isinstance(instance, ParetoInstance)
         rewards = ParetoRewards(instance.scales, instance.tail_index, 1 + instance.v)
         return dprucb_pulls(rewards, horizon, checkpoints, self.loop_arguments(instance, horizon), rng)
+
+    def ledger(self, arms: int, horizon: int, v: float = 1.0) -> tuple[Release, ...]:
+        """One tree; those of the other arms are like it. `v` is that of the instance; v = 1 costs the most."""
+        bounds = np.arange(1.0, horizon - arms + 2) ** (1 / (1 + v))  # in units of the first
+        return (adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget),)
 
     def loop_arguments(self, instance: Instance, horizon: int) -> DPRUCBConstants:
         """What `dprucb_pulls` takes from the parameters."""

@@ -1,5 +1,6 @@
 """Upper confidence bounds after Tossou and Dimitrakakis (2016), in the form that Wang and Zhu (2024) compare with."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,13 +9,15 @@ import numpy as np
 from scipy.special import zeta
 
 from bandits.arrays import IntArray
+from bandits.audit.ledger import Release, hybrid
+from bandits.audit.releases import RepeatedMeans
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
-from bandits.loops.hybrid_ucb import dp_ucb_bound_pulls, dp_ucb_int_pulls, dp_ucb_pulls
-from bandits.mechanisms.hybrid import hybrid_scale
+from bandits.loops.hybrid_ucb import dp_ucb_bound_pulls, dp_ucb_int_pulls, dp_ucb_pulls, released_index
+from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
 from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import require, require_epsilon
-from bandits.policies.base import Policy, require_bernoulli
+from bandits.policies.base import Choices, Policy, require_bernoulli
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,19 @@ class DPUCBTossou(Policy):
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """One mechanism, which takes an item at every step; those of the other arms are like it."""
+        return (hybrid(self.epsilon, horizon),)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        released = [HybridMechanism(self.epsilon, rng) for _ in range(arms)]
+        sums, pulls = np.zeros(arms), np.zeros(arms)
+        for t in itertools.count(1):
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + np.sqrt(2 * math.log(t) / pulls)))
+            pulls[arm] += 1
+            reward = yield arm
+            sums = np.array([each.add(reward if of == arm else 0.0) for of, each in enumerate(released)])
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         return dp_ucb_pulls(
@@ -79,6 +95,22 @@ class DPUCBBound(Policy):
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """One mechanism; those of the other arms are like it."""
+        return (hybrid(self.epsilon, horizon - arms + 1),)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        released = [HybridMechanism(self.epsilon, rng) for _ in range(arms)]
+        sums, pulls = np.zeros(arms), np.zeros(arms)
+        for t in itertools.count(1):
+            arm = t - 1
+            if t > arms:
+                growth = np.where(np.log2(pulls) % 1 == 0, 1.0, np.log(pulls) + 1)
+                bounds = math.sqrt(8) / self.epsilon * (math.log(4) + 4 * math.log(t)) * growth
+                arm = int(np.argmax((sums + bounds) / pulls + np.sqrt(2 * math.log(t) / pulls)))
+            pulls[arm] += 1
+            sums[arm] = released[arm].add((yield arm))
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         return dp_ucb_bound_pulls(
@@ -151,6 +183,25 @@ class DPUCBInt(Policy):
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The means of one arm that its first reward is in; a reward of the others is in fewer."""
+        counts = np.arange(self.interval, horizon - arms + 2, self.interval, dtype=float)
+        calibration = "calibrated" if self.calibrate else "epsilon_0 = epsilon"
+        return (RepeatedMeans("means in intervals", calibration, counts ** (-self.v / 2)),)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        sums, pulls, index = np.zeros(arms), np.zeros(arms), np.zeros(arms)
+        leader = 0
+        for t in itertools.count(1):
+            if t > arms * self.interval and (t - 1) % self.interval == 0:
+                renewed = range(arms) if t == arms * self.interval + 1 else [leader]
+                for arm in renewed:
+                    index[arm] = released_index(sums[arm], int(pulls[arm]), t, self.v, rng)
+                leader = int(np.argmax(index))
+            arm = (t - 1) % arms if t <= arms * self.interval else leader
+            pulls[arm] += 1
+            sums[arm] += yield arm
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         interval = min(self.interval, horizon)  # a longer interval also plays the first round robin only

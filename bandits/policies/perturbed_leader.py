@@ -4,22 +4,34 @@ At every step each arm draws a value around its mean reward, and the arm with th
 The promise of the private forms is for one decision: `Scope.DECISION`.
 """
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from bandits.arrays import IntArray
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.laws import BetaLaw, GaussLaw, Law, TruncatedLaw, largest_of
+from bandits.audit.ledger import Domain, Release
+from bandits.audit.releases import TruncatedValue
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
-from bandits.loops.perturbed_leader import BETA, GAUSS, TRUNCATED_LAPLACE, Constants, perturbed_leader_pulls
+from bandits.loops.perturbed_leader import (
+    BETA,
+    GAUSS,
+    TRUNCATED_LAPLACE,
+    Constants,
+    draw,
+    parameters,
+    perturbed_leader_pulls,
+)
 from bandits.mechanisms import start_phases
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, optimism, tail_constant
 from bandits.parameters import ParameterError, require
-from bandits.policies.base import Policy, require_bernoulli, require_unit_rewards
+from bandits.policies.base import Choices, Policy, require_bernoulli, require_sums, require_unit_rewards
 from bandits.recording import PullLog
 
 Lengths = Mapping[str, Callable[[float, float], int]]  # pulls for epsilon and delta, by name
@@ -27,6 +39,8 @@ Lengths = Mapping[str, Callable[[float, float], int]]  # pulls for epsilon and d
 
 class PerturbedLeader(Policy):
     """Pull every arm `start` times, then always the arm with the largest perturbed value."""
+
+    domain: ClassVar[Domain] = Domain.BINARY
 
     @property
     @abstractmethod
@@ -36,6 +50,38 @@ class PerturbedLeader(Policy):
     @abstractmethod
     def law(self, horizon: int) -> tuple[int, Constants]:
         """The law of the perturbed values and its constants, see `bandits.loops.perturbed_leader.parameters`."""
+
+    def value(self, pulls: int, total: float, horizon: int) -> Law:
+        """The law of the perturbed value of an arm after `pulls` pulls with the reward sum `total`."""
+        law, constants = self.law(horizon)
+        plain: Any = getattr(parameters, "py_func", parameters)
+        first, second = plain(law, constants, pulls, float(total))
+        if law == GAUSS:
+            return GaussLaw(first, second)
+        if law == BETA:
+            return BetaLaw(first, second)
+        return TruncatedLaw(TruncatedLaplace(constants.epsilon, constants.delta, pulls, first))
+
+    def decision(self, pulls: IntArray, sums: FloatArray, horizon: int) -> FloatArray:
+        """The chance of each arm to be pulled next, shape (arms,), after `pulls` with the reward `sums`.
+
+        In the start phase that is one arm for sure.
+        """
+        if int(pulls.min()) < self.start:
+            return np.asarray(np.arange(len(pulls)) == int(np.argmax(pulls < self.start)), dtype=np.float64)
+        values = [self.value(int(count), float(total), horizon) for count, total in zip(pulls, sums, strict=True)]
+        return largest_of(values)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        law, constants = self.law(horizon)
+        pulls, sums = np.zeros(arms, dtype=np.int64), np.zeros(arms)
+        while True:
+            arm = int(np.argmax(pulls < self.start))
+            if pulls.min() >= self.start:
+                values = [parameters(law, constants, int(n), float(r)) for n, r in zip(pulls, sums, strict=True)]
+                arm = int(np.argmax([draw(law, constants, first, second, rng) for first, second in values]))
+            pulls[arm] += 1
+            sums[arm] += yield arm
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
@@ -159,13 +205,15 @@ class DPFTPLGauss(WithStartPhase):
 class DPFTPLBeta(WithStartPhase):
     """DP-FTPL-Beta (Wang and Zhu 2024, Algorithm 2): Beta(R + 1 + k, N - R + 1 + k), k = floor(N / 8) + 1.
 
-    Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward (Theorem 13).
+    Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward (Theorem 13). For epsilon
+    above 1.83 the printed start phase has no proof and is too short for minute deltas; there the start phase
+    `paper` is the longer of printed and exact.
     """
 
     name: ClassVar[str] = "dp_ftpl_beta"
     label: ClassVar[str] = "DP-FTPL-Beta"
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 2"
-    lengths: ClassVar[Lengths] = {"paper": start_phases.beta_paper, "exact": start_phases.beta_exact}
+    lengths: ClassVar[Lengths] = {"paper": start_phases.beta_sufficient, "exact": start_phases.beta_exact}
 
     def law(self, horizon: int) -> tuple[int, Constants]:
         return BETA, Constants(mirrored=1.0)
@@ -201,7 +249,7 @@ class GDPElimNew(Policy):
     """GDP-Elim-New (Wang and Zhu 2024, Algorithm 4): phases of fresh pulls of all arms until one leads clearly.
 
     Guarantee: (epsilon, delta)-DP of the transcript, one reward changed (Theorem 18): a reward enters the
-    values of one phase only, which are drawn with (epsilon, delta / 2).
+    values of one phase only, which are drawn with (epsilon, delta / 2), so that (epsilon, delta / 2) is kept.
     """
 
     name: ClassVar[str] = "gdp_elim_new"
@@ -220,6 +268,31 @@ class GDPElimNew(Policy):
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
 
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The value of one arm in each phase, with the phase that is under way at the horizon."""
+        releases: list[Release] = []
+        pulls = 0
+        for phase in itertools.count(1):
+            length = self.phase_length(phase, horizon)
+            releases.append(TruncatedValue(f"value of phase {phase}", "", self.epsilon, self.delta / 2, length))
+            pulls += arms * length
+            if pulls >= horizon:
+                return tuple(releases)
+        raise AssertionError("phases grow, so that one does not end before the horizon")
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        for phase in itertools.count(1):
+            length = self.phase_length(phase, horizon)
+            sums = np.zeros(arms)
+            for arm in range(arms):
+                for _ in range(length):
+                    sums[arm] += yield arm
+            noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
+            values = sums / length + np.array([noise.sample(rng) for _ in range(arms)])
+            second, best = np.argsort(values)[-2:]
+            while values[best] > values[second] + 2.0**-phase:
+                yield int(best)
+
     def phase_length(self, phase: int, horizon: int) -> int:
         """N(k): fresh pulls of every arm in phase k = 1, 2, ..."""
         gap = 2.0**-phase
@@ -236,7 +309,7 @@ class GDPElimNew(Policy):
             for arm in arms:
                 if not log.round_robin(np.array([arm]), length):
                     return log.pulls
-            means = instance.sums(arms, length, rng) / length
+            means = require_sums(self, instance.sums(arms, length, rng), 0, length) / length
             noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
             values = means + np.array([noise.sample(rng) for _ in arms])
             second, best = np.argsort(values)[-2:]

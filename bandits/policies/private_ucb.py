@@ -1,5 +1,6 @@
 """Upper confidence bounds on privately released sums."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -7,12 +8,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bandits.arrays import IntArray
+from bandits.audit.ledger import Release, tree
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
-from bandits.mechanisms.tree import node_scale, tree_levels
+from bandits.mechanisms.tree import TreeMechanism, node_scale, tree_levels
 from bandits.parameters import require, require_epsilon
-from bandits.policies.base import Policy, require_bernoulli
+from bandits.policies.base import Choices, Policy, require_bernoulli
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,19 @@ class DPUCB(Policy):
             return float(log_horizon**2.5) / self.tree_epsilon(arms)
         log_union = math.log(arms * horizon * log_horizon / self.gamma)
         return log_horizon**2 * log_union / self.tree_epsilon(arms)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """One tree; those of the other arms are like it."""
+        return (tree(horizon, self.tree_epsilon(arms), horizon - arms + 1),)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        trees = [TreeMechanism(horizon, self.tree_epsilon(arms), rng) for _ in range(arms)]
+        bonus = self.bonus(arms, horizon)
+        sums, pulls = np.zeros(arms), np.zeros(arms)
+        for t in itertools.count(1):
+            arm = t - 1 if t <= arms else int(np.argmax((sums + bonus) / pulls + np.sqrt(2 * math.log(t) / pulls)))
+            pulls[arm] += 1
+            sums[arm] = trees[arm].add((yield arm))
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)

@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bandits.audit.ledger import Domain, Release
+from bandits.audit.releases import Halting
 from bandits.environments.streams import Stream, TwoPointStream, require_bound
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
 from bandits.learner import Learner
@@ -64,6 +66,7 @@ class StoppingRule(Learner[Stream]):
     """
 
     faces: ClassVar[type[Any]] = Stream
+    domain: ClassVar[Domain] = Domain.SIGNED
     mean_share: ClassVar[float]
     accuracy: float
     beta: float
@@ -224,6 +227,11 @@ class _Private(StoppingRule):
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon, neighbours=Neighbours.ONE_VALUE)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """All answers and the estimate, for values in [-1, 1] and at most `horizon` of them."""
+        asked = tuple(samples for samples in range(1, horizon + 1) if self.question(samples) is not None)
+        return (Halting("sparse vector and estimate", "", asked, self.constants(1.0)),)
 
     def scales(self, bound: float) -> Scales:
         """12 R / epsilon, 12 R / epsilon, 4 R / epsilon."""

@@ -3,39 +3,12 @@
 import math
 from collections.abc import Callable
 
-import numpy as np
 from scipy import integrate
 
 from bandits.bounds.tao2022 import ldprse_regret, ldprse_regret_order
 from bandits.environments.heavy_tails import S1, S2, S3
-from bandits.mechanisms.tree import node_scale
-from experiments.claims.checks import ROUNDING
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
-
-
-def tree_budget_natural_logarithm() -> list[Setting]:
-    """Share of epsilon that a tree spends whose nodes have epsilon / ln T each"""
-    return _tree_budget(math.log)
-
-
-def tree_budget_levels() -> list[Setting]:
-    """Share of epsilon that a tree spends whose nodes have the scale of `node_scale`"""
-    return _tree_budget(lambda horizon: node_scale(horizon, 1.0))
-
-
-def _tree_budget(scale: Callable[[int], float]) -> list[Setting]:
-    """The most nodes that an item lies in, counted node by node, over the scale of their noise."""
-    settings = []
-    for power in range(1, 7):
-        horizon = 10**power
-        nodes = np.zeros(horizon + 2, dtype=int)
-        closing = np.arange(1, horizon + 1)
-        np.add.at(nodes, closing - (closing & -closing) + 1, 1)  # the node of item n begins after n less its lowest bit
-        np.add.at(nodes, closing + 1, -1)
-        most = int(np.cumsum(nodes).max())
-        settings.append(Setting({"horizon": horizon}, exactly(most / scale(horizon)), at_most=1 + ROUNDING))
-    return settings
 
 
 def theory_on_the_instances() -> list[Setting]:

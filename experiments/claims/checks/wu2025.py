@@ -26,32 +26,6 @@ LEARNING_HORIZONS = (10**4, 10**5, 10**6, 10**7)
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 
 
-def exponential_noise_printed() -> list[Setting]:
-    """Log odds that one loss vector moves with exponential noise of scale 1 / epsilon, in units of epsilon"""
-    return _two_arms("printed")
-
-
-def exponential_noise_proved() -> list[Setting]:
-    """Log odds that one loss vector moves with exponential noise of scale 2 / epsilon, in units of epsilon"""
-    return _two_arms("proved")
-
-
-def _two_arms(calibration: str) -> list[Setting]:
-    """Two arms whose sums differ by 2, or by 0 after one vector (0, 1) became (1, 0): deterministic losses 0 and 1.
-
-    After r = 2 rounds the gap of the sums is 2 for mean losses (0, 1), and 0 for equal ones.
-    """
-    settings = []
-    for epsilon in (0.1, 0.5, 1.0, 2.0):
-        apart, level = (
-            selection_probabilities(means, [1, 1], "exponential", epsilon, 2, calibration=calibration)[1]
-            for means in ([0.0, 1.0], [0.5, 0.5])
-        )
-        spent = math.log(level / apart) / epsilon
-        settings.append(Setting({"epsilon": epsilon}, exactly(spent), at_most=1 + ROUNDING))
-    return settings
-
-
 def choice_probabilities() -> list[Setting]:
     """Probability times j that the j-th best arm is chosen after an epoch, at most, Bernoulli losses"""
     settings = []

@@ -1,0 +1,72 @@
+"""What one decision of an elimination policy costs, between two arms, exactly; and the first choice of an index policy.
+
+The difference of two Laplace variables of scale 1 exceeds x >= 0 with the probability exp(-x) (1 + x / 2) / 2, and
+log of that is concave in x. So between two arms the dearest outcome of an epoch is that the worse one survives alone,
+from as far behind as means in [0, 1] can be. More rivals only raise the ratio, as in `bandits.audit.noisy_max`.
+"""
+
+import math
+
+import numpy as np
+from scipy import special
+
+from bandits.audit.laws import TruncatedLaw, delta_between, largest_of
+from bandits.audit.quadrature import nodes_between
+from bandits.audit.verdicts import Bounds
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace
+
+TRIED = 201  # differences of two means
+
+
+def epoch_bounds(rounds: int, threshold: float, scale: float) -> Bounds:
+    """Pure epsilon of the set that survives an epoch of two arms: means of `rounds` rewards, each plus Lap(scale)."""
+    far = (threshold + 1) / scale
+    near = far - 1 / (rounds * scale)
+    epsilon = far - near + math.log1p(near / 2) - math.log1p(far / 2)
+    witness = f"arm 1 with no reward of 1 against one in {rounds}, arm 2 with {rounds}; arm 1 alone survives"
+    return Bounds(epsilon, epsilon, witness, "closed form, two arms")
+
+
+def phase_delta(epsilon: float, noise_delta: float, count: int, margin: float) -> tuple[float, str]:
+    """The largest delta at `epsilon` found for one phase of GDP-Elim-New with two arms, and its witness.
+
+    The phase ends with the arm whose value leads by more than `margin`, or leaves both. Differences of the means are
+    tried about the margin.
+    """
+    width = TruncatedLaplace(epsilon, noise_delta, count, 0.0).half_width
+    reach = 2 * min(width, 40 / (count * max(epsilon, 1e-12))) + 1 / count
+    best, where = -math.inf, 0.0
+    for lead in np.linspace(margin - reach, min(margin + reach, 1 - 1 / count), TRIED):
+        laws = [_phase_law(epsilon, noise_delta, count, margin, value) for value in (lead, lead + 1 / count)]
+        value = delta_between(laws[0], laws[1], epsilon)
+        if value > best:
+            best, where = value, float(lead)
+    return best, f"means {where:.6g} apart, one reward of {count} changed by 1; the phase ends with the larger, or not"
+
+
+def _phase_law(
+    epsilon: float, noise_delta: float, count: int, margin: float, lead: float
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The chances that the arm whose mean is higher by `lead` wins the phase, and that its rival does, or neither."""
+    ahead = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, lead - margin))
+    behind = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, 0.0))
+    ahead_of = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, lead + margin))
+    won, lost = largest_of([ahead, behind])[0], largest_of([ahead_of, behind])[1]
+    return np.array([won, lost, max(0.0, 1 - won - lost)])
+
+
+def first_choice(draws: int, change: float) -> tuple[float, str]:
+    """Pure epsilon of the first choice between two arms with one reward each, `draws` Laplace draws in all.
+
+    The reward of arm 2 is the highest; that of arm 1 is the highest or lower by `change` scales.
+    """
+    return math.log(0.5) - math.log(sum_tail(draws, change)), (
+        "both arms with the highest reward, or arm 1 with the lowest; arm 1 is the first to be chosen"
+    )
+
+
+def sum_tail(draws: int, x: float) -> float:
+    """Pr[L_1 + ... + L_draws > x] for Laplace variables of scale 1: a difference of two Gamma(draws) variables."""
+    nodes, weights = nodes_between(np.concatenate([np.arange(0.0, 40.0, 2.0), [60.0, 100.0, 200.0]]))
+    density = np.exp(special.xlogy(draws - 1, nodes) - nodes - special.gammaln(draws))
+    return float((density * special.gammaincc(draws, x + nodes)) @ weights)

@@ -1,0 +1,106 @@
+"""Whole runs of the private stopping rules: how likely a run halts at a question, exactly, and the worst streams found.
+
+Given the sums S_q at the questions, a run halts at the question number n with the probability
+
+    int f_B(b) prod_{q < n} (1 - H_q(b)) H_n(b) db,    H_q(b) = Pr[A_q <= |S_q| - required_q - b],
+
+a one-dimensional integral, taken in logarithms. The estimate then released costs 2 R / sigma3 more, which is attained
+at every estimate beyond both sums: the two ratios multiply.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bandits.arrays import FloatArray
+from bandits.audit.quadrature import nodes_between
+from bandits.audit.verdicts import Bounds
+from bandits.loops.stopping import Constants, Scales, required_sum
+from bandits.parameters import ParameterError
+
+BINDING = 6  # questions at which the worst streams are held beyond the required sum
+EXCESS = 26.0  # by how much, in scales of the noise
+DEPTH = 30.0  # scales below the largest excess at which B counts no more
+
+
+def halting_cost(scales: Scales, bound: float) -> float:
+    """Upper bound: sparse vector (2R / sigma1 + 4R / sigma2), and the estimate (2R / sigma3).
+
+    Dwork and Roth 2014, Theorem 3.23, with B and A_t of scales of their own (Lyu, Su and Li 2017, Theorem 2): all
+    questions but the last are answered no, and only the answer yes is paid for, twice as |S| may move either way.
+    """
+    change = 2 * bound
+    return change / scales.threshold + 2 * change / scales.question + change / scales.output
+
+
+def log_halting(sums: FloatArray, required: FloatArray, scales: Scales) -> float:
+    """Log probability to halt at the last of the questions with these sums and required sums, shape (questions,)."""
+    excess = np.abs(sums) - required
+    noise = max(scales.threshold, scales.question)
+    low, high = excess.max() - DEPTH * noise, max(excess.max(), 0.0) + DEPTH * noise
+    kinks = np.concatenate([excess[excess > low], [0.0], np.arange(low, high, noise), [high]])
+    nodes, weights = nodes_between(kinks[kinks >= low])
+    log = -np.abs(nodes) / scales.threshold - math.log(2 * scales.threshold)
+    for lead in excess[:-1][excess[:-1] > low - 2 * DEPTH * noise]:  # the others are answered no
+        log = log + _log_answer(nodes - lead, scales.question)
+    log = log + _log_answer(excess[-1] - nodes, scales.question)
+    return float(logsumexp(log, b=weights))
+
+
+def _log_answer(room: FloatArray, scale: float) -> FloatArray:
+    """Log Pr[A <= room] for Laplace noise of this scale, which is also log Pr[-A <= room]."""
+    z = room / scale
+    return np.where(z < 0, np.minimum(z, 0) - math.log(2), np.log1p(-np.exp(-np.abs(z)) / 2))
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Two neighbouring streams by their sums at the questions, and the numbers of samples at these."""
+
+    samples: list[int]
+    first: FloatArray
+    second: FloatArray
+
+
+def worst_stream(questions: list[int], rule: Constants) -> Stream:
+    """Neighbouring streams that spend nearly all of epsilon.
+
+    All sums up to the last `BINDING` questions that matter are negative and beyond what is required, so that not to
+    halt there takes a large B; then the sums return to 0, where to halt takes a small A. The first value, moved
+    from -R to R, makes the former easier by 2R and the latter by 2R. `questions` are the numbers of samples at
+    which the rule asks.
+    """
+    change = 2 * rule.bound
+    noise = max(rule.scales.threshold, rule.scales.question)
+    counts = np.array(questions, dtype=float)
+    goal = np.array([required_sum(samples, number, rule) for number, samples in enumerate(questions, 1)])
+    goal += EXCESS * noise + change
+    held = int(np.argmax(counts * rule.bound >= goal)) + BINDING  # questions up to the last one held
+    away = -np.minimum(counts * rule.bound, goal)[:held]
+    if held >= len(questions) or counts[held - BINDING] * rule.bound < goal[held - BINDING]:
+        raise ParameterError("horizon", f"too short for the worst stream: {questions[-1]} samples")
+    back = away[-1] + (counts[held:] - counts[held - 1]) * rule.bound
+    asked = held + int(np.argmax(back >= 0)) + 1
+    if back[-1] < 0:
+        raise ParameterError("horizon", f"too short for the worst stream: {questions[-1]} samples")
+    second = np.concatenate([away, np.minimum(back, 0.0)])[:asked]
+    return Stream(questions[:asked], second + change, second)
+
+
+def halting_bounds(questions: list[int], rule: Constants) -> Bounds:
+    """Pure epsilon of the number of samples and the estimate together, for values in [-R, R]."""
+    kept = halting_cost(rule.scales, rule.bound)
+    try:
+        stream = worst_stream(questions, rule)
+    except ParameterError as error:
+        return Bounds(kept, 0.0, f"none, the horizon is {error.problem}", "ledger")
+    required = np.array([required_sum(count, number, rule) for number, count in enumerate(stream.samples, 1)])
+    ratio = log_halting(stream.first, required, rule.scales) - log_halting(stream.second, required, rule.scales)
+    shown = ratio + 2 * rule.bound / rule.scales.output
+    witness = (
+        f"the first value from {rule.bound:g} to {-rule.bound:g}; the sum falls to {stream.second.min():.6g} and is 0 "
+        f"after {stream.samples[-1]} samples; the rule halts there, its estimate beyond both sums"
+    )
+    return Bounds(kept, shown, witness, "ledger; exact law of one pair", 1e-9)

@@ -1,0 +1,150 @@
+"""Exact laws of single decisions, and how far two laws are apart."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from scipy import special
+
+from bandits.arrays import FloatArray
+from bandits.audit.quadrature import nodes_between
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace
+
+
+class Law(Protocol):
+    """The law of a real number: density, distribution function, and points between which both are smooth."""
+
+    @property
+    def breaks(self) -> FloatArray: ...
+
+    def pdf(self, x: FloatArray) -> FloatArray: ...
+
+    def cdf(self, x: FloatArray) -> FloatArray: ...
+
+
+class GaussLaw:
+    """Normal with this mean and standard deviation."""
+
+    def __init__(self, mean: float, deviation: float) -> None:
+        self.mean, self.deviation = mean, deviation
+
+    @property
+    def breaks(self) -> FloatArray:
+        return self.mean + self.deviation * np.array([-38.0, -12, -9, -6, -4, -2, 0, 2, 4, 6, 9, 12, 38])
+
+    def pdf(self, x: FloatArray) -> FloatArray:
+        z = (x - self.mean) / self.deviation
+        return np.asarray(np.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * self.deviation))
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        return np.asarray(special.ndtr((x - self.mean) / self.deviation))
+
+
+class BetaLaw:
+    """Beta(a, b)."""
+
+    def __init__(self, a: float, b: float) -> None:
+        self.a, self.b = a, b
+
+    @property
+    def breaks(self) -> FloatArray:
+        return np.concatenate(
+            [[0.0, 1.0], special.betaincinv(self.a, self.b, [1e-15, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-6])]
+        )
+
+    def pdf(self, x: FloatArray) -> FloatArray:
+        log = special.xlogy(self.a - 1, x) + special.xlog1py(self.b - 1, -x) - special.betaln(self.a, self.b)
+        return np.where((x >= 0) & (x <= 1), np.exp(log), 0.0)
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        return np.asarray(special.betainc(self.a, self.b, np.clip(x, 0, 1)))
+
+
+class LaplaceLaw:
+    """Laplace with this mean and scale."""
+
+    def __init__(self, mean: float, scale: float) -> None:
+        self.mean, self.scale = mean, scale
+
+    @property
+    def breaks(self) -> FloatArray:
+        return self.mean + self.scale * np.concatenate(
+            [np.arange(-720.0, -40, 40), np.arange(-40.0, 41, 8), np.arange(80.0, 721, 40)]
+        )
+
+    def pdf(self, x: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-np.abs(x - self.mean) / self.scale) / (2 * self.scale))
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        z = (x - self.mean) / self.scale
+        tail = np.exp(-np.abs(z)) / 2
+        return np.where(z < 0, tail, 1 - tail)
+
+
+class TruncatedLaw:
+    """A `TruncatedLaplace` law."""
+
+    def __init__(self, law: TruncatedLaplace) -> None:
+        self.law = law
+
+    @property
+    def breaks(self) -> FloatArray:
+        law = self.law
+        far = min(law.half_width, 720 / (law.count * law.epsilon) if law.epsilon > 0 else math.inf)
+        return law.center + far * np.linspace(-1.0, 1.0, 41)
+
+    def pdf(self, x: FloatArray) -> FloatArray:
+        return self.law.pdf(x)
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        return self.law.cdf(x)
+
+
+def largest_of(laws: Sequence[Law]) -> FloatArray:
+    """The chance of each of independent values to be the largest, shape (arms,): int f_a prod F_b."""
+    chances = np.empty(len(laws))
+    for arm, law in enumerate(laws):
+        low, high = law.breaks.min(), law.breaks.max()
+        inside = np.concatenate([np.clip(other.breaks, low, high) for other in laws])
+        nodes, weights = nodes_between(inside)
+        below = np.prod([other.cdf(nodes) for rival, other in enumerate(laws) if rival != arm], axis=0)
+        chances[arm] = (law.pdf(nodes) * below) @ weights
+    return chances
+
+
+def surviving_sets(laws: Sequence[Law], threshold: float) -> FloatArray:
+    """The chance of each set of arms to be those at most `threshold` below the largest value, shape (2^arms,).
+
+    Bit a of the place of a set says whether arm a is in it. With arm a the largest at x, another is in the set with
+    the probability F(x) - F(x - threshold) and outside with F(x - threshold).
+    """
+    chances = np.zeros(1 << len(laws))
+    for arm, law in enumerate(laws):
+        low, high = law.breaks.min(), law.breaks.max()
+        kinks = [np.clip(other.breaks + shift, low, high) for other in laws for shift in (0.0, threshold)]
+        nodes, weights = nodes_between(np.concatenate(kinks))
+        density = law.pdf(nodes) * weights
+        below = [other.cdf(nodes) for other in laws]
+        far = [other.cdf(nodes - threshold) for other in laws]
+        for members in range(1, 1 << len(laws)):
+            if members >> arm & 1:
+                product = density
+                for rival in range(len(laws)):
+                    if rival != arm:
+                        product = product * (below[rival] - far[rival] if members >> rival & 1 else far[rival])
+                chances[members] += product.sum()
+    return chances
+
+
+def epsilon_between(first: FloatArray, second: FloatArray) -> float:
+    """The largest log ratio of two laws on the same outcomes, infinite where one of them alone is 0."""
+    possible = (first > 0) | (second > 0)
+    with np.errstate(divide="ignore"):
+        return float(np.max(np.abs(np.log(first[possible]) - np.log(second[possible]))))
+
+
+def delta_between(first: FloatArray, second: FloatArray, epsilon: float) -> float:
+    """The smallest delta at which two laws are (epsilon, delta)-close in both directions: hockey-stick divergence."""
+    growth = math.exp(epsilon)
+    return max(float(np.maximum(p - growth * q, 0).sum()) for p, q in ((first, second), (second, first)))

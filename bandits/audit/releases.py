@@ -1,0 +1,122 @@
+"""Releases that are not linear sums with Laplace noise: entries of a ledger with formulas of their own."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from bandits.audit.composition import ERROR, composed_delta
+from bandits.audit.halting import halting_bounds
+from bandits.audit.ledger import Domain, Release, lowest
+from bandits.audit.noisy_max import noisy_max_cost
+from bandits.audit.verdicts import Bounds
+from bandits.loops.stopping import Constants
+from bandits.mechanisms.report_noisy_max import NoiseName
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace
+from bandits.parameters import ParameterError
+
+
+@dataclass(frozen=True)
+class NoisyMax(Release):
+    """The arm that report noisy max chooses after an epoch of `rounds` loss vectors."""
+
+    mechanism: str
+    calibration: str
+    noise: NoiseName
+    scale: float
+    arms: int
+    rounds: int
+
+    def cost(self, domain: Domain) -> Bounds:
+        lowest(np.zeros(1), domain)
+        return noisy_max_cost(self.noise, self.scale, self.arms, self.rounds)
+
+    def touches(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class RepeatedMeans(Release):
+    """The mean of the first n rewards in [0, 1] of an arm plus Lap(n^-(1 - v/2)), for several n.
+
+    Attributes
+    ----------
+    costs: what each of these means costs a reward that is in all of them, n^-(v/2); shape (releases,).
+    """
+
+    mechanism: str
+    calibration: str
+    costs: FloatArray
+
+    def cost(self, domain: Domain) -> Bounds:
+        lowest(np.zeros(1), domain)
+        total = float(self.costs.sum())
+        return Bounds(total, total, self._witness + " beyond both centers", "linear algebra", 1e-13 * total)
+
+    def delta(self, epsilon: float, domain: Domain) -> Bounds:
+        lowest(np.zeros(1), domain)
+        low, high = composed_delta(self.costs, epsilon)
+        witness = self._witness + f"; their joint density is more than e^{epsilon:g} times the other"
+        return Bounds(high, low, witness, "privacy loss on a grid, rounded up and down", ERROR)
+
+    @property
+    def _witness(self) -> str:
+        return f"the first reward of an arm from 0 to 1; all {len(self.costs)} means"
+
+    def touches(self) -> int:
+        return len(self.costs)
+
+
+@dataclass(frozen=True)
+class TruncatedValue(Release):
+    """The mean of `count` rewards in [0, 1] plus truncated Laplace noise of (epsilon, delta)."""
+
+    mechanism: str
+    calibration: str
+    epsilon: float
+    noise_delta: float
+    count: int
+
+    def cost(self, domain: Domain) -> Bounds:
+        lowest(np.zeros(1), domain)
+        if self.noise_delta > 0:
+            witness = f"one reward from 0 to 1 of {self.count}; the value is below the support of the larger center"
+            return Bounds(math.inf, math.inf, witness, "exact law")
+        witness = f"one reward from 0 to 1 of {self.count}; the value is below both centers"
+        return Bounds(self.epsilon, self.epsilon, witness, "exact law")
+
+    def delta(self, epsilon: float, domain: Domain) -> Bounds:
+        """Where both densities are positive their ratio is at most e^epsilon, so that delta is the mass of the rest.
+
+        That rises with the change of the reward. Raises `ParameterError` for another epsilon than that of the noise.
+        """
+        lowest(np.zeros(1), domain)
+        if epsilon != self.epsilon:
+            raise ParameterError("epsilon", f"must be that of the noise, {self.epsilon:g}, got {epsilon:g}")
+        law = TruncatedLaplace(self.epsilon, self.noise_delta, 1.0, 0.0)  # in units of one reward
+        outside = float(law.cdf(1.0 - law.half_width)) if self.noise_delta > 0 else 0.0
+        witness = f"one reward from 0 to 1 of {self.count}; the value is below the support of the larger center"
+        return Bounds(outside, outside, witness, "exact law", 1e-15)
+
+    def touches(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Halting(Release):
+    """When a private stopping rule halts, and its estimate, over values in [-R, R]."""
+
+    mechanism: str
+    calibration: str
+    questions: tuple[int, ...]
+    constants: Constants
+
+    def cost(self, domain: Domain) -> Bounds:
+        lowest(np.array([-self.constants.bound]), domain)
+        if domain is Domain.NONNEGATIVE:
+            raise ParameterError("domain", "stopping rules take values in [-R, R]; known: signed")
+        return halting_bounds(list(self.questions), self.constants)
+
+    def touches(self) -> int:
+        return len(self.questions)

@@ -1,0 +1,157 @@
+"""The exact law of whole sequences of arms, for policies whose every decision has a law given the history.
+
+All tables of rewards 0 or 1 are enumerated. Two conventions say which reward a step sees, and which inputs are
+neighbours; they agree for pure epsilon and may differ with delta > 0:
+
+- `stream`: the i-th pull of an arm sees the i-th reward of that arm;
+- `table`: step t sees the reward of that step and arm.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.verdicts import Bounds
+from bandits.parameters import ParameterError
+
+LARGEST = 1 << 24  # probabilities that are held at once
+Decision = Callable[[IntArray, FloatArray], FloatArray]  # chances of the arms for their pulls and reward sums
+
+
+class Convention(StrEnum):
+    """Which reward of a table a step sees."""
+
+    STREAM = "stream"
+    TABLE = "table"
+
+
+@dataclass(frozen=True)
+class Transcripts:
+    """The laws of all sequences of arms, for all tables of rewards 0 or 1.
+
+    Attributes
+    ----------
+    sequences: of arms, shape (sequences, horizon).
+    chances: of each sequence under each table, shape (tables, sequences).
+    rewards: what each bit of the number of a table is: an arm and its i-th reward or step, counted from 0.
+    """
+
+    sequences: IntArray
+    chances: FloatArray
+    rewards: list[tuple[int, int]]
+
+    def epsilon(self) -> Bounds:
+        """Pure epsilon over all pairs of neighbouring tables."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.chances)
+        best, worst = 0.0, (0, 0, 0)
+        for bit in range(len(self.rewards)):
+            without, with_ = self._neighbours(bit)
+            possible = ~(np.isneginf(logs[without]) & np.isneginf(logs[with_]))
+            ratio = np.abs(np.subtract(logs[without], logs[with_], where=possible, out=np.zeros(logs[without].shape)))
+            place = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+            if ratio[place] > best:
+                best, worst = float(ratio[place]), (bit, int(without[place[0]]), int(place[1]))
+        bit, table, sequence = worst
+        witness = f"{self._changed(bit, table)}; arms {''.join(str(arm + 1) for arm in self.sequences[sequence])}"
+        return Bounds(best, best, witness, "enumeration", 1e-10)
+
+    def delta(self, epsilon: float) -> Bounds:
+        """The smallest delta at `epsilon` over all pairs of neighbouring tables."""
+        growth = math.exp(epsilon)
+        best, worst = 0.0, (0, 0)
+        for bit in range(len(self.rewards)):
+            without, with_ = self._neighbours(bit)
+            for first, second in ((without, with_), (with_, without)):
+                excess = np.maximum(self.chances[first] - growth * self.chances[second], 0).sum(axis=1)
+                place = int(np.argmax(excess))
+                if excess[place] > best:
+                    best, worst = float(excess[place]), (bit, int(without[place]))
+        witness = f"{self._changed(*worst)}; all sequences more than e^{epsilon:g} times as likely"
+        return Bounds(best, best, witness, "enumeration", 1e-12)
+
+    def _neighbours(self, bit: int) -> tuple[IntArray, IntArray]:
+        """The tables without that reward, and the same with it."""
+        tables = np.arange(len(self.chances))
+        without = tables[tables >> bit & 1 == 0]
+        return without, without | 1 << bit
+
+    def _changed(self, bit: int, table: int) -> str:
+        arms = sorted({arm for arm, _ in self.rewards})
+        texts = []
+        for arm in arms:
+            bits = [place for place, (of, _) in enumerate(self.rewards) if of == arm]
+            texts.append("".join("*" if place == bit else str(table >> place & 1) for place in bits))
+        return f"rewards {' / '.join(texts)}, * changed"
+
+
+def transcripts(decision: Decision, arms: int, horizon: int, convention: Convention) -> Transcripts:
+    """The laws of the first `horizon` arms. Raises `ParameterError` with the largest horizon that fits in memory.
+
+    Rewards of the last step play no part.
+    """
+    if _size(arms, horizon) > LARGEST:
+        fits = max((steps for steps in range(1, horizon) if _size(arms, steps) <= LARGEST), default=0)
+        raise ParameterError("horizon", f"enumeration with {arms} arms fits up to horizon {fits}, got {horizon}")
+    rewards = [(arm, place) for arm in range(arms) for place in range(horizon - 1)]
+    number = {reward: bit for bit, reward in enumerate(rewards)}
+    tables = np.arange(1 << len(rewards))
+    sequences = np.array(list(itertools.product(range(arms), repeat=horizon)))
+    grids: dict[tuple[int, ...], FloatArray] = {}
+    chances = np.empty((len(tables), len(sequences)))
+    for column, sequence in enumerate(sequences):
+        pulls = np.zeros(arms, dtype=np.int64)
+        sums = np.zeros((arms, len(tables)), dtype=np.int64)
+        chance = np.ones(len(tables))
+        for step, arm in enumerate(sequence):
+            key = tuple(int(count) for count in pulls)
+            if key not in grids:
+                grids[key] = _grid(decision, pulls)
+            chance = chance * grids[key][tuple(sums)][:, arm]
+            if step < horizon - 1:
+                bit = number[int(arm), int(pulls[arm]) if convention is Convention.STREAM else step]
+                sums[arm] += tables >> bit & 1
+                pulls[arm] += 1
+        chances[:, column] = chance
+    return Transcripts(sequences, chances, rewards)
+
+
+def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float, str]:
+    """Pure epsilon of one sequence of two arms, a lower bound for horizons beyond enumeration, and its witness.
+
+    After the start phase, or after one pull of arm 1, arm 2 is pulled up to the horizon. No reward is 1 but, under one
+    of two neighbouring inputs, the first of arm 1: at every step it makes arm 2 less likely.
+    """
+    pulls = np.array([start, start]) if start else np.array([1, 0])
+    total = 0.0
+    if not start:
+        total += _log_ratio(decision, np.zeros(2, dtype=np.int64), np.zeros(2), np.zeros(2), 0)
+    for _ in range(int(pulls.sum()), horizon):
+        total += _log_ratio(decision, pulls, np.zeros(2), np.array([1.0, 0.0]), 1)
+        pulls = pulls + np.array([0, 1])
+    first = f"{start} pulls of each arm" if start else "arm 1 once"
+    return total, f"first reward of arm 1 is 0 or 1, all others 0; {first}, then arm 2 up to the end"
+
+
+def _log_ratio(decision: Decision, pulls: IntArray, sums: FloatArray, changed: FloatArray, arm: int) -> float:
+    first, second = decision(pulls, sums)[arm], decision(pulls, changed)[arm]
+    if min(first, second) <= 0:  # a law with an end: the sequence cannot occur, or shows an infinite epsilon by itself
+        raise ParameterError("horizon", f"too long for this sequence: it cannot go on after {int(pulls.sum())} pulls")
+    return math.log(first / second)
+
+
+def _grid(decision: Decision, pulls: IntArray) -> FloatArray:
+    """The law of the next arm for all reward sums after these pulls, shape (pulls[0] + 1, ..., arms)."""
+    shape = [int(count) + 1 for count in pulls]
+    laws = [decision(pulls, np.array(sums, dtype=float)) for sums in itertools.product(*map(range, shape))]
+    return np.array(laws).reshape(*shape, len(pulls))
+
+
+def _size(arms: int, horizon: int) -> int:
+    tables = 1 << min(arms * (horizon - 1), 200)
+    return int(tables * arms**horizon)

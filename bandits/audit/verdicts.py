@@ -1,0 +1,87 @@
+"""Two numbers and one verdict: what is surely kept, what is surely spent, and what that says of a promise."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bandits.guarantees import Guarantee
+
+ROUNDING = 1e-9  # relative; numbers that agree to it are equal
+
+
+class Verdict(StrEnum):
+    """What two bounds on a privacy loss say of a promise.
+
+    VIOLATED: the lower bound is above the promise. KEPT: the upper bound is not. TIGHT: both meet the promise.
+    UNDECIDED: the promise lies between them.
+    """
+
+    KEPT = "kept"
+    TIGHT = "tight"
+    VIOLATED = "violated"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A privacy loss between two bounds.
+
+    Attributes
+    ----------
+    kept: an upper bound, for all neighbouring inputs; infinite where there is none.
+    shown: a lower bound, that of the `witness`.
+    witness: two neighbouring inputs and an event, in words.
+    method: how both were found.
+    error: the absolute error of both numbers.
+    failure: probability that `shown` is too large; 0 unless it was sampled.
+    runs: sampled runs behind `shown`, 0 where it is exact.
+    """
+
+    kept: float
+    shown: float
+    witness: str
+    method: str
+    error: float = 0.0
+    failure: float = 0.0
+    runs: int = 0
+
+
+def judge(claimed: float, bounds: Bounds) -> Verdict:
+    """The verdict on a promise that a loss is at most `claimed`."""
+    if not math.isfinite(claimed):
+        return Verdict.KEPT
+    room = ROUNDING * abs(claimed) + bounds.error
+    if bounds.shown > claimed + room:
+        return Verdict.VIOLATED
+    if bounds.kept > claimed + room:
+        return Verdict.UNDECIDED
+    return Verdict.TIGHT if bounds.shown >= claimed - room else Verdict.KEPT
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an audit found: bounds on epsilon at delta = 0, on delta at the epsilon that is claimed, or on both.
+
+    A bound that was not computed is None. The promise is judged by delta where it has one.
+    """
+
+    mechanism: str
+    calibration: str
+    epsilon: Bounds | None
+    delta: Bounds | None = None
+
+    def verdict(self, claimed: Guarantee) -> Verdict:
+        """The verdict on a guarantee, by the bounds that belong to it; undecided without them."""
+        bounds, promise = self.bounds_of(claimed)
+        return Verdict.UNDECIDED if bounds is None else judge(promise, bounds)
+
+    def bounds_of(self, claimed: Guarantee) -> tuple[Bounds | None, float]:
+        """The bounds that decide about a guarantee, and the number that they are compared with."""
+        return (self.delta, claimed.delta) if claimed.delta > 0 else (self.epsilon, claimed.epsilon)
+
+    def slack(self, claimed: Guarantee) -> float:
+        """How many times larger than needed a promise is: what is claimed over what is kept; NaN where unknown."""
+        bounds, promise = self.bounds_of(claimed)
+        if bounds is None:
+            return math.nan
+        return promise / bounds.kept if bounds.kept > 0 else math.inf

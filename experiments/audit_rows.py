@@ -1,0 +1,196 @@
+"""One audit of one policy, from overrides to a row."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from omegaconf import DictConfig
+
+from bandits import ParameterError, Scope
+from bandits.audit.audits import dearest, decision, event, releases, transcript
+from bandits.audit.ledger import Domain
+from bandits.audit.sampled import sampled_transcript
+from bandits.audit.transcripts import Convention
+from bandits.audit.verdicts import Bounds, Finding
+from bandits.environments.heavy_tails import HeavyTailedInstance
+from bandits.learner import Environment, Learner
+from bandits.policies.base import Policy
+from bandits.policies.heavy_tailed import HeavyTailedPolicy
+from bandits.policies.perturbed_leader import PerturbedLeader
+from experiments.config.build import build, whole_number
+from experiments.config.compose import Composer
+from experiments.config.overrides import PARTS
+from experiments.errors import UserError, nearest
+
+OURS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are none of a cell
+NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
+Word = TypeVar("Word", bound=StrEnum)
+
+
+class Level(StrEnum):
+    """What is audited: numbers with noise, one decision given the history, all arms, or one sequence of them."""
+
+    RELEASE = "release"
+    DECISION = "decision"
+    TRANSCRIPT = "transcript"
+    EVENT = "event"
+
+
+LEVELS = {Scope.TRANSCRIPT: Level.TRANSCRIPT, Scope.DECISION: Level.DECISION, Scope.LOCAL: Level.RELEASE}
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """What an audit found. NaN stands for what was not computed; numbers of delta are at the epsilon claimed.
+
+    `verdict` is one of `bandits.audit.verdicts.Verdict`, or says that nothing is promised, at this level or at all.
+    `slack` is what is claimed over what is kept, `parameters` those of the policy without its budget.
+    """
+
+    policy: str
+    revision: int
+    parameters: str
+    mechanism: str
+    calibration: str
+    level: str
+    scope: str
+    neighbours: str
+    domain: str
+    convention: str
+    arms: int
+    horizon: int
+    epsilon_claimed: float
+    delta_claimed: float
+    epsilon_kept: float
+    epsilon_shown: float
+    delta_kept: float
+    delta_shown: float
+    verdict: str
+    slack: float
+    method: str
+    error: float
+    failure: float
+    runs: int
+    witness: str
+
+
+def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer) -> AuditRow:
+    """Audit the policy that `overrides` build, at what the keys `OURS` of `ours` say. Raises `UserError`."""
+    config = composer.choose(composed := composer.compose(overrides), {}).config
+    files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
+    policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+    instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
+    arms, horizon, runs = (_at_least(ours if key in OURS else config, key, least) for key, least in _NUMBERS.items())
+    if isinstance(policy, Policy) and horizon < arms:
+        raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
+    domain = policy.domain if ours.domain is None else _word(ours, "domain", Domain)
+    convention = _word(ours, "convention", Convention)
+    level = LEVELS.get(policy.guarantee.scope, Level.TRANSCRIPT)
+    level = level if ours.level is None else _word(ours, "level", Level)
+    v = instance.v if isinstance(instance, HeavyTailedInstance) else 1.0
+    try:
+        if level is Level.RELEASE:
+            finding = dearest(releases(policy, arms, horizon, domain, v), policy.guarantee.delta)
+        elif level is Level.DECISION:
+            finding = decision(policy, arms, horizon, domain)
+        elif level is Level.EVENT:
+            finding = event(policy, horizon)
+        else:
+            finding = transcript(policy, arms, horizon, domain, convention, v)
+        if runs:
+            finding = sampled_transcript(policy, finding, arms, horizon, convention, runs, _failure(ours))
+    except ParameterError as error:
+        raise UserError(f"{error} (policy {files['policy']})") from None
+    row = row_of(policy, finding, level, domain, convention, arms, horizon)
+    if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
+        return dataclasses.replace(row, parameters=f"{row.parameters}, v={v:g}")
+    return row
+
+
+_NUMBERS = {"arms": 2, "horizon": 1, "runs": 0}
+
+
+def row_of(
+    policy: Learner[Any],
+    finding: Finding,
+    level: Level,
+    domain: Domain,
+    convention: Convention,
+    arms: int,
+    horizon: int,
+) -> AuditRow:
+    """A finding as a row."""
+    claimed = policy.guarantee
+    bounds, _ = finding.bounds_of(claimed)
+    told = bounds or finding.epsilon or finding.delta
+    assert told is not None
+    values = {
+        field.name: getattr(policy, field.name)
+        for field in dataclasses.fields(policy)  # type: ignore[arg-type]
+        if field.name not in ("epsilon", "delta")
+    }
+    return AuditRow(
+        policy=policy.name,
+        revision=policy.revision,
+        parameters=", ".join(f"{name}={value}" for name, value in values.items()),
+        mechanism=finding.mechanism,
+        calibration=finding.calibration,
+        level=level,
+        scope=claimed.scope,
+        neighbours=claimed.neighbours,
+        domain=domain,
+        convention=convention if isinstance(policy, PerturbedLeader) and level is Level.TRANSCRIPT else "",
+        arms=arms,
+        horizon=horizon,
+        epsilon_claimed=claimed.epsilon,
+        delta_claimed=claimed.delta,
+        **_both("epsilon", finding.epsilon),
+        **_both("delta", finding.delta),
+        verdict=_verdict(policy, finding, level),
+        slack=finding.slack(claimed) if claimed.private else math.nan,
+        method=told.method,
+        error=told.error,
+        failure=told.failure,
+        runs=told.runs,
+        witness=told.witness,
+    )
+
+
+def _verdict(policy: Learner[Any], finding: Finding, level: Level) -> str:
+    if not policy.guarantee.private:
+        return NO_PROMISE
+    if policy.guarantee.scope is Scope.DECISION and level in (Level.TRANSCRIPT, Level.EVENT):
+        return NOT_PROMISED
+    return finding.verdict(policy.guarantee)
+
+
+def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:
+    kept, shown = (math.nan, math.nan) if bounds is None else (bounds.kept, bounds.shown)
+    return {f"{name}_kept": kept, f"{name}_shown": shown}
+
+
+def _word(config: DictConfig, key: str, words: type[Word]) -> Word:
+    try:
+        return words(config[key])
+    except ValueError:
+        raise UserError(f"{key}={config[key]}: unknown {key}; {nearest(str(config[key]), list(words))}") from None
+
+
+def _at_least(config: DictConfig, key: str, least: int) -> int:
+    try:
+        value = whole_number(config[key])
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+    if value < least:
+        raise UserError(f"{key}: must be at least {least}, got {value}")
+    return value
+
+
+def _failure(config: DictConfig) -> float:
+    value = config.failure
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < 1:
+        raise UserError(f"failure: must be a number in (0, 1), got {value}")
+    return float(value)

@@ -1,0 +1,132 @@
+"""The command that audits one policy, and the page about all."""
+
+import math
+
+import pandas as pd
+import pytest
+from omegaconf import OmegaConf
+
+from experiments import audit as command
+from experiments.audit_rows import OURS, AuditRow, audit
+from experiments.config.compose import CONF, REPOSITORY, Composer
+from scripts import privacy
+
+KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
+
+
+def row(*overrides, **keys):
+    return audit(list(overrides), OmegaConf.merge(KEYS, keys), Composer())
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys):
+    """Run the command; exit code and what it printed."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["audit", *arguments])
+        try:
+            command.exit_on_user_error(command.main)
+        except SystemExit as ended:
+            return ended.code, capsys.readouterr().err
+        return 0, capsys.readouterr().out
+
+    return run
+
+
+def test_a_row_says_everything():
+    found = row("policy=dp_ucb", "budget.epsilon=1", "horizon=8", level="release", arms=2)
+    assert (found.policy, found.mechanism, found.calibration) == ("dp_ucb", "tree", "levels")
+    assert found.epsilon_claimed == 1
+    assert found.epsilon_kept == found.epsilon_shown == pytest.approx(0.375)  # 3 of 4 levels in seven sums, halved
+    assert math.isnan(found.delta_kept)
+    assert found.verdict == "kept"
+    assert found.slack == pytest.approx(1 / 0.375)
+
+
+def test_the_level_is_what_is_promised():
+    assert row("policy=dp_se", "horizon=50").level == "transcript"
+    assert row("policy=ldprse", "instance=s1", "horizon=50").level == "release"
+    assert row("policy=dp_ftpl_new", "budget.delta=0.1", "horizon=50").level == "decision"
+
+
+def test_a_promise_about_decisions_says_nothing_of_transcripts():
+    found = row("policy=dp_ftpl_new", "budget.epsilon=1", "budget.delta=0", "horizon=5", level="transcript")
+    assert found.verdict == "not promised"
+    assert found.epsilon_shown == pytest.approx(2.51026600)
+
+
+def test_sampled_bounds_are_marked():
+    found = row("policy=dp_ucb_bound", "budget.epsilon=40", "horizon=6", runs=4000)
+    assert found.runs in (0, 8000)
+    assert found.verdict == "kept"
+
+
+def test_the_command_prints_a_row(shell):
+    code, out = shell("policy=dp_se", "budget.epsilon=1", "level=release", "arms=2", "horizon=5", "convention=stream")
+    assert code == 0
+    assert "verdict          tight" in out
+    assert "witness" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["level=all"], ["level=all", "transcript"]),
+        (["convention=row"], ["convention=row", "stream"]),
+        (["domain=real"], ["domain=real", "binary"]),
+        (["domain=signed"], ["domain", "unit, binary"]),
+        (["arms=1"], ["arms", "at least 2"]),
+        (["horizon=1"], ["horizon", "number of arms"]),
+        (["policy=ucb1"], ["policy=ucb1", "declare a guarantee"]),
+        (["policy=dp_ftpl_new", "budget.delta=0", "level=transcript", "horizon=99"], ["horizon", "up to horizon 8"]),
+        (["policy=dp_ftpl_new", "budget.delta=0", "level=release"], ["dp_ftpl_new", "ledger"]),
+        (["policy=dp_ucb", "level=decision"], ["level", "transcript"]),
+        (["policy=dp_ucb", "runs=10", "horizon=9"], ["runs", "at least 60"]),
+        (["policy=dp_ucb", "runs=100", "horizon=9", "failure=2"], ["failure", "(0, 1)"]),
+        (["lvel=release"], ["lvel", "unknown key"]),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line(shell, arguments, named):
+    code, err = shell(*arguments)
+    assert code == 2
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert all(word in err for word in named), err
+
+
+def test_every_policy_is_audited():
+    audited = {case["policy"] for case in privacy.cases(privacy.AUDITS)}
+    assert audited == set(Composer().choices("policy"))
+
+
+def test_the_page_is_that_of_the_stored_rows():
+    stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
+    rows = [AuditRow(**values) for values in stored.to_dict("records")]
+    assert privacy.PAGE.read_text(encoding="utf-8") == privacy.page(rows)
+    assert len(rows) == len(privacy.cases(privacy.AUDITS))
+
+
+def test_cheap_rows_are_as_stored():
+    """The first case of every policy whose audit takes no time, computed again."""
+    stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
+    ours = dict(OmegaConf.load(CONF / "audit.yaml"))
+    ours = {key: ours[key] for key in OURS}
+    cheap = {
+        "dp_se",
+        "dp_ucb",
+        "dp_ucb_bound",
+        "dprucb",
+        "dprse",
+        "ldprse",
+        "rnm_ftnl",
+        "gdp_elim_new",
+        "thompson_beta",
+    }
+    for place, case in enumerate(privacy.cases(privacy.AUDITS)):
+        if case["policy"] in cheap:
+            cheap.discard(case["policy"])
+            again = privacy.audited(case, ours, Composer())
+            for name in ("epsilon_kept", "epsilon_shown", "delta_kept", "delta_shown"):
+                assert getattr(again, name) == pytest.approx(stored[name][place], rel=1e-9, nan_ok=True)
+    assert not cheap

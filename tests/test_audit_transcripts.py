@@ -1,0 +1,135 @@
+"""Exact laws of sequences of arms: by hand, and against sums over all of them written out."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bandits import Guarantee, ParameterError, Scope
+from bandits.audit.audits import dearest, event, releases, transcript
+from bandits.audit.ledger import Domain
+from bandits.audit.transcripts import Convention, transcripts
+from bandits.audit.verdicts import Bounds, Finding, Verdict, judge
+from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.full_information import RNMFTNL
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB
+from bandits.policies.hybrid_ucb import DPUCBInt
+from bandits.policies.perturbed_leader import DPFTPLNew, GDPElimNew, ThompsonBeta
+from bandits.policies.private_ucb import DPUCB
+
+
+def law_of(policy, horizon, convention, arms=2):
+    return transcripts(lambda n, s: policy.decision(n, s, horizon), arms, horizon, convention)
+
+
+def test_three_steps_of_thompson_sampling_by_hand():
+    """Arms 1, 2, 2 after a first reward 0 or 1 and a second 0: (2/3)(1/2) against (1/3)(1/6)."""
+    bounds = law_of(ThompsonBeta(), 3, Convention.STREAM).epsilon()
+    assert bounds.shown == pytest.approx(math.log(6), rel=1e-10)
+    assert bounds.witness == "rewards *0 / 00, * changed; arms 122"
+
+
+@pytest.mark.parametrize("convention", Convention)
+def test_laws_add_up_to_one_and_follow_the_rewards_that_are_seen(convention):
+    found = law_of(ThompsonBeta(), 4, convention)
+    assert found.chances.sum(axis=1) == pytest.approx(1)
+    policy, table, sequence = ThompsonBeta(), 0b101_011, (0, 1, 0, 0)
+    pulls, sums, chance = np.zeros(2, dtype=int), np.zeros(2), 1.0
+    for step, arm in enumerate(sequence):
+        chance *= policy.decision(pulls, sums, 4)[arm]
+        place = pulls[arm] if convention is Convention.STREAM else step
+        if step < 3:
+            sums[arm] += table >> (3 * arm + place) & 1
+        pulls[arm] += 1
+    column = int(np.flatnonzero((found.sequences == sequence).all(axis=1))[0])
+    assert found.chances[table, column] == pytest.approx(chance)
+
+
+def test_conventions_agree_for_pure_epsilon_and_part_at_six_steps_with_delta():
+    policy = DPFTPLNew(1.0, 0.01)
+    laws = {(t, c): law_of(policy, t, c) for t in (5, 6) for c in Convention}
+    for t in (5, 6):
+        by = [laws[t, c].epsilon().shown for c in Convention]
+        assert by[0] == pytest.approx(by[1], rel=1e-9)
+    deltas = {key: law.delta(1.0).shown for key, law in laws.items()}
+    assert deltas[5, Convention.STREAM] == pytest.approx(deltas[5, Convention.TABLE], rel=1e-9)
+    assert deltas[6, Convention.TABLE] > deltas[6, Convention.STREAM] + 0.005
+
+
+def test_decisions_add_up_over_a_transcript():
+    """What is promised for one decision is broken by a transcript of five."""
+    policy = DPFTPLNew(1.0, 0.01)
+    found = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
+    assert found.verdict(Guarantee(1.0, 0.01, Scope.TRANSCRIPT)) is Verdict.VIOLATED
+    assert found.epsilon.shown == pytest.approx(2.6574100545)
+
+
+@pytest.mark.parametrize("policy", [DPFTPLNew(1.0, 0.0), ThompsonBeta()], ids=str)
+def test_one_sequence_is_the_worst_where_all_are_enumerated(policy):
+    assert event(policy, 6).epsilon.shown == pytest.approx(law_of(policy, 6, Convention.STREAM).epsilon().shown)
+
+
+def test_a_transcript_spends_epsilon_at_nearly_every_decision():
+    bounds = event(DPFTPLNew(1.0, 0.0), 60).epsilon
+    assert 0.95 * bounds.kept < bounds.shown < bounds.kept == 58
+
+
+def test_a_sequence_that_cannot_occur_is_refused():
+    with pytest.raises(ParameterError, match="horizon: too long"):
+        event(DPFTPLNew(1.0, 0.01), 100)
+    with pytest.raises(ParameterError, match="level"):
+        event(DPSE(1.0), 100)
+
+
+def test_memory_is_named():
+    with pytest.raises(ParameterError, match="horizon: enumeration with 2 arms fits up to horizon 8, got 30"):
+        law_of(ThompsonBeta(), 30, Convention.STREAM)
+
+
+@pytest.mark.parametrize("horizon", [5, 20_000])
+@pytest.mark.parametrize(
+    "policy", [DPSE(1.0), RNMFTNL(1.0), RNMFTNL(1.0, "exponential"), GDPElimNew(1.0, 0.01)], ids=str
+)
+def test_transcripts_of_epochs_keep_their_promise(policy, horizon):
+    found = transcript(policy, 2, horizon, policy.domain, Convention.STREAM)
+    assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
+
+
+@pytest.mark.parametrize("policy", [DPUCB(1.0), DPUCBInt(1.0, 0.01), DPRUCB(1.0), DPRSE(1.0)], ids=str)
+def test_ledgers_keep_their_promise(policy):
+    found = dearest(releases(policy, 2, 3000, policy.domain), policy.guarantee.delta)
+    assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
+    assert transcript(policy, 2, 3000, policy.domain, Convention.STREAM).verdict(policy.guarantee) is Verdict.KEPT
+
+
+def test_a_divided_budget_has_slack():
+    policy = DPUCB(1.0)
+    assert dearest(releases(policy, 4, 100, policy.domain), 0.0).slack(policy.guarantee) == pytest.approx(4)
+    undivided = DPUCB(1.0, split_budget=False)
+    assert dearest(releases(undivided, 4, 100, policy.domain), 0.0).verdict(undivided.guarantee) is Verdict.TIGHT
+
+
+def test_a_ledger_of_epochs_ends_with_the_horizon():
+    assert len(DPSE(1.0).ledger(2, 5)) == len(GDPElimNew(1.0, 0.01).ledger(2, 5)) == 1  # under way, used by no step
+    assert transcript(DPSE(1.0), 2, 5, Domain.UNIT, Convention.STREAM).epsilon.kept == 0
+    assert [entry.divisor for entry in DPSE(1.0).ledger(2, 20_000)] == [
+        DPSE(1.0).epoch_of(2, number, 20_000).rounds for number in (1, 2, 3)
+    ]
+    assert [entry.rounds for entry in RNMFTNL(1.0).ledger(2, 4)] == [1, 2]
+    assert [entry.rounds for entry in RNMFTNL(1.0).ledger(2, 3)] == [1]
+
+
+def test_a_policy_without_a_ledger_is_refused():
+    with pytest.raises(ParameterError, match="has no ledger"):
+        SuccessiveElimination().ledger(2, 5)
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown", "verdict"),
+    [(0.5, 0.2, "kept"), (1.0, 1.0, "tight"), (2.0, 1.5, "violated"), (2.0, 0.5, "undecided"), (1.0, 0.9, "kept")],
+)
+def test_verdicts(kept, shown, verdict):
+    assert judge(1.0, Bounds(kept, shown, "", "")) == verdict
+    finding = Finding("", "", Bounds(kept, shown, "", ""))
+    assert finding.verdict(Guarantee(1.0)) == verdict
+    assert finding.verdict(Guarantee(1.0, 0.1)) == "undecided"  # nothing is known of delta
