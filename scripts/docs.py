@@ -41,14 +41,14 @@ a claim is vacuous here if no result that is possible could have.
 {{summary}}
 """
 IN_WORDS = {
-    Outcome.PROVED: "are proved",
+    Outcome.PROVED: "proved",
     Outcome.HOLDS: "hold",
     Outcome.HOLDS_UNDER: "hold under a condition",
     Outcome.FAILS: "fail",
-    Outcome.VACUOUS: "are vacuous here",
-    Outcome.UNDECIDED: "stay undecided",
-    Outcome.CANNOT_BE_JUDGED: "lack results",
-    Outcome.NOT_JUDGED: "are not judged",
+    Outcome.VACUOUS: "vacuous here",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.CANNOT_BE_JUDGED: "without results",
+    Outcome.NOT_JUDGED: "not judged",
 }
 
 
@@ -115,19 +115,18 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     counts = Counter(verdict.outcome for verdict in verdicts)
     parts = [f"{counts[outcome]} {words}" for outcome, words in IN_WORDS.items() if counts[outcome]]
     ours = sum(verdict.ours for verdict in verdicts)
-    return f"Of {len(verdicts)} claims, {ours} of them ours, {', '.join(parts[:-1])} and {parts[-1]}."
+    return f"{len(verdicts)} claims, {ours} of them ours: {', '.join(parts)}."
 
 
 def readme_part(verdicts: Sequence[Verdict]) -> str:
     """What came out: the counts, and every claim that does not hold."""
     ends = {Outcome.FAILS: "", Outcome.UNDECIDED: " Undecided.", Outcome.VACUOUS: " Vacuous here."}
     failing = [verdict for verdict in verdicts if verdict.outcome in ends]
-    lines = textwrap.wrap(f"{summary(verdicts)} These claims fail, stay undecided or are vacuous here:", WIDTH)
-    for cited, of_paper in by_paper(failing):
-        lines += ["", f"{cited}:", ""]
-        for verdict in of_paper:
-            text = f"- `{verdict.id}`: {verdict.claim}{ends[verdict.outcome]}"
-            lines += textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    lines = textwrap.wrap(f"{summary(verdicts)} Those that fail, are undecided or are vacuous here:", WIDTH)
+    lines.append("")
+    for verdict in failing:
+        text = f"- {verdict.paper} `{verdict.id}`: {verdict.claim}{ends[verdict.outcome]}"
+        lines += textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     return "\n".join(lines)
 
 
