@@ -66,7 +66,11 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
     if isinstance(policy, PerturbedLeader):
         return _leader(policy, horizon)
     if isinstance(policy, RNMFTNL):
-        return dearest(releases(policy, arms, horizon, domain), 0.0)
+        choice = dearest(releases(policy, arms, horizon, domain), 0.0)
+        if type(policy) is RNMFTNL or choice.epsilon is None:
+            return choice
+        # a policy derived from it may use fewer vectors of an epoch, for which the worst input is another
+        return replace(choice, epsilon=replace(choice.epsilon, shown=0.0, witness="none computed", method="ledger"))
     if isinstance(policy, DPSE):
         epochs = [policy.epoch_of(arms, number, horizon) for number in range(1, _ended(policy, arms, horizon) + 1)]
         found = [epoch_bounds(epoch.rounds, epoch.threshold, policy.noise_scale(epoch)) for epoch in epochs]
