@@ -64,7 +64,7 @@ POLICIES = {
     "stops": "defaults: [dp_nas]\n_target_: joining_policies.Stops\n",
 }
 LAWS = {"wang2024/fig01", "wang2024/fig02", "wang2024/fig03"}
-COMPUTED = {"wu2025/open_questions", "wu2025/worst_profiles"}  # expected regret that has a form
+COMPUTED = {"wu2025/open_questions", "wu2025/random_prefix", "wu2025/worst_profiles"}  # expected regret that has a form
 
 
 @pytest.fixture(scope="module")

@@ -205,7 +205,7 @@ def test_a_claim_may_hold_in_some_places_only(tmp_path):
 
 
 def test_a_proof_says_more_than_what_was_tested_and_is_refuted_by_it(tmp_path):
-    check = "experiments.claims.checks.wu2025.exponential_noise_{}"
+    check = "experiments.claims.checks.privacy.exponential_{}"
     proved = {"test": "exact", "proof": "docs/theorems.md", "ours": True}
     found = verdict(tmp_path, [], **proved, check=check.format("proved"), condition="two arms")
     assert (found.shown, found.ours) == ("proved", True)
