@@ -43,7 +43,8 @@ marks transcripts of policies that promise one decision. *Slack* is what is clai
 has a delta, the bounds are on delta at the epsilon claimed; otherwise they are on epsilon at delta = 0. Rewards: which
 are allowed, and whether a changed one belongs to a step (`table`) or is the i-th of an arm (`stream`).
 
-All columns, with methods and errors, are in `results/audit.parquet`.
+What is kept follows from the releases that a policy declares, its ledger, or from the law of what it does; tests tie
+both to the code. All columns, with methods and errors, are in `results/audit.parquet`.
 `python -m experiments.audit policy=NAME level=... arms=... horizon=...` audits one more.
 
 {summary}

@@ -1,6 +1,7 @@
 """The command that audits one policy, and the page about all."""
 
 import math
+import re
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from experiments.audit_rows import OURS, AuditRow, audit
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from scripts import privacy
 
+README = (REPOSITORY / "README.md").read_text()
 KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
 
 
@@ -59,6 +61,23 @@ def test_sampled_bounds_are_marked():
     found = row("policy=dp_ucb_bound", "budget.epsilon=40", "horizon=6", runs=4000)
     assert found.runs in (0, 8000)
     assert found.verdict == "kept"
+
+
+@pytest.mark.parametrize(("noise", "expected"), [("1 / self.epsilon", "kept"), ("1e-9", "violated")])
+def test_plays_show_what_the_code_of_a_policy_spends_whatever_it_declares(shell, tmp_path, noise, expected):
+    (tmp_path / "policy").mkdir()
+    for name in ("explore_then_commit.py", "policy/explore_then_commit.yaml"):
+        text = re.search(rf"# mine/{name}\n(.*?)```", README, flags=re.DOTALL)[1]
+        chosen = "rng.laplace(scale=1 / self.epsilon"
+        assert name.endswith("yaml") or text.count(chosen) == 1
+        module = f"commits_{expected}"  # a module of its own: the other one is imported already
+        text = text.replace(chosen, f"rng.laplace(scale={noise}").replace("_: explore_then_commit.", f"_: {module}.")
+        (tmp_path / name.replace("explore_then_commit.py", f"{module}.py")).write_text(text)
+    asked = ["policy=explore_then_commit", "policy.rounds=1", "budget.epsilon=1", "level=transcript", "arms=2"]
+    code, out = shell("--config-dir", str(tmp_path), *asked, "horizon=4", "runs=4000")
+    shown = float(re.search(r"epsilon_shown +(\S+)", out)[1])
+    assert (code, re.search(r"verdict +(\w+)", out)[1], shown > 1) == (0, expected, expected == "violated")
+    assert float(re.search(r"epsilon_kept +(\S+)", out)[1]) == 1  # what is declared
 
 
 def test_the_command_prints_a_row(shell):
