@@ -187,15 +187,20 @@ def test_the_two_sample_test_takes_rounded_values_as_equal():
     assert same_law(values, values + 5) < LEVEL
 
 
+def simulated(call, folder, asked):
+    """Run one cell into a folder: the words that ask for it there, the store, and its results."""
+    asked = [*asked, f"results_dir={folder}", "runner.workers=1"]
+    assert call(*asked).code == 0
+    (request,) = plan(asked, Composer()).requests
+    store = Store(folder)
+    return asked, store, store.read(request.cell)
+
+
 @pytest.mark.parametrize(("factor", "code"), [(1 + 1e-12, 0), (1 + 1e-6, 1)])
 def test_computed_cells_have_a_tolerance(call, overwrite, tmp_path, factor, code):
     """Their sums are rounded as the processor likes, and `provenance.machine` does not name it."""
     asked = ["instance=dtol_deterministic", "policy=rnm_ftnl", "budget.epsilon=0.5", "exact=true", "horizon=1000"]
-    asked += [f"results_dir={tmp_path}", "runner.workers=1"]
-    assert call(*asked).code == 0
-    (request,) = plan(asked, Composer()).requests
-    store = Store(tmp_path)
-    result = store.read(request.cell)
+    asked, store, result = simulated(call, tmp_path, asked)
     overwrite(store, replace(result, rows={**result.rows, "regret": factor * result.regret}))
     outcome = call(*asked, main=check.main)
     assert outcome.code == code, outcome.out
@@ -205,11 +210,7 @@ def test_computed_cells_have_a_tolerance(call, overwrite, tmp_path, factor, code
 def test_instances_that_a_processor_may_round_are_compared_by_their_law(call, overwrite, tmp_path):
     """Their estimates may differ in bits; the law of the samples, the headline, may not."""
     asked = ["instance=uniform_stream", "instance.mean=0.4", "policy=exponential_nas", "horizon=1e6", "replications=30"]
-    asked += [f"results_dir={tmp_path}", "runner.workers=1"]
-    assert call(*asked).code == 0
-    (request,) = plan(asked, Composer()).requests
-    store = Store(tmp_path)
-    result = store.read(request.cell)
+    asked, store, result = simulated(call, tmp_path, asked)
     overwrite(store, replace(result, rows={**result.rows, "estimate": np.nextafter(result.rows["estimate"], 1)}))
     outcome = call(*asked, main=check.main)
     assert (outcome.code, "the same law; 20 fresh replications" in outcome.out) == (0, True)

@@ -4,11 +4,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from bandits.audit.decisions import decision_bounds, shown_delta, shown_epsilon
 from bandits.audit.epochs import epoch_bounds, first_choice, phase_delta
-from bandits.audit.ledger import Domain, Release, lowest
+from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention, explicit_event, transcripts
 from bandits.audit.verdicts import Bounds, Finding
 from bandits.learner import Learner
@@ -62,7 +60,7 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
     Lower bounds are those of two arms: more arms can only add outcomes. Raises `ParameterError` for a policy whose
     single decisions have no law of their own.
     """
-    lowest(np.zeros(1), domain)
+    require_domain(0.0, domain)
     if isinstance(policy, PerturbedLeader):
         return _leader(policy, horizon)
     if isinstance(policy, RNMFTNL):

@@ -88,11 +88,16 @@ def lowest(low: FloatArray, domain: Domain) -> FloatArray:
 
     Raises `ParameterError` for a domain that the policy of these items does not take.
     """
-    if low[0] < 0 and domain in (Domain.UNIT, Domain.BINARY):
-        raise ParameterError("domain", f"{domain}: these rewards are cut off at a bound; known: signed, nonnegative")
-    if low[0] >= 0 and domain in (Domain.SIGNED, Domain.NONNEGATIVE):
-        raise ParameterError("domain", f"{domain}: rewards outside [0, 1] are refused; known: unit, binary")
+    require_domain(float(low[0]), domain)
     return np.maximum(low, 0.0) if domain is Domain.NONNEGATIVE else low
+
+
+def require_domain(least: float, domain: Domain) -> None:
+    """Raise `ParameterError` unless a policy whose items are at least `least` takes rewards of the domain."""
+    if least < 0 and domain in (Domain.UNIT, Domain.BINARY):
+        raise ParameterError("domain", f"{domain}: these rewards are cut off at a bound; known: signed, nonnegative")
+    if least >= 0 and domain in (Domain.SIGNED, Domain.NONNEGATIVE):
+        raise ParameterError("domain", f"{domain}: rewards outside [0, 1] are refused; known: unit, binary")
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,10 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from bandits.arrays import FloatArray
 from bandits.audit.composition import ERROR, composed_delta
 from bandits.audit.halting import halting_bounds
-from bandits.audit.ledger import Domain, Release, lowest
+from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.noisy_max import noisy_max_cost
 from bandits.audit.verdicts import Bounds
 from bandits.loops.stopping import Constants
@@ -29,7 +27,7 @@ class NoisyMax(Release):
     rounds: int
 
     def cost(self, domain: Domain) -> Bounds:
-        lowest(np.zeros(1), domain)
+        require_domain(0.0, domain)
         return noisy_max_cost(self.noise, self.scale, self.arms, self.rounds)
 
     def touches(self) -> int:
@@ -50,12 +48,12 @@ class RepeatedMeans(Release):
     costs: FloatArray
 
     def cost(self, domain: Domain) -> Bounds:
-        lowest(np.zeros(1), domain)
+        require_domain(0.0, domain)
         total = float(self.costs.sum())
         return Bounds(total, total, self._witness + " beyond both centers", "linear algebra", 1e-13 * total)
 
     def delta(self, epsilon: float, domain: Domain) -> Bounds:
-        lowest(np.zeros(1), domain)
+        require_domain(0.0, domain)
         low, high = composed_delta(self.costs, epsilon)
         witness = self._witness + f"; their joint density is more than e^{epsilon:g} times the other"
         return Bounds(high, low, witness, "privacy loss on a grid, rounded up and down", ERROR)
@@ -79,7 +77,7 @@ class TruncatedValue(Release):
     count: int
 
     def cost(self, domain: Domain) -> Bounds:
-        lowest(np.zeros(1), domain)
+        require_domain(0.0, domain)
         if self.noise_delta > 0:
             witness = f"one reward from 0 to 1 of {self.count}; the value is below the support of the larger center"
             return Bounds(math.inf, math.inf, witness, "exact law")
@@ -91,7 +89,7 @@ class TruncatedValue(Release):
 
         That rises with the change of the reward. Raises `ParameterError` for another epsilon than that of the noise.
         """
-        lowest(np.zeros(1), domain)
+        require_domain(0.0, domain)
         if epsilon != self.epsilon:
             raise ParameterError("epsilon", f"must be that of the noise, {self.epsilon:g}, got {epsilon:g}")
         law = TruncatedLaplace(self.epsilon, self.noise_delta, 1.0, 0.0)  # in units of one reward
@@ -113,7 +111,7 @@ class Halting(Release):
     constants: Constants
 
     def cost(self, domain: Domain) -> Bounds:
-        lowest(np.array([-self.constants.bound]), domain)
+        require_domain(-self.constants.bound, domain)
         if domain is Domain.NONNEGATIVE:
             raise ParameterError("domain", "stopping rules take values in [-R, R]; known: signed")
         return halting_bounds(list(self.questions), self.constants)

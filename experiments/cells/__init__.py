@@ -29,7 +29,7 @@ def kind_of(instance: Environment, policy: Learner[Any], exact: bool) -> type[Ce
     for kind in KINDS.values():
         if kind.records(instance, policy, exact):
             return kind
-    if exact:
+    if exact and any(kind.records(instance, policy, False) for kind in KINDS.values()):
         raise ParameterError("exact", f"has no meaning for {instance.name}; leave it false")
     raise ParameterError("instance", mismatch(instance, policy))
 

@@ -1,54 +1,40 @@
 """What a claim says of the difference of two numbers, as of the regret that privacy adds."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from bandits.arrays import FloatArray
 from bandits.parameters import require
 from experiments import intervals
 from experiments.cells import QUANTITIES
-from experiments.claims.forms import Form, limits, of_ratio
-from experiments.claims.results import Conditions, Results, apart, groups, pick, values_of
+from experiments.claims.forms import TwoSides, limits, of_ratio
+from experiments.claims.results import Results, apart, values_of
 from experiments.claims.settings import FAMILY, Setting
-from experiments.stored import Stored, require_quantity
+from experiments.stored import Stored
 
 Samples = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
-class ExtraGrowth(Form):
+class ExtraGrowth(TwoSides):
     """The factor by which what `numerator` cells have beyond `denominator` cells grows along a column.
 
     Both are compared where they agree in `by` and in the column `along`: 1 is an extra that stays.
     """
 
     test: ClassVar[str] = "extra_growth"
-    experiments: tuple[str, ...]
-    numerator: Conditions
-    denominator: Conditions
-    along: str
-    by: tuple[str, ...]
-    at_least: float | None = None
-    at_most: float | None = None
-    quantity: str = "regret"
-
-    def __post_init__(self) -> None:
-        require_quantity(self.quantity)
-        limits(self.at_least, self.at_most)
+    along: str = field(kw_only=True)
 
     @property
     def measures(self) -> str:
         return f"growth of what is added to {QUANTITIES[self.quantity]}"
 
     def settings(self, results: Results) -> list[Setting]:
-        cells = results.cells(self.experiments)
-        above = groups(pick(cells, self.numerator, "numerator"), self.by)
-        below = groups(pick(cells, self.denominator, "denominator"), self.by)
         steps = []
-        for key in (key for key in above if key in below):
+        for key, (above, below) in self.sides(results).items():
             where = dict(zip(self.by, key, strict=True))
-            more, less = self._samples(above[key]), self._samples(below[key])
+            more, less = self._samples(above), self._samples(below)
             for first, second in itertools.pairwise(sorted(more.keys() & less.keys())):
                 ends: tuple[Samples, Samples] = (more[second], less[second]), (more[first], less[first])
                 steps.append(({**where, self.along: f"{first:g} to {second:g}"}, ends))

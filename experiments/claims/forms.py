@@ -72,10 +72,9 @@ def limits(at_least: float | None, at_most: float | None) -> tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Ratio(Form):
-    """The mean `quantity` of `numerator` cells over that of `denominator` cells, for cells that agree in `by`."""
+class TwoSides(Form):
+    """A `quantity` of `numerator` cells against that of `denominator` cells, for cells that agree in `by`."""
 
-    test: ClassVar[str] = "ratio"
     experiments: tuple[str, ...]
     numerator: Conditions
     denominator: Conditions
@@ -88,15 +87,26 @@ class Ratio(Form):
         require_quantity(self.quantity)
         limits(self.at_least, self.at_most)
 
+    def sides(self, results: Results) -> dict[tuple[Any, ...], tuple[list[Stored], list[Stored]]]:
+        """The cells of the numerator and of the denominator by what both agree in."""
+        cells = results.cells(self.experiments)
+        above = groups(pick(cells, self.numerator, "numerator"), self.by)
+        below = groups(pick(cells, self.denominator, "denominator"), self.by)
+        return {key: (above[key], below[key]) for key in above if key in below}
+
+
+@dataclass(frozen=True)
+class Ratio(TwoSides):
+    """The ratio of the mean quantities of both sides, for every pair of cells."""
+
+    test: ClassVar[str] = "ratio"
+
     @property
     def measures(self) -> str:
         return f"ratio of {QUANTITIES[self.quantity]}"
 
     def settings(self, results: Results) -> list[Setting]:
-        cells = results.cells(self.experiments)
-        above = groups(pick(cells, self.numerator, "numerator"), self.by)
-        below = groups(pick(cells, self.denominator, "denominator"), self.by)
-        pairs = [(key, top, bottom) for key in above if key in below for top in above[key] for bottom in below[key]]
+        pairs = [(key, *pair) for key, sides in self.sides(results).items() for pair in itertools.product(*sides)]
         require(bool(pairs), "by", list(self.by), "columns in which some numerator and denominator agree")
         self._check(pairs)
         asked = limits(self.at_least, self.at_most)

@@ -106,9 +106,7 @@ def _join(policy: str, hosts: list[tuple[Setting, Request]], composed: Composed,
     requests, refused = _seated(planner, seat.settings(private or [setting for setting, _ in hosts]))
     if private and requests and not requests[0].cell.policy.guarantee.private:
         requests, refused = _seated(planner, seat.settings([setting for setting, _ in hosts]))
-    # that a form of expected regret is missing says less than why a policy cannot play
-    told = [reason for reason in refused if not reason.startswith("exact: ")] or refused
-    reasons = "; ".join(list(dict.fromkeys(told))[:FEW])
+    reasons = "; ".join(list(dict.fromkeys(refused))[:FEW])
     if not requests:
         raise UserError(f"join: {policy} finds no place in {where}: {reasons}")
     return _Party(requests, f"{policy} joins {where}, but not everywhere: {reasons}" if reasons else "")
