@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
-from bandits.environments.bernoulli import C1, C2, C3, C4, Bernoulli
+from bandits.environments.bernoulli import C1, C2, C3, C4, Bernoulli, RandomMeans
 from bandits.seeds import stream
 
 
@@ -45,12 +45,28 @@ def test_quadratic_instances_have_the_papers_form():
         (lambda: Bernoulli((0.5,)), "means"),
         (lambda: Bernoulli((0.5, 1.1)), "means"),
         (lambda: Bernoulli((0.5, float("nan"))), "means"),
+        (lambda: RandomMeans(1, 1), "arms"),
+        (lambda: RandomMeans(3, -1), "seed"),
     ],
 )
 def test_bad_parameters_are_named(make, parameter):
     with pytest.raises(ParameterError) as error:
         make()
     assert error.value.parameter == parameter
+
+
+def test_random_means_are_the_same_for_ever():
+    """PCG64 is uniform on 64-bit numbers: numpy's own doubles are their first 53 bits."""
+    doubles = np.random.Generator(np.random.PCG64(2)).random(10)
+    np.testing.assert_allclose(RandomMeans(10, 2).mean_rewards, 0.05 + 0.9 * doubles, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(RandomMeans(3, 1).mean_rewards, [0.5106394223, 0.9054173297, 0.1797436514], atol=1e-9)
+
+
+def test_random_means_lie_evenly_between_their_ends():
+    means = RandomMeans(100_000, 7).mean_rewards
+    assert 0.05 <= means.min() < 0.0505
+    assert 0.9495 < means.max() <= 0.95
+    assert abs(means.mean() - 0.5) < 0.005  # six standard errors
 
 
 def test_sums_are_those_of_the_arms_asked_for():

@@ -113,3 +113,24 @@ class Linear101(BernoulliInstance):
 
     def define_means(self) -> FloatArray:
         return 0.3 + 0.004 * np.arange(101.0)
+
+
+@dataclass(frozen=True)
+class RandomMeans(BernoulliInstance):
+    """Means drawn independently and uniformly from [0.05, 0.95]: an instance that nobody chose.
+
+    They are the first numbers of PCG64 with this `seed`, whose bits no version of numpy changes, divided by 2^64.
+    """
+
+    name: ClassVar[str] = "random_means"
+    citation: ClassVar[str] = "drawn at random"
+    arms: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        require_arms(self.arms, most=1_000_000)
+        require(self.seed >= 0, "seed", self.seed, "a whole number from 0 on")
+
+    def define_means(self) -> FloatArray:
+        drawn = np.random.PCG64(self.seed).random_raw(self.arms)
+        return 0.05 + 0.9 * (drawn.astype(np.float64) / 2.0**64)
