@@ -118,3 +118,61 @@ def test_conditions_of_local_bounds(name, given, blamed):
     with pytest.raises(ParameterError) as error:
         getattr(local_privacy, name)(*given)
     assert error.value.parameter == blamed
+
+
+def test_local_bernoulli_bound_by_hand():
+    """epsilon = log 3: r(x) = (1 + 2x)/4, so means 1/2, 1/4 and 0 become 1/2, 3/8 and 1/4.
+
+    kl(3/8, 1/2) = 3/8 log(3/4) + 5/8 log(5/4) = 0.0315839 and kl(1/4, 1/2) = log 2 - h(1/4) = 0.1308120.
+    """
+    slope = local_privacy.local_bernoulli_lower_bound_slope([0.5, 0.25, 0.0, 0.5], math.log(3))
+    assert math.isclose(slope, 0.25 / 0.0315839 + 0.5 / 0.1308120, rel_tol=1e-6)
+    at = local_privacy.local_bernoulli_asymptote([0.5, 0.25, 0.0, 0.5], math.log(3), math.e**2)
+    assert math.isclose(at, 2 * slope)
+
+
+def test_local_bernoulli_bound_between_its_limits():
+    """No privacy: kl(1/4, 1/2) itself. Small epsilon: 2 / (epsilon^2 gap) an arm."""
+    bound = local_privacy.local_bernoulli_lower_bound_slope
+    assert math.isclose(bound([0.5, 0.25], math.inf), 0.25 / 0.1308120, rel_tol=1e-6)
+    assert math.isclose(bound([0.5, 0.25], 1e-3), 2 / (1e-6 * 0.25), rel_tol=1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0])
+def test_no_local_channel_beats_randomised_response(epsilon):
+    rng, tried, closest = np.random.default_rng(13), 0, 0.0
+    response = next(channels(epsilon, rng))
+    for of_zero, of_one in channels(epsilon, rng):
+        for p, q in [(0.5, 0.501), (0.001, 0.003), (0.0, 0.9), tuple(rng.random(2))]:
+            kept = [
+                divergence(*((1 - chance) * zero + chance * one for chance in (p, q)))
+                for zero, one in ((of_zero, of_one), response)
+            ]
+            assert kept[0] <= kept[1] * (1 + 1e-7) + 1e-15
+            closest, tried = max(closest, kept[0] / kept[1]), tried + 1
+    assert tried > 50
+    assert closest > 0.5
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_every_local_channel_is_randomised_response_and_a_map(epsilon):
+    """Lemma 5.1: both laws of the map are laws, and together with randomised response they give the channel."""
+    rng = np.random.default_rng(14)
+    (truth, lie), _ = next(channels(epsilon, rng))
+    for of_zero, of_one in channels(epsilon, rng):
+        after_one = (math.exp(epsilon) * of_one - of_zero) / math.expm1(epsilon)
+        after_zero = (math.exp(epsilon) * of_zero - of_one) / math.expm1(epsilon)
+        assert min(after_one.min(), after_zero.min()) >= -1e-12
+        np.testing.assert_allclose([after_one.sum(), after_zero.sum()], 1)
+        np.testing.assert_allclose(truth * after_one + lie * after_zero, of_one, atol=1e-12)
+        np.testing.assert_allclose(truth * after_zero + lie * after_one, of_zero, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("means", "epsilon", "blamed"),
+    [([0.5], 1, "means"), ([0.5, 0.5], 1, "means"), ([0.5, 1.0], 1, "means"), ([0.5, 0.4], 0, "epsilon")],
+)
+def test_conditions_of_the_local_bernoulli_bound(means, epsilon, blamed):
+    with pytest.raises(ParameterError) as error:
+        local_privacy.local_bernoulli_lower_bound_slope(means, epsilon)
+    assert error.value.parameter == blamed

@@ -6,6 +6,8 @@ Lemma 15 of Tao et al. replaces V^2 by the divergence of the two laws. Where a r
 on their own instances V is of the order gap^((1+v)/v), and so is the divergence. With V, pulls must grow as
 gap^(-2(1+v)/v), the exponent of LDPRSE's epoch lengths. Proofs: docs/theorems.md, section 1.
 
+For Bernoulli rewards no channel keeps two arms further apart than randomised response: `local_bernoulli_*`, section 5.
+
 Related: Zhou and Zhang (Locally Private and Robust Multi-Armed Bandits, NeurIPS 2024) report a flaw in the
 best local bounds known before. Their text was not at hand.
 """
@@ -16,7 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray
-from bandits.bounds.common import require_gaps, require_horizon, require_small_epsilon, two_point_means
+from bandits.bounds.common import (
+    bernoulli_divergence,
+    require_gaps,
+    require_horizon,
+    require_small_epsilon,
+    two_point_means,
+)
 from bandits.environments.heavy_tails import require_exponent
 from bandits.parameters import require, require_arms
 
@@ -73,6 +81,36 @@ def local_variation_worst_case_lower_bound(arms: int, epsilon: float, horizon: f
     each = horizon / (arms - 1)
     gaps = [float(gap) for gap in np.geomspace(1e-30, 0.19, 800)]
     return max(horizon * gap / 8 * math.exp(-each * _divergence(epsilon, _two_point_variation(gap, v))) for gap in gaps)
+
+
+def local_bernoulli_lower_bound_slope(means: ArrayLike, epsilon: float) -> float:
+    """The least limit of regret / log(T) on Bernoulli arms of these means, of every epsilon-LDP policy.
+
+    For policies whose regret grows slower than every power of T on all Bernoulli arms: the sum of
+    gap / kl(r(mean), r(best mean)), where r(x) = (1 + x (e^epsilon - 1)) / (1 + e^epsilon) is what randomised response
+    makes of a mean. Theorem 5.2 of docs/theorems.md (ours). Without privacy, epsilon infinite, it is the bound of Lai
+    and Robbins (1985).
+    """
+    require(epsilon > 0, "epsilon", epsilon, "a number > 0, or infinity")
+    arms = np.asarray(means, dtype=np.float64)
+    within = len(arms) > 1 and bool(((arms >= 0) & (arms < 1)).all()) and arms.min() < arms.max()
+    require(within, "means", means, "numbers in [0, 1), at least one below the largest")
+    gaps = arms.max() - arms
+    best = _response(float(arms.max()), epsilon)
+    pairs = zip(gaps[gaps > 0], arms[gaps > 0], strict=True)
+    return sum(float(gap) / bernoulli_divergence(_response(float(mean), epsilon), best) for gap, mean in pairs)
+
+
+def local_bernoulli_asymptote(means: ArrayLike, epsilon: float, horizon: float) -> float:
+    """log(T) times `local_bernoulli_lower_bound_slope`, a line for figures: regret may lie below it at a finite T."""
+    require_horizon(horizon)
+    return math.log(horizon) * local_bernoulli_lower_bound_slope(means, epsilon)
+
+
+def _response(mean: float, epsilon: float) -> float:
+    """The mean of randomised response to a Bernoulli reward."""
+    truth = 1 / (1 + math.exp(-epsilon))  # the probability of saying what is so
+    return truth * mean + (1 - truth) * (1 - mean)
 
 
 def _divergence(epsilon: float, variation: float) -> float:
