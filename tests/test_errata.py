@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from bandits import ParameterError
-from bandits.bounds import common, sajed2019, wang2024
+from bandits import ParameterError, divergences
+from bandits.bounds import sajed2019, wang2024
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from bandits.policies.elimination import DPSE
 from bandits.seeds import stream
@@ -91,7 +91,7 @@ def test_copied_line_of_theorem_8():
     gap, v = 1e-3, 0.5
     s, gamma = (10 * gap) ** (1 / v), (5 * gap) ** (1 / v)
     chance = s ** (1 + v) / 2
-    divergence = common.bernoulli_divergence(chance, chance + 2 * gap * s)
+    divergence = divergences.bernoulli_divergence(chance, chance + 2 * gap * s)
 
     def line(scale, moved):
         better = scale ** (1 + v) / 2 + moved

@@ -1,7 +1,5 @@
 """What the bounds of all papers share: the gaps, and conditions that more than one theorem makes."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -45,10 +43,3 @@ def two_point_means(means: ArrayLike) -> FloatArray:
     within = len(shares) > 0 and bool(((shares >= 0.2 - 1e-12) & (shares <= 0.5 + 1e-12)).all())
     require(within, "means", means, "with gaps from 1/5 to 1/2 of the arm's own mean")
     return array
-
-
-def bernoulli_divergence(p: float, q: float) -> float:
-    """Kullback-Leibler divergence of Bernoulli(p) from Bernoulli(q), 0 <= p <= 1 and 0 < q < 1."""
-    success = p * math.log(p / q) if p > 0 else 0.0
-    failure = (1 - p) * math.log1p((q - p) / (1 - q)) if p < 1 else 0.0  # exact where p and q are close to 0
-    return success + failure

@@ -11,7 +11,8 @@ values of a stream with the given `mean`, alpha the `accuracy`.
 import math
 
 from bandits.arrays import FloatArray
-from bandits.bounds.common import bernoulli_divergence, require_gap, require_gaps, require_horizon
+from bandits.bounds.common import require_gap, require_gaps, require_horizon
+from bandits.divergences import bernoulli_divergence
 from bandits.environments.streams import require_bound
 from bandits.parameters import require, require_arms, require_epsilon
 from bandits.policies.stopping_rules import MOST_SAMPLES, StoppingRule

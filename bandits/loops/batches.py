@@ -1,0 +1,114 @@
+"""The loop of policies that pull an arm for a whole batch, release its sum once with noise, and choose by an index.
+
+Nothing is decided within a batch, so that its sum is one binomial draw and the cost does not grow with the horizon.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.compiled import compiled
+from bandits.divergences import divergence_upper_end, private_divergence, private_upper_end
+from bandits.loops.records import record_run
+from bandits.mechanisms.laplace import laplace
+
+LONGEST = 2.0**62  # whole numbers end soon after; no horizon is longer
+UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED = 0, 1, 2, 3  # indices, see `index`
+
+
+class Rule(NamedTuple):
+    """How arms are chosen and batches grow.
+
+    Attributes
+    ----------
+    kind: of index, see `index`.
+    epsilon: the sum of a batch is released with Lap(1/epsilon).
+    alpha: of the indices of AdaP; others do not read it.
+    first: pulls of the first batch of an arm.
+    ratio: by which the pulls of an arm grow with each further batch, at least.
+    kept: share of the earlier sums and pulls that an index still counts: 1, or 0 for the last batch alone.
+    """
+
+    kind: int
+    epsilon: float
+    alpha: float
+    first: float
+    ratio: float
+    kept: float
+
+
+@compiled
+def batch_pulls(
+    means: FloatArray, horizon: int, checkpoints: IntArray, rule: Rule, rng: np.random.Generator
+) -> IntArray:
+    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms)."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    pulls = np.zeros(arms, dtype=np.int64)
+    counts = np.zeros(arms)
+    sums = np.zeros(arms)
+    row = begun = t = 0
+    while t < horizon:
+        arm = begun if begun < arms else chosen(rule, counts, sums, t + 1)
+        begun = min(begun + 1, arms)
+        steps = min(batch_length(rule, pulls[arm]), horizon - t)
+        row = record_run(record, row, checkpoints, pulls, arm, t, steps)
+        pulls[arm] += steps
+        t += steps
+        released = rng.binomial(steps, means[arm]) + laplace(1 / rule.epsilon, rng)
+        counts[arm] = rule.kept * counts[arm] + steps
+        sums[arm] = rule.kept * sums[arm] + released
+    return record
+
+
+@compiled
+def batch_length(rule: Rule, pulls: int) -> int:
+    """Length of the next batch of an arm with so many pulls: to at least `ratio` times as many, and one more.
+
+    The factor below 1 keeps the rounding of 1.1 x 10 from making 12 of 11. No batch is longer than `LONGEST`.
+    """
+    if pulls == 0:
+        return int(min(rule.first, LONGEST))
+    return int(min(max(1.0, math.ceil(rule.ratio * pulls * (1 - 1e-12)) - pulls), LONGEST))
+
+
+@compiled
+def chosen(rule: Rule, counts: FloatArray, sums: FloatArray, t: int) -> int:
+    """The arm with the largest index at step `t`; of several, the first, or with a private divergence the least pulled.
+
+    counts, sums: rewards that an index counts, and their noisy sum, shape (arms,).
+    """
+    log_t = math.log(t)
+    highest = min(1.0, max(0.0, (sums / counts).max()))
+    least_pulled = rule.kind == PRIVATE_KL_UCB or rule.kind == PRIVATE_IMED
+    best, leader = -math.inf, 0
+    for arm in range(len(counts)):
+        value = index(rule, counts[arm], sums[arm], log_t, highest)
+        if value > best or (value == best and least_pulled and counts[arm] < counts[leader]):
+            best, leader = value, arm
+    return leader
+
+
+@compiled
+def index(rule: Rule, count: float, total: float, log_t: float, highest: float) -> float:
+    """The index of an arm whose `count` rewards have the noisy sum `total`.
+
+    m is the noisy mean, [m] the same cut to [0, 1], and b = alpha log(t) / (epsilon n).
+
+    UCB: m + sqrt(alpha log(t) / (2 n)) + b.
+    KL_UCB: the largest q with kl([m + b], q) <= alpha log(t) / n.
+    PRIVATE_KL_UCB: the largest q with d_epsilon([m], q) <= log(t) / n.
+    PRIVATE_IMED: -(n d_epsilon([m], `highest`) + log n), `highest` the largest [m] of all arms.
+    """
+    mean = total / count
+    bonus = rule.alpha * log_t / (rule.epsilon * count)
+    if rule.kind == UCB:
+        return mean + math.sqrt(rule.alpha * log_t / (2 * count)) + bonus
+    if rule.kind == KL_UCB:
+        return divergence_upper_end(min(1.0, max(0.0, mean + bonus)), rule.alpha * log_t / count)
+    mean = min(1.0, max(0.0, mean))
+    if rule.kind == PRIVATE_KL_UCB:
+        return private_upper_end(mean, log_t / count, rule.epsilon)
+    return -(count * private_divergence(mean, highest, rule.epsilon) + math.log(count))

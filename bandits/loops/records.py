@@ -1,0 +1,19 @@
+"""How compiled loops that advance in runs record pulls at checkpoints."""
+
+from bandits.arrays import IntArray
+from bandits.compiled import compiled
+
+
+@compiled
+def record_run(
+    record: IntArray, row: int, checkpoints: IntArray, pulls: IntArray, arm: int, begun: int, steps: int
+) -> int:
+    """Record the checkpoints among the `steps` pulls of `arm` that follow `begun` steps; the first row not filled.
+
+    `pulls` are those before this run, shape (arms,).
+    """
+    while row < len(checkpoints) and checkpoints[row] <= begun + steps:
+        record[row] = pulls
+        record[row, arm] += checkpoints[row] - begun
+        row += 1
+    return row

@@ -1,0 +1,192 @@
+"""Index policies that pull an arm for a whole batch and release its sum once (Azize et al. 2022 and 2025)."""
+
+import itertools
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bandits.arrays import IntArray
+from bandits.audit.ledger import LaplaceRelease, Release
+from bandits.environments.bandit import Instance
+from bandits.guarantees import Guarantee
+from bandits.loops.batches import KL_UCB, PRIVATE_IMED, PRIVATE_KL_UCB, UCB, Rule, batch_length, batch_pulls, chosen
+from bandits.parameters import require, require_epsilon
+from bandits.policies.base import Choices, Policy, require_bernoulli
+
+
+class BatchedIndex(Policy):
+    """The first batch of every arm, then always a batch of the arm with the largest index.
+
+    A reward is in the sum of one batch, which is released once with Lap(1/epsilon). How long a batch is and which arm
+    is pulled follows from what was released before. So the whole transcript is epsilon-private, by parallel
+    composition. The first batch of an arm is no exception: even a sum of one reward gets its noise.
+    """
+
+    @property
+    @abstractmethod
+    def rule(self) -> Rule:
+        """How arms are chosen and batches grow."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.rule.epsilon)
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The sum of each batch of one arm that is pulled whenever possible; those of the other arms are like it."""
+        releases: list[Release] = []
+        pulls = 0
+        for number in itertools.count(1):
+            pulls += min(batch_length(self.rule, pulls), horizon - pulls)
+            releases.append(LaplaceRelease(f"sum of batch {number}", "", 0.0, 1.0, 1.0, 1 / self.rule.epsilon))
+            if pulls >= horizon:
+                return tuple(releases)
+        raise AssertionError("batches are not empty, so that one reaches the horizon")
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        pulls = np.zeros(arms, dtype=np.int64)
+        counts, sums = np.zeros(arms), np.zeros(arms)
+        while True:
+            first = int(np.argmax(pulls == 0))
+            arm = first if pulls[first] == 0 else chosen(self.rule, counts, sums, int(pulls.sum()) + 1)
+            length = batch_length(self.rule, int(pulls[arm]))
+            total = rng.laplace(scale=1 / self.rule.epsilon)
+            for _ in range(length):
+                total += yield arm
+            pulls[arm] += length
+            counts[arm] = self.rule.kept * counts[arm] + length
+            sums[arm] = self.rule.kept * sums[arm] + total
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        return batch_pulls(instance.mean_rewards, horizon, checkpoints, self.rule, rng)
+
+
+@dataclass(frozen=True)
+class AdaP(BatchedIndex):
+    """What AdaP-UCB and AdaP-KLUCB share: episodes that double the pulls of an arm, of which the last alone counts.
+
+    An arm is pulled 1, 1, 2, 4, 8, ... times. n is the length of its last episode, m the noisy mean of exactly these
+    rewards, and b = alpha log(t) / (epsilon n), t the step at which the episode is chosen. The print takes half of an
+    arm's pulls for n, which is the same from the second pull on. Ties go to the first arm.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 3); a reward is in one mean.
+    """
+
+    epsilon: float
+    alpha: float = 3.1
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        require(3 < self.alpha <= 1e100, "alpha", self.alpha, "a finite number > 3, as the regret bound needs")
+
+    @property
+    @abstractmethod
+    def index(self) -> int:
+        """The kind of index, see `bandits.loops.batches.index`."""
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.index, self.epsilon, self.alpha, first=1.0, ratio=2.0, kept=0.0)
+
+
+@dataclass(frozen=True)
+class AdaPUCB(AdaP):
+    """AdaP-UCB (Azize and Basu 2022): episodes chosen by the largest m + sqrt(alpha log(t) / (2 n)) + b, see `AdaP`.
+
+    One copy of the paper prints log(2t) in the square root; its proof uses t^-alpha, and so does this.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed.
+    """
+
+    name: ClassVar[str] = "adap_ucb"
+    label: ClassVar[str] = "AdaP-UCB"
+    citation: ClassVar[str] = "Azize and Basu (2022), Algorithm 1 with the index of UCB"
+    index: ClassVar[int] = UCB
+
+
+@dataclass(frozen=True)
+class AdaPKLUCB(AdaP):
+    """AdaP-KLUCB (Azize and Basu 2022), see `AdaP`: the largest q in [0, 1] with kl(p, q) <= alpha log(t) / n.
+
+    p is m + b cut to [0, 1]. Where it is 1, so is the index.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed.
+    """
+
+    name: ClassVar[str] = "adap_klucb"
+    label: ClassVar[str] = "AdaP-KLUCB"
+    citation: ClassVar[str] = "Azize and Basu (2022), Algorithm 1 with the index of KL-UCB"
+    index: ClassVar[int] = KL_UCB
+
+
+@dataclass(frozen=True)
+class PrivateDivergence(BatchedIndex):
+    """What DP-KLUCB and DP-IMED share: growing batches, all of them counted, and the divergence d_epsilon.
+
+    The noisy sums of all batches of an arm are added up, so that nothing is forgotten; n are its pulls, and [m] is
+    their noisy mean cut to [0, 1]. The paper's grid of batches is not known here, only that batches grow by a ratio
+    above 1. Ours is a reconstruction: pulls of an arm go from n to max(n + 1, ceil(`ratio` n)), from `first_batch`.
+    `first_batch` of null is ceil(3 / epsilon), where noise no longer hides the mean. With a first batch of 1 and a
+    small epsilon the best arm may start so low that it is left for very long; such runs are rare, and make the mean.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed (their Proposition 2); a reward is in one batch.
+    """
+
+    epsilon: float
+    first_batch: int | None = 1
+    ratio: float = 2.0
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        given = self.first_batch is None or self.first_batch >= 1
+        require(given, "first_batch", self.first_batch, "a whole number >= 1, or null for ceil(3 / epsilon)")
+        require(1.001 <= self.ratio <= 1e6, "ratio", self.ratio, "a number > 1 (in 1.001..1e6)")
+
+    @property
+    @abstractmethod
+    def index(self) -> int:
+        """The kind of index, see `bandits.loops.batches.index`."""
+
+    @property
+    def rule(self) -> Rule:
+        first = float(math.ceil(3 / self.epsilon)) if self.first_batch is None else float(self.first_batch)
+        return Rule(self.index, self.epsilon, 0.0, first, self.ratio, kept=1.0)
+
+    def legend(self) -> str:
+        first = "" if self.first_batch == 1 else f", first batch {'3/ε' if not self.first_batch else self.first_batch}"
+        return f"{self.label} (ratio {self.ratio:g}{first})"
+
+
+@dataclass(frozen=True)
+class DPKLUCB(PrivateDivergence):
+    """DP-KLUCB (Azize et al. 2025): the largest q with d_epsilon([m], q) <= log(t) / n, see `PrivateDivergence`.
+
+    Ties, as where several indices are 1, go to the least pulled arm, and of these to the first.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed.
+    """
+
+    name: ClassVar[str] = "dp_klucb"
+    label: ClassVar[str] = "DP-KLUCB"
+    citation: ClassVar[str] = "Azize, Wu, Honda, Orabona, Ito and Basu (2025), batches reconstructed"
+    index: ClassVar[int] = PRIVATE_KL_UCB
+
+
+@dataclass(frozen=True)
+class DPIMED(PrivateDivergence):
+    """DP-IMED (Azize et al. 2025): the least n d_epsilon([m], largest [m]) + log n, see `PrivateDivergence`.
+
+    There is no time in it, so that an arm with a bad start waits until the leader has been pulled e^(its index) times.
+
+    Guarantee: epsilon-DP of the transcript, one reward changed.
+    """
+
+    name: ClassVar[str] = "dp_imed"
+    label: ClassVar[str] = "DP-IMED"
+    citation: ClassVar[str] = "Azize, Wu, Honda, Orabona, Ito and Basu (2025), batches reconstructed"
+    index: ClassVar[int] = PRIVATE_IMED
