@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray
 from bandits.bounds.common import (
-    bernoulli_divergence,
     require_gaps,
     require_horizon,
     require_small_epsilon,
     two_point_means,
 )
+from bandits.divergences import bernoulli_divergence
 from bandits.environments.heavy_tails import require_exponent
 from bandits.parameters import require, require_arms
 
