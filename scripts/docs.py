@@ -119,14 +119,14 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def readme_part(verdicts: Sequence[Verdict]) -> str:
-    """What came out: the counts, and every claim that does not hold."""
-    ends = {Outcome.FAILS: "", Outcome.UNDECIDED: " Undecided.", Outcome.VACUOUS: " Vacuous here."}
+    """What came out: the counts, and every claim that does not hold, a line each; docs/claims.md has the rest."""
+    ends = {Outcome.FAILS: "", Outcome.UNDECIDED: ", undecided", Outcome.VACUOUS: ", vacuous here"}
     failing = [verdict for verdict in verdicts if verdict.outcome in ends]
     lines = textwrap.wrap(f"{summary(verdicts)} Those that fail, are undecided or are vacuous here:", WIDTH)
     lines.append("")
     for verdict in failing:
-        text = f"- {verdict.paper} `{verdict.id}`: {verdict.claim}{ends[verdict.outcome]}"
-        lines += textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        said = f"- {verdict.paper} `{verdict.id}`{ends[verdict.outcome]}: {verdict.claim}"
+        lines.append(textwrap.shorten(said, WIDTH, placeholder=" …", break_on_hyphens=False))
     return "\n".join(lines)
 
 
