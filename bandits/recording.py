@@ -1,5 +1,7 @@
 """Pulls recorded at checkpoints, and the regret that follows from them."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
@@ -34,7 +36,7 @@ def regret(pulls: IntArray, gaps: FloatArray) -> FloatArray:
 
 
 class PullLog:
-    """Pulls of every arm at each checkpoint, written one stretch of round robin at a time.
+    """Pulls of every arm at each checkpoint, written one stretch at a time.
 
     Attributes
     ----------
@@ -54,12 +56,21 @@ class PullLog:
 
     def round_robin(self, viable: IntArray, rounds: int) -> bool:
         """Pull the `viable` arms in turn, `rounds` times each. False if the horizon cut this short."""
+        return self._stretch(viable, rounds, lambda steps: _turns(steps, len(viable)))
+
+    def arm_after_arm(self, viable: IntArray, rounds: int) -> bool:
+        """Pull each of the `viable` arms `rounds` times without a break. False if the horizon cut this short."""
+        before = rounds * np.arange(len(viable))
+        return self._stretch(viable, rounds, lambda steps: np.clip(steps[:, None] - before, 0, rounds))
+
+    def _stretch(self, viable: IntArray, rounds: int, order: Callable[[IntArray], IntArray]) -> bool:
+        """Pull in an order that says how often each arm had its turn after so many steps."""
         wanted = rounds * len(viable)
         steps = min(wanted, self.steps_left)
         first, last = np.searchsorted(self._checkpoints, [self._step, self._step + steps], side="right")
         self.pulls[first:last] = self._pulls_now
-        self.pulls[first:last, viable] += _turns(self._checkpoints[first:last] - self._step, len(viable))
-        self._pulls_now[viable] += _turns(np.array([steps]), len(viable))[0]
+        self.pulls[first:last, viable] += order(self._checkpoints[first:last] - self._step)
+        self._pulls_now[viable] += order(np.array([steps]))[0]
         self._step += steps
         return steps == wanted
 

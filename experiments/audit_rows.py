@@ -39,7 +39,12 @@ class Level(StrEnum):
     EVENT = "event"
 
 
-LEVELS = {Scope.TRANSCRIPT: Level.TRANSCRIPT, Scope.DECISION: Level.DECISION, Scope.LOCAL: Level.RELEASE}
+LEVELS = {
+    Scope.TRANSCRIPT: Level.TRANSCRIPT,
+    Scope.DECISION: Level.DECISION,
+    Scope.LOCAL: Level.RELEASE,
+    Scope.DISTRIBUTED: Level.RELEASE,
+}
 
 
 @dataclass(frozen=True)

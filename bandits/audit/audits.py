@@ -19,7 +19,6 @@ from bandits.policies.full_information import RNMFTNL
 from bandits.policies.heavy_tailed import DPRUCB
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.perturbed_leader import (
-    DecisionPrivate,
     DPFTPLBeta,
     DPFTPLGauss,
     GDPElimNew,
@@ -103,20 +102,21 @@ def _leader(policy: PerturbedLeader, horizon: int) -> Finding:
     def law(pulls: Any, sums: Any) -> Any:
         return policy.decision(pulls, sums, horizon)
 
-    if not isinstance(policy, DecisionPrivate):
+    promise = policy.guarantee
+    if not promise.private:
         shown = shown_epsilon(law, policy.start, horizon)
         return Finding("perturbed value", "", decision_bounds(math.inf, shown))
-    shown = shown_delta(law, policy.start, horizon, policy.epsilon)
+    shown = shown_delta(law, policy.start, horizon, promise.epsilon)
     calibration = str(getattr(policy, "start_phase", ""))
     if isinstance(policy, DPFTPLGauss):
-        kept = gauss_condition(policy.start, policy.epsilon)
+        kept = gauss_condition(policy.start, promise.epsilon)
     elif isinstance(policy, DPFTPLBeta):
-        kept = beta_condition(policy.start, policy.epsilon)
+        kept = beta_condition(policy.start, promise.epsilon)
     else:
-        kept = policy.delta
+        kept = promise.delta_at(promise.epsilon)
     pure = None
-    if policy.delta == 0:
-        pure = decision_bounds(policy.epsilon, shown_epsilon(law, policy.start, horizon))
+    if promise.delta == 0:
+        pure = decision_bounds(promise.epsilon, shown_epsilon(law, policy.start, horizon))
     return Finding("perturbed value", calibration, pure, decision_bounds(kept, shown))
 
 

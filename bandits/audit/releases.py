@@ -10,6 +10,8 @@ from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.noisy_max import noisy_max_cost
 from bandits.audit.verdicts import Bounds
 from bandits.loops.stopping import Constants
+from bandits.mechanisms.gaussian import gaussian_delta
+from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from bandits.parameters import ParameterError
@@ -118,3 +120,110 @@ class Halting(Release):
 
     def touches(self) -> int:
         return len(self.questions)
+
+
+@dataclass(frozen=True)
+class GaussianDraws(Release):
+    """The mean of `count` rewards in [0, 1], seen through `draws` values of Normal(mean, `variance`).
+
+    One reward moves each value by 1 / (count sqrt(variance)) standard deviations, and squares add up: all of
+    them show as much as Normal(0, 1) against Normal(level, 1).
+    """
+
+    mechanism: str
+    calibration: str
+    count: int
+    draws: int
+    variance: float
+
+    @property
+    def level(self) -> float:
+        """Of Gaussian differential privacy, sqrt(draws / variance) / count."""
+        return math.sqrt(self.draws / self.variance) / self.count
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return Bounds(math.inf, math.inf, self._witness + "; a sum of the values far from both", "exact law")
+
+    def delta(self, epsilon: float, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        delta = gaussian_delta(self.level, epsilon)
+        witness = self._witness + f"; a sum of the values more than e^{epsilon:g} times as likely"
+        return Bounds(delta, delta, witness, "exact law", 1e-12 * delta)
+
+    @property
+    def _witness(self) -> str:
+        return f"one reward from 0 to 1 of {self.count}, seen {self.draws} times"
+
+    def touches(self) -> int:
+        return self.draws
+
+
+@dataclass(frozen=True)
+class RandomBit(Release):
+    """A bit that is 1 with a probability that grows with one reward in [0, 1], from `low` at 0 to `high` at 1."""
+
+    mechanism: str
+    calibration: str
+    low: float
+    high: float
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        of_one, of_zero = math.log(self.high / self.low), math.log((1 - self.low) / (1 - self.high))
+        witness = f"one reward from 0 to 1; the bit is {int(of_one >= of_zero)}"
+        return Bounds(max(of_one, of_zero), max(of_one, of_zero), witness, "exact law", 1e-12 * of_one)
+
+    def touches(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class LaplaceModularSum(Release):
+    """A sum of whole numbers in {0, ..., `change`} with discrete Laplace noise, modulo `modulus`."""
+
+    mechanism: str
+    calibration: str
+    change: int
+    modulus: int
+    noise: DiscreteLaplace
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        epsilon = self.noise.wrapped_cost(self.change, self.modulus)
+        witness = f"one number from 0 to {self.change}; the residue is the larger sum modulo {self.modulus}"
+        return Bounds(epsilon, epsilon, witness, "exact law of the residue", 1e-12 * epsilon)
+
+    def touches(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class SkellamModularSum(Release):
+    """A sum of whole numbers in {0, ..., `change`} with Skellam noise, modulo a number that is much larger.
+
+    Audited is the sum itself, of which the residue is a function.
+    """
+
+    mechanism: str
+    calibration: str
+    change: int
+    noise: Skellam
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return Bounds(math.inf, math.inf, self._witness + "; a sum far from both", "exact law")
+
+    def delta(self, epsilon: float, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        delta = self.noise.delta(self.change, epsilon)
+        return Bounds(
+            delta, delta, self._witness + f"; sums more than e^{epsilon:g} times as likely", "exact law", 1e-12
+        )
+
+    @property
+    def _witness(self) -> str:
+        return f"one number from 0 to {self.change}"
+
+    def touches(self) -> int:
+        return 1

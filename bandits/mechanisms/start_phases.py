@@ -35,6 +35,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from bandits.arrays import FloatArray
+from bandits.mechanisms.gaussian import gaussian_delta
 from bandits.parameters import ParameterError, require
 
 PROVED = 1.83  # the largest epsilon for which the printed start phase of DP-FTPL-Beta has a proof
@@ -93,16 +94,10 @@ def beta_exact(epsilon: float, delta: float) -> int:
 def gauss_condition(count: int, epsilon: float) -> float:
     """The smallest delta for which Normal(R / N, variance 2 / N), N = `count`, is (`epsilon`, delta)-DP.
 
-    Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m), m = 1 / sqrt(2 N) (Balle and Wang 2018,
-    Theorem 8), as phi(z) times the integral over s > 0 of e^{-zs - s^2/2} (1 - e^{-ms}), z = epsilon/m - m/2.
+    One reward moves it by 1 / sqrt(2 N) standard deviations, so that it is 1 / sqrt(2 N)-GDP.
     """
     _require_profile(count, epsilon)
-    step = 1 / math.sqrt(2 * count)
-    z = epsilon / step - step / 2
-    end = 2 * _DEPTH / (z + math.sqrt(z * z + 2 * _DEPTH))
-    s = end * _NODES
-    integral = end * float(np.exp(-z * s - s * s / 2) * -np.expm1(-step * s) @ _WEIGHTS)
-    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * integral
+    return gaussian_delta(1 / math.sqrt(2 * count), epsilon)
 
 
 def beta_condition(count: int, epsilon: float) -> float:

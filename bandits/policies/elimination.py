@@ -45,12 +45,12 @@ class EpochElimination(Policy):
         """Epoch 1, 2, ... with `viable` arms left."""
 
     @abstractmethod
-    def noise_scale(self, epoch: Epoch) -> float:
-        """Of the Laplace noise that makes the means of an epoch private."""
-
-    @abstractmethod
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
         """Mean of the epoch's rewards of each of the `viable` arms, with privacy noise."""
+
+    def pull(self, log: PullLog, viable: IntArray, rounds: int) -> bool:
+        """Pull each of the `viable` arms `rounds` times, in turn. False if the horizon cut this short."""
+        return log.round_robin(viable, rounds)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)
@@ -60,7 +60,7 @@ class EpochElimination(Policy):
             if len(viable) == 1:
                 break
             epoch = self.epoch(instance, len(viable), number, horizon)
-            if not log.round_robin(viable, epoch.rounds):  # the horizon ended inside this epoch
+            if not self.pull(log, viable, epoch.rounds):  # the horizon ended inside this epoch
                 return log.pulls
             means = self.noisy_means(instance, viable, epoch, rng)
             viable = viable[means.max() - means <= epoch.threshold]
@@ -142,6 +142,7 @@ class DPSE(EpochElimination):
             yield viable[0]
 
     def noise_scale(self, epoch: Epoch) -> float:
+        """Of the Laplace noise that makes the means of an epoch private."""
         return 1 / (self.epsilon * epoch.rounds)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:

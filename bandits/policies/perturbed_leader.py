@@ -306,9 +306,8 @@ class GDPElimNew(Policy):
         while True:
             phase += 1
             length = self.phase_length(phase, horizon)
-            for arm in arms:
-                if not log.round_robin(np.array([arm]), length):
-                    return log.pulls
+            if not log.arm_after_arm(arms, length):
+                return log.pulls
             means = require_sums(self, instance.sums(arms, length, rng), 0, length) / length
             noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
             values = means + np.array([noise.sample(rng) for _ in arms])

@@ -1,0 +1,65 @@
+"""Gaussian differential privacy: how far two normal laws of one variance are apart (Dong, Roth and Su 2022).
+
+Numbers are `level`-GDP if neighbouring inputs are no easier to tell apart than Normal(0, 1) and Normal(level, 1). Of
+independent releases the squares of the levels add up, and every level is (epsilon, delta)-private for a curve of pairs.
+For no epsilon is delta 0: Gaussian noise is never purely private.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from bandits.parameters import require
+
+_DEPTH = 45.0  # integrals end where the integrand has fallen by e^-_DEPTH
+_NODES, _WEIGHTS = (points / 2 for points in np.polynomial.legendre.leggauss(80))
+_NODES = _NODES + 0.5  # Gauss-Legendre on [0, 1]
+LEVELS = (1e-100, 1e100)
+
+
+def require_level(level: float) -> None:
+    """A level of GDP is a number above zero."""
+    require(LEVELS[0] <= level <= LEVELS[1], "level", level, "a finite number > 0 (in 1e-100..1e100)")
+
+
+def gaussian_delta(level: float, epsilon: float) -> float:
+    """The smallest delta at which `level`-GDP is (`epsilon`, delta)-private.
+
+    Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m), m the level (Balle and Wang 2018, Theorem 8; Dong, Roth and
+    Su 2022, Corollary 2.13). With z = epsilon/m - m/2 the second term is phi(z) times the integral over s > 0 of
+    e^{-(z + m)s - s^2/2}, and the difference is one integral where it would cancel.
+    """
+    z = epsilon / level - level / 2
+    if z > 1e8:
+        return 0.0
+    if z < -1:
+        return math.erfc(z / math.sqrt(2)) / 2 - _tail(z, z + level, lambda s: np.ones_like(s))
+    return _tail(z, z, lambda s: -np.expm1(-level * s))
+
+
+def _tail(z: float, slope: float, factor: Callable[[FloatArray], FloatArray]) -> float:
+    """phi(z) times the integral over s > 0 of e^{-slope s - s^2/2} factor(s), for a slope of at least -1."""
+    end = 2 * _DEPTH / (slope + math.sqrt(slope * slope + 2 * _DEPTH))
+    s = end * _NODES
+    integral = end * float(np.exp(-slope * s - s * s / 2) * factor(s) @ _WEIGHTS)
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * integral
+
+
+def gaussian_level(epsilon: float, delta: float) -> float:
+    """The largest level of GDP that is (`epsilon`, `delta`)-private, to a relative 1e-12 and never above it.
+
+    Raises `ParameterError` for delta = 0, at which no level is.
+    """
+    require(0 <= epsilon <= 1e50, "epsilon", epsilon, "a finite number >= 0 (and at most 1e50)")
+    allowed = "a number in (0, 1) (and at least 1e-100): Gaussian noise is never purely private"
+    require(1e-100 <= delta < 1, "delta", delta, allowed)
+    low, high = LEVELS
+    while high > low * (1 + 1e-13):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if gaussian_delta(middle, epsilon) > delta:
+            high = middle
+        else:
+            low = middle
+    return low

@@ -1,0 +1,136 @@
+"""Sums of whole numbers modulo m with noise that users add (Chowdhury and Zhou 2023, Algorithms 1 and 2).
+
+A user with the number x in {0, ..., g} sends (x + noise) mod m; the aggregator sees the sum of l messages modulo m, and
+no message alone. The noises of l users add up to one discrete law, so that the sum is as private as with a server that
+is trusted with all numbers. Sums are Python's whole numbers: they overflow nowhere.
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import special
+
+from bandits.arrays import FloatArray
+
+LARGE = 1e6  # variance of Skellam noise
+
+
+class SummedNoise(Protocol):
+    """The law of the noise of a whole batch."""
+
+    @abstractmethod
+    def draw(self, size: int, rng: np.random.Generator) -> list[int]:
+        """`size` independent draws."""
+
+    @abstractmethod
+    def share(self, users: int, size: int, rng: np.random.Generator) -> list[int]:
+        """`size` draws of what one of `users` users adds."""
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(SummedNoise):
+    """Pr[k] proportional to q^|k|, q = exp(-1 / scale): the difference of two geometric variables.
+
+    The share of one of l users is the difference of two Polya(1 / l, q) variables. numpy takes the chance of success,
+    1 - q = -expm1(-1 / scale). A sum of sensitivity g is epsilon-private with scale g / epsilon.
+    """
+
+    scale: float
+
+    @property
+    def success(self) -> float:
+        return -math.expm1(-1 / self.scale)
+
+    def draw(self, size: int, rng: np.random.Generator) -> list[int]:
+        first, second = rng.geometric(self.success, size=(2, size))
+        return [int(a) - int(b) for a, b in zip(first, second, strict=True)]
+
+    def share(self, users: int, size: int, rng: np.random.Generator) -> list[int]:
+        first, second = rng.negative_binomial(1 / users, self.success, size=(2, size))
+        return [int(a) - int(b) for a, b in zip(first, second, strict=True)]
+
+    @property
+    def variance(self) -> float:
+        """2 q / (1 - q)^2."""
+        return 2 * math.exp(-1 / self.scale) / self.success**2
+
+    def wrapped_cost(self, change: int, modulus: int) -> float:
+        """Pure epsilon of the sum modulo m when a number moves by `change`, exactly; at most change / scale.
+
+        Residue r has a chance proportional to q^r + q^(m - r), a multiple of cosh((m / 2 - r) / scale), whose logarithm
+        is steepest at r = 0.
+        """
+        half = modulus / 2 / self.scale
+        return _log_cosh(half) - _log_cosh(half - change / self.scale)
+
+
+@dataclass(frozen=True)
+class Skellam(SummedNoise):
+    """The difference of two Poisson variables of mean `variance` / 2; so is the share of a user, with variance / l."""
+
+    variance: float
+
+    def draw(self, size: int, rng: np.random.Generator) -> list[int]:
+        return self.share(1, size, rng)
+
+    def share(self, users: int, size: int, rng: np.random.Generator) -> list[int]:
+        first, second = rng.poisson(self.variance / 2 / users, size=(2, size))
+        return [int(a) - int(b) for a, b in zip(first, second, strict=True)]
+
+    def masses(self, reach: int) -> FloatArray:
+        """The chances of -reach, ..., reach: exp(-variance) I_k(variance).
+
+        For large variances by Debye's expansion to first order (DLMF 10.41.3), to a relative 0.1 / variance^2.
+        """
+        k, v = np.arange(-reach, reach + 1.0), self.variance
+        if v < LARGE:
+            return np.asarray(special.ive(np.abs(k), v))
+        root = np.hypot(k, v)
+        exponent = k * k / (v + root) - k * np.arcsinh(k / v)
+        correction = 1 + (3 - 5 * (k / root) ** 2) / (24 * root)
+        return np.asarray(np.exp(exponent) / np.sqrt(2 * math.pi * root) * correction)
+
+    def delta(self, change: int, epsilon: float) -> float:
+        """The smallest delta at `epsilon` when a number moves by `change`, summed over the law, to 1e-12.
+
+        Chances beyond 12 standard deviations and 200 more add less than 1e-30.
+        """
+        reach = change + math.ceil(12 * math.sqrt(self.variance)) + 200
+        masses = self.masses(reach)
+        excess = masses[change:] - math.exp(epsilon) * masses[: len(masses) - change]
+        return float(np.maximum(excess, 0.0)[::-1].sum() + masses[:change].sum())
+
+
+def skellam_renyi(change: float, variance: float, order: float) -> float:
+    """A bound on the Renyi divergence of a whole `order` when a number moves by `change` (Agarwal et al. 2021).
+
+    order c^2 / (2 v) + min{((2 order - 1) c^2 + 6 c) / (4 v^2), 3 c / (2 v)}, c the change and v the variance.
+    """
+    more = min(((2 * order - 1) * change**2 + 6 * change) / (4 * variance**2), 3 * change / (2 * variance))
+    return order * change**2 / (2 * variance) + more
+
+
+def renyi_epsilon(change: float, variance: float, delta: float) -> float:
+    """An epsilon at which Skellam noise is (epsilon, `delta`)-private: the least over whole orders up to 10^7.
+
+    With the bound R on the divergence of order a: R + log(1 - 1/a) - (log delta + log a) / (a - 1) (Canonne, Kamath
+    and Steinke 2020, Proposition 12).
+    """
+    orders = np.unique(np.geomspace(2, 1e7, 2000).astype(np.int64)).astype(float)
+    found = [
+        skellam_renyi(change, variance, a) + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1)
+        for a in orders
+    ]
+    return max(0.0, float(min(found)))
+
+
+def decoded(seen: int, modulus: int, most: int) -> int:
+    """The sum that the aggregator takes a residue for: of its representatives the one in (most - modulus, most]."""
+    return seen - modulus if seen > most else seen
+
+
+def _log_cosh(x: float) -> float:
+    return abs(x) + math.log1p(math.exp(-2 * abs(x))) - math.log(2)

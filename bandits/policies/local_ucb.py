@@ -1,0 +1,142 @@
+"""Upper confidence bounds on rewards that every user makes private (Ren, Zhou, Liu and Shroff 2020).
+
+The learner sees no reward, only what users send: `Scope.LOCAL`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.ledger import LaplaceRelease, Release
+from bandits.audit.releases import RandomBit
+from bandits.environments.bandit import Instance
+from bandits.environments.bernoulli import BernoulliInstance
+from bandits.guarantees import Guarantee, Scope
+from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
+from bandits.loops.local_ucb import FORCED, ldp_ucb_l_pulls
+from bandits.mechanisms.tree import tree_levels
+from bandits.parameters import require, require_epsilon
+from bandits.policies.base import StepwisePolicy, require_unit_rewards
+
+LARGEST_EPSILON = 700.0  # e^epsilon is a number
+
+
+@dataclass
+class Reports:
+    """What the learner knows: of every arm how many reports there are, and their sum; shapes (arms,)."""
+
+    pulls: IntArray
+    sums: FloatArray
+
+
+class LocalUCB(StepwisePolicy):
+    """An index policy on reports; subclasses are frozen dataclasses with a field `epsilon`.
+
+    Guarantee: epsilon-DP of every reward before the learner sees it, for rewards in [0, 1].
+    """
+
+    epsilon: float
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon, scope=Scope.LOCAL)
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
+
+    def start(self, arms: int, horizon: int) -> Reports:
+        return Reports(np.zeros(arms, dtype=np.int64), np.zeros(arms))
+
+    def update(self, state: Any, arm: int, reward: float, rng: np.random.Generator) -> None:
+        state.pulls[arm] += 1
+        state.sums[arm] += self.report(reward, rng)
+
+    def report(self, reward: float, rng: np.random.Generator) -> float:
+        """What a user with this `reward` in [0, 1] sends."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LDPUCBB(LocalUCB):
+    """LDP-UCB-B (Ren et al. 2020): UCB1 on bits.
+
+    A user with the reward r sends 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), else 0. The likelihood
+    ratio of a bit is at most e^epsilon. Each arm once, then the largest mean of bits + sqrt(2 log t / n_a). Bits of an
+    arm with mean m are independent Bernoulli(1 / (1 + e^epsilon) + m tanh(epsilon / 2)), whatever the law of its
+    rewards, so that the fast loop of UCB1 plays it on any rewards in [0, 1].
+    """
+
+    name: ClassVar[str] = "ldp_ucb_b"
+    label: ClassVar[str] = "LDP-UCB-B"
+    citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        require(self.epsilon <= LARGEST_EPSILON, "epsilon", self.epsilon, f"at most {LARGEST_EPSILON:g}")
+
+    def chance(self, reward: FloatArray | float) -> FloatArray:
+        """The probability that a user with this reward, or with rewards of this mean, sends 1."""
+        return np.asarray(expit(-self.epsilon) + np.tanh(self.epsilon / 2) * np.asarray(reward))
+
+    def report(self, reward: float, rng: np.random.Generator) -> float:
+        return float(rng.random() < self.chance(reward))
+
+    def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
+        if t <= len(state.pulls):
+            return t - 1
+        return int(np.argmax(state.sums / state.pulls + np.sqrt(2 * math.log(t) / state.pulls)))
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        noiseless = NoisySums(bonus=0.0, scale=0.0, levels=tree_levels(horizon))
+        chances = self.chance(instance.mean_rewards)
+        return pulls_of_leaders(chances, horizon, checkpoints, noiseless, LARGEST_BLOCK, rng)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The bit of one reward."""
+        return (RandomBit("local bit", "", float(self.chance(0.0)), float(self.chance(1.0))),)
+
+
+@dataclass(frozen=True)
+class LDPUCBL(LocalUCB):
+    """LDP-UCB-L (Ren et al. 2020): UCB on rewards with Laplace noise of their own.
+
+    A user with the reward r sends r + Lap(1 / epsilon). At step t the first arm with at most 4 log(t + 1) pulls, if
+    there is one, else the largest mean of reports + sqrt(2 log t / n_a) + sqrt(32 log t / (epsilon^2 n_a)). The last
+    term bounds the mean noise by Bernstein's inequality, which needs these pulls.
+    """
+
+    name: ClassVar[str] = "ldp_ucb_l"
+    label: ClassVar[str] = "LDP-UCB-L"
+    citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+
+    def report(self, reward: float, rng: np.random.Generator) -> float:
+        return float(reward + rng.laplace(scale=1 / self.epsilon))
+
+    @property
+    def width(self) -> float:
+        """Of an index, in units of sqrt(2 log t / n_a): 1 + 4 / epsilon."""
+        return 1 + 4 / self.epsilon
+
+    def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
+        few = state.pulls <= FORCED * math.log(t + 1)
+        if few.any():
+            return int(np.argmax(few))
+        return int(np.argmax(state.sums / state.pulls + self.width * np.sqrt(2 * math.log(t) / state.pulls)))
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        if not isinstance(instance, BernoulliInstance):
+            return super().simulate(instance, horizon, checkpoints, rng)  # rewards are drawn one by one
+        return ldp_ucb_l_pulls(instance.mean_rewards, horizon, checkpoints, 1 / self.epsilon, self.width, rng)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The report of one reward."""
+        return (LaplaceRelease("local report", "", 0.0, 1.0, 1.0, 1 / self.epsilon),)
