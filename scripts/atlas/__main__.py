@@ -1,0 +1,52 @@
+"""Write what privacy costs on Bernoulli bandits: docs/atlas.md.
+
+    python -m scripts.atlas
+    python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md
+
+The cells are those of conf/experiment/atlas/bernoulli.yaml; other overrides change them as in every command.
+"""
+
+import sys
+from pathlib import Path
+
+from experiments.complete import complete
+from experiments.config.build import flag
+from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.compose import REPOSITORY
+from experiments.errors import UserError
+from experiments.store import stored_cells
+from scripts.atlas.page import page
+from scripts.atlas.prices import priced
+
+EXPERIMENT = "atlas/bernoulli"
+PAGE = REPOSITORY / "docs" / "atlas.md"
+KEY = "page="
+HARMLESS = ("complete=", "runner.")  # overrides that change no number
+
+
+def main() -> None:
+    """Entry point of `python -m scripts.atlas`."""
+    given = sys.argv[1:]
+    pages = [word.removeprefix(KEY) for word in given if word.startswith(KEY)]
+    sys.argv[1:] = [f"+experiment={EXPERIMENT}", *(word for word in given if not word.startswith(KEY))]
+    command = read_command_line()
+    plans = command.plans()
+    if not plans:
+        return
+    if not pages and any(not word.startswith(HARMLESS) for word in given):
+        raise UserError(
+            f"page: missing; {PAGE.relative_to(REPOSITORY)} shows what is published: name a file of your own"
+        )
+    if flag(command.config, "complete"):
+        print(complete(plans, command.workers), flush=True)
+    file = Path(pages[-1]) if pages else PAGE
+    text = page(priced(stored_cells(plans[0])))
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"page={file}: cannot be written: {error.strerror or error}") from error
+    print(file)
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

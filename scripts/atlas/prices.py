@@ -1,0 +1,105 @@
+"""Regret in units of the least that privacy allows, by what is promised to whom."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from bandits.bounds.azize2025 import lower_bound
+from bandits.bounds.local_privacy import local_bernoulli_asymptote
+from bandits.environments.bernoulli import BernoulliInstance
+from bandits.guarantees import Guarantee, Scope
+from experiments.errors import UserError
+from experiments.stored import Stored
+from scripts.drawing import words
+from scripts.drawing.labels import names_behind
+
+
+class Trust(StrEnum):
+    """What a policy promises, the strongest promise to the least."""
+
+    LOCAL = "local: every reward is ε-private before it is sent"
+    DISTRIBUTED = "distributed: every sum that the server sees is private"
+    PURE = "central: the whole sequence of arms is ε-private"
+    APPROXIMATE = "central, (ε, δ): the whole sequence of arms, with δ > 0"
+    GAUSSIAN = "central, Gaussian: the whole sequence of arms, quoted at ε"
+    DECISION = "one decision: a single arm, given the history; far less than the others"
+    NONE = "not private"
+
+    @property
+    def short(self) -> str:
+        return self.partition(":")[0]
+
+
+def trust_of(guarantee: Guarantee) -> Trust:
+    """Which of these a guarantee is."""
+    if guarantee.scope is Scope.TRANSCRIPT:
+        if guarantee.level is not None:
+            return Trust.GAUSSIAN
+        return Trust.APPROXIMATE if guarantee.delta else Trust.PURE
+    by_scope = {Scope.LOCAL: Trust.LOCAL, Scope.DISTRIBUTED: Trust.DISTRIBUTED, Scope.DECISION: Trust.DECISION}
+    return by_scope.get(guarantee.scope, Trust.NONE)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The stored runs of a policy on Bernoulli arms, `label` its name in tables; `budget` is the epsilon it quotes.
+
+    Raises `UserError` for other arms: no bound is known for them.
+    """
+
+    stored: Stored
+    label: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.stored.cell.instance, BernoulliInstance):
+            name = self.stored.cell.instance.name
+            raise UserError(f"cells: {name} has no Bernoulli arms; the bounds of the atlas are about those")
+
+    @property
+    def budget(self) -> float:
+        return self.stored.cell.policy.guarantee.epsilon
+
+    @property
+    def horizon(self) -> int:
+        return self.stored.cell.horizon
+
+    @property
+    def place(self) -> str:
+        """The instance, its parameters included."""
+        return repr(self.stored.cell.instance)
+
+    @cached_property
+    def trust(self) -> Trust:
+        return trust_of(self.stored.cell.policy.guarantee)
+
+    @cached_property
+    def central(self) -> FloatArray:
+        """Regret of each run over log(T) times the least slope of epsilon-private policies, shape (runs,)."""
+        return self._over(lower_bound)
+
+    @cached_property
+    def local(self) -> FloatArray:
+        """The same over that of epsilon-locally private policies."""
+        return self._over(local_bernoulli_asymptote)
+
+    def _over(self, bound: Callable[[FloatArray, float, float], float]) -> FloatArray:
+        instance = self.stored.cell.instance
+        assert isinstance(instance, BernoulliInstance)
+        return self.stored.headline / bound(instance.mean_rewards, self.budget, self.horizon)
+
+
+def priced(cells: Sequence[Stored]) -> list[Priced]:
+    """Every cell. Raises `UserError`."""
+    behind = names_behind(cells)
+    return [Priced(stored, words.name(stored.cell.policy) + behind[stored.cell.policy.name]) for stored in cells]
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Of numbers >= 0; 0 if one of them is."""
+    array = np.array(list(values), dtype=np.float64)
+    return 0.0 if (array == 0).any() else math.exp(float(np.log(array).mean()))
