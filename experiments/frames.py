@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +14,20 @@ from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError, nearest
-from experiments.results_file import read_file, read_footer, trusted
+from experiments.growing_table import GrowingTable
+from experiments.results_file import read_file, trusted
 from experiments.store import RESULTS, RUNS, Store, complete_files
+from experiments.store.index import Index, index_of_files
 from experiments.stored import Contents, matches
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
+
+
+class Wanted(NamedTuple):
+    """Files to read, and of each by its path how many replications; all where nothing is said."""
+
+    cells: Index
+    replications: dict[str, int]
 
 
 class Told(NamedTuple):
@@ -62,6 +72,7 @@ def load(
     overrides: Sequence[str] = (),
     results_dir: Path | str | None = None,
     config_dirs: Iterable[Path | str] = (),
+    columns: Sequence[str] | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
     """Stored regret curves: one row per cell, replication and checkpoint.
@@ -69,7 +80,7 @@ def load(
     Columns: instance, arms, policy, epsilon (infinite without privacy), delta, scope, horizon,
     replication, t (step), regret (pseudo-regret up to t), then every parameter of the instances and
     policies at hand, missing where there is none of that name, and record: "regret" was simulated,
-    "exact" computed.
+    "exact" computed. Texts are categories; numbers that some cells lack are sparse, `astype(float)` makes them plain.
 
     Parameters
     ----------
@@ -77,13 +88,14 @@ def load(
         in "sajed2019", planned under `overrides`, as in ["horizon=1e5"]; `config_dirs` are further places to find it.
     results_dir: where results are stored; if left out, where the experiment says, else `runs` of this repository.
         The published `results` are read too, unless a folder is given and no experiment.
+    columns: only these, in this order; a large table then needs less memory.
     filters: column=value or column=[values]; numbers match to 12 digits.
 
-    Raises `UserError` for an unknown filter, a value that nothing stored has (with the nearest that are stored), a
-    damaged file, or an experiment that is not completely stored (with the command that completes it). Values that are
-    stored, but not together, give an empty table.
+    Raises `UserError` for an unknown column or filter, a value that nothing stored has (with the nearest that are
+    stored), a damaged file, or an experiment that is not completely stored (with the command that completes it).
+    Values that are stored, but not together, give an empty table.
     """
-    return _load(CURVES, _wanted(experiment, overrides, results_dir, config_dirs), filters)
+    return _load(CURVES, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
 
 def load_pulls(
@@ -92,10 +104,11 @@ def load_pulls(
     overrides: Sequence[str] = (),
     results_dir: Path | str | None = None,
     config_dirs: Iterable[Path | str] = (),
+    columns: Sequence[str] | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
     """Stored pulls at the horizon: one row per cell, replication and arm (0, 1, ...); else as `load`."""
-    return _load(PULLS, _wanted(experiment, overrides, results_dir, config_dirs), filters)
+    return _load(PULLS, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
 
 def load_outcomes(
@@ -104,13 +117,14 @@ def load_outcomes(
     overrides: Sequence[str] = (),
     results_dir: Path | str | None = None,
     config_dirs: Iterable[Path | str] = (),
+    columns: Sequence[str] | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
     """How runs of stopping rules ended: one row per cell and replication, with samples, expired and estimate.
 
     `estimate` is missing where the rule took all samples that it may, the horizon, without halting; else as `load`.
     """
-    return _load(OUTCOMES, _wanted(experiment, overrides, results_dir, config_dirs), filters)
+    return _load(OUTCOMES, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
 
 def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
@@ -119,78 +133,88 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
     Raises `UserError` for cells that are not stored, or record nothing in common that these tell.
     """
     wanted = _wanted_of(plans)
-    recorded = [_fields(trusted(read_footer, path)["columns"]) for path in wanted]
     for told in (CURVES, OUTCOMES):
-        if all(set(told.columns) - fields <= {"replication"} for fields in recorded):
-            return _load(told, wanted, {})
+        if all(_records(told, record) for record in wanted.cells.column("record").distinct()):
+            return _load(told, wanted, {}, None)
     raise UserError("these cells record different things; run them one kind after the other")
 
 
-def _load(told: Told, wanted: dict[Path, int | None], filters: dict[str, Any]) -> pd.DataFrame:
-    """A table of what is `told` of the `wanted` files, so many replications of each."""
-    rows = told.columns
-    columns = {path: {**trusted(read_footer, path)["columns"]} for path in wanted}
-    for of in columns.values():
-        of.setdefault("record", RegretCell.record)
-    columns = {path: of for path, of in columns.items() if set(rows) - _fields(of) <= {"replication", "arm"}}
-    if wanted and not columns:
-        raise UserError(f"none of the {len(wanted)} cells records {rows[-1]}")
-    of_rows = {name: filters[name] for name in rows if name in filters}
-    of_cells = {name: value for name, value in filters.items() if name not in rows}
-    _check_filters(of_cells, list(columns.values()), rows)
+def _load(told: Told, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
+    """A table of what is `told` of the `wanted` files."""
+    index = _recording(told, wanted.cells)
+    of_rows = {name: value for name, value in filters.items() if name in told.columns}
+    of_cells = {name: value for name, value in filters.items() if name not in told.columns}
+    known = {*CELL, *told.columns, *index.columns}
+    for name in columns or ():
+        if name not in known:
+            raise UserError(f"columns={name}: unknown column; {nearest(name, known)}")
+    _check_filters(of_cells, index, known)
+    for name, value in of_cells.items():
+        index = index.only(index.column(name).where(partial(matches, wanted=value)))
+    table = GrowingTable(name for name in told.columns if columns is None or name in columns)
     found: dict[str, set[Any]] = {name: set() for name in of_rows}
-    frames = []
-    for path, replications in wanted.items():
-        if path not in columns or not all(matches(columns[path].get(name), of_cells[name]) for name in of_cells):
-            continue
-        frame = pd.DataFrame(told.of(trusted(read_file, path), replications))
-        for name, value in of_rows.items():
-            values = frame[name].unique().tolist()
-            found[name].update(values)
-            frame = frame[frame[name].isin([item for item in values if matches(item, value)])]
-        cell = {name: str(value) if isinstance(value, list) else value for name, value in columns[path].items()}
-        frames.append(frame.assign(**cell))
+    for file in index.files:
+        contents = trusted(read_file, Path(file))
+        cell = {**contents.footer["columns"], "record": contents.record}
+        if all(matches(cell.get(name), value) for name, value in of_cells.items()):
+            table.add(cell, _kept(told.of(contents, wanted.replications.get(file)), of_rows, found))
     for name, value in of_rows.items():
         _require_stored(name, value, found[name])
-    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*CELL, *rows])
-    return table[[*CELL, *rows, *(name for name in table if name not in (*CELL, *rows))]]
+    return table.finish(columns or list(dict.fromkeys([*CELL, *told.columns, *table.of_cells])))
+
+
+def _recording(told: Told, index: Index) -> Index:
+    """The files that record what is `told`. Raises `UserError` where none of them does."""
+    found = index.only(index.column("record").where(partial(_records, told)))
+    if index.files and not found.files:
+        raise UserError(f"none of the {len(index.files)} cells records {told.columns[-1]}")
+    return found
+
+
+def _records(told: Told, record: str | None) -> bool:
+    """Whether a kind of cell records what is `told`."""
+    return set(told.columns) - set(KINDS[record or RegretCell.record].fields) <= {"replication", "arm"}
+
+
+def _kept(rows: dict[str, Any], filters: dict[str, Any], found: dict[str, set[Any]]) -> dict[str, Any]:
+    """The rows that pass the `filters` of their columns; what was `found` in these is noted."""
+    for name, wanted in filters.items():
+        values = np.unique(rows[name]).tolist()
+        found[name].update(values)
+        passed = np.isin(rows[name], [value for value in values if matches(value, wanted)])
+        rows = {column: of[passed] for column, of in rows.items()}
+    return rows
 
 
 def _wanted(
     experiment: str | None, overrides: Sequence[str], results_dir: Path | str | None, config_dirs: Iterable[Path | str]
-) -> dict[Path, int | None]:
-    """The files to read, and how many replications of each: of all cells stored, or those of experiments."""
+) -> Wanted:
+    """All cells stored, or those of experiments with so many replications of each."""
     if results_dir is not None and not Path(results_dir).is_dir():
         raise UserError(f"results_dir={results_dir}: no such folder")
     if experiment is None:
         store = Store(RUNS, RESULTS) if results_dir is None else Store(Path(results_dir))
-        return dict.fromkeys(store.files())
+        return Wanted(store.index().sound(), {})
     composer = Composer(config_dirs)
     plans = [plan([f"+experiment={name}", *overrides], composer) for name in composer.experiments(experiment)]
     return _wanted_of(asked if results_dir is None else replace(asked, results=Path(results_dir)) for asked in plans)
 
 
-def _wanted_of(plans: Iterable[Plan]) -> dict[Path, int | None]:
-    """The files of all cells of `plans`, and how many replications of each."""
-    wanted: dict[Path, int | None] = {}
+def _wanted_of(plans: Iterable[Plan]) -> Wanted:
+    """All cells of `plans`, as many replications of each as one of them asks for."""
+    wanted: dict[str, int] = {}
     for asked in plans:
         for path, request in zip(complete_files(asked), asked.requests, strict=True):
-            wanted[path] = max(request.replications, wanted.get(path) or 0)
-    return wanted
+            wanted[str(path)] = max(request.replications, wanted.get(str(path), 0))
+    return Wanted(index_of_files(map(Path, wanted)).sound(), wanted)
 
 
-def _fields(columns: dict[str, Any]) -> set[str]:
-    """What the cell with these columns records of each replication."""
-    return set(KINDS[columns.get("record", RegretCell.record)].fields)
-
-
-def _check_filters(filters: dict[str, Any], cells: list[dict[str, Any]], rows: tuple[str, ...]) -> None:
+def _check_filters(filters: dict[str, Any], index: Index, known: Iterable[str]) -> None:
     """Raise `UserError` for a column that no cell has, and for a value that no stored cell has in its column."""
-    known = {*CELL, *rows, *(name for cell in cells for name in cell)}
     for name, wanted in filters.items():
         if name not in known:
             raise UserError(f"{name}={wanted}: unknown filter; {nearest(name, known)}")
-        _require_stored(name, wanted, [cell.get(name) for cell in cells])
+        _require_stored(name, wanted, index.column(name).distinct())
 
 
 def _require_stored(name: str, wanted: Any, stored: Iterable[Any]) -> None:

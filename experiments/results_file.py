@@ -3,8 +3,10 @@
 import hashlib
 import json
 import os
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,6 +20,7 @@ from experiments.cells.regret import RegretCell
 from experiments.errors import UserError
 from experiments.stored import Contents, Stored
 
+FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
 FORMAT = 2  # 1: as 2, without checksums
 FOOTER = b"private-bandits"
 CHECKSUM = b"private-bandits-checksum"  # of the footer, which has that of the rows
@@ -74,13 +77,24 @@ def write_file(path: Path, stored: Stored) -> None:
 
 def read_footer(path: Path) -> dict[str, Any]:
     """The footer of a results file. Raises `DamagedFileError` if it cannot belong to a file of this name."""
+    with _opened(path) as file:
+        return _footer_of(path, file.schema_arrow, file.metadata.num_rows)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+    """A results file, open: whoever replaces it meanwhile changes nothing that is read. Raises `DamagedFileError`."""
     if not path.is_file():  # a pipe would be waited for
         raise DamagedFileError("it is no regular file")
     try:
-        with pq.ParquetFile(path) as file:
-            schema, replications = file.schema_arrow, file.metadata.num_rows
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
+
+
+def _footer_of(path: Path, schema: pa.Schema, replications: int) -> dict[str, Any]:
+    """What the metadata of the `schema` say, found to fit the file. Raises `DamagedFileError`."""
     metadata = schema.metadata or {}
     try:
         footer: dict[str, Any] = json.loads(metadata[FOOTER])
@@ -104,11 +118,14 @@ def read_footer(path: Path) -> dict[str, Any]:
 
 def read_file(path: Path) -> Contents:
     """A whole results file. Raises `DamagedFileError`."""
-    footer = read_footer(path)
-    try:
-        table = pq.read_table(path, page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as error:
-        raise DamagedFileError(f"its data cannot be read ({_first_line(error)})") from error
+    with _opened(path) as file:
+        footer = _footer_of(path, file.schema_arrow, file.metadata.num_rows)
+        table = file.read(use_threads=False)  # to hand so small a file to threads takes longer than to read it
+    return _contents(table, footer)
+
+
+def _contents(table: pa.Table, footer: dict[str, Any]) -> Contents:
+    """The rows of a file, found to be those that its footer tells of. Raises `DamagedFileError`."""
     kind = KINDS[footer.get("record", RegretCell.record)]
     try:
         rows = {name: _values(table.column(name)) for name in kind.fields}
@@ -167,9 +184,12 @@ def trusted(read: Callable[[Path], Read], path: Path) -> Read:
     try:
         return read(path)
     except DamagedFileError as damage:
-        raise UserError(
-            f"{path}: damaged: {damage}; the run that made it sets it aside and computes it again"
-        ) from None
+        raise damaged_file(path, str(damage)) from None
+
+
+def damaged_file(path: Path, reason: str) -> UserError:
+    """What is said of a damaged file that is needed."""
+    return UserError(f"{path}: damaged: {reason}; the run that made it sets it aside and computes it again")
 
 
 def _first_line(error: Exception) -> str:

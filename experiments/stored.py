@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from experiments.cells import QUANTITIES, Cell, Rows, Values
+from experiments.cells.regret import RegretCell
 from experiments.errors import nearest
 
 
@@ -30,6 +31,11 @@ class Contents:
     @property
     def replications(self) -> int:
         return len(next(iter(self.rows.values())))
+
+    @property
+    def record(self) -> str:
+        """What a replication leaves behind: the word for a kind of cell; footers leave out that of simulated regret."""
+        return str(self.footer.get("record", RegretCell.record))
 
     def first(self, replications: int | None) -> Self:
         """The first so many replications, or all."""

@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import re
 import shlex
 import sys
 import tempfile
@@ -17,13 +16,22 @@ from experiments.cells import Cell
 from experiments.config.compose import REPOSITORY
 from experiments.config.plan import Plan, folder
 from experiments.errors import UserError
-from experiments.results_file import DamagedFileError, read_file, read_footer, set_aside, trusted, unused, write_file
+from experiments.results_file import (
+    FILE,
+    DamagedFileError,
+    read_file,
+    read_footer,
+    set_aside,
+    trusted,
+    unused,
+    write_file,
+)
+from experiments.store.index import Index, index_of_folders
 from experiments.stored import Stored
 
 RUNS = REPOSITORY / "runs"  # of whoever works here
 RESULTS = REPOSITORY / "results"  # published with the repository
 LOCK = ".lock"
-FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
 
 
 class NotStoredError(UserError):
@@ -122,6 +130,10 @@ class Store:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    def index(self) -> Index:
+        """Every results file that there is to read, one for each cell."""
+        return index_of_folders([place for place in self.folders() if place.is_dir()])
 
     def files(self, policy: str = "*") -> Iterator[Path]:
         """Every results file, or those of a policy, in the order of names; of two for one cell that to read.

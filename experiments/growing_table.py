@@ -1,0 +1,85 @@
+"""A large table in little memory: what is the same in all rows of a cell is kept once, or in a byte for each row."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bandits.arrays import IntArray
+
+BLOCK = 2**20  # rows
+
+
+class GrowingTable:
+    """A table to which the rows of one cell after the other are added; of these it keeps the columns `kept`."""
+
+    def __init__(self, kept: Iterable[str]) -> None:
+        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in kept}
+        self._blocks: dict[str, list[NDArray[Any]]] = {name: [] for name in self._pieces}
+        self._cells: list[Mapping[str, Any]] = []
+        self._counts: list[int] = []
+        self._waiting = 0  # rows that are in pieces
+
+    def add(self, cell: Mapping[str, Any], rows: Mapping[str, NDArray[Any]]) -> None:
+        """Add rows that have the columns of a cell in common."""
+        self._cells.append(cell)
+        self._counts.append(len(next(iter(rows.values()))))
+        self._waiting += self._counts[-1]
+        for name, pieces in self._pieces.items():
+            pieces.append(rows[name])
+        if self._waiting > BLOCK:
+            self._join_pieces()
+
+    def _join_pieces(self) -> None:
+        """Small arrays that are let go leave holes in the memory, large ones give it back to the system."""
+        for name, pieces in self._pieces.items():
+            self._blocks[name].append(np.concatenate(pieces))
+            pieces.clear()
+        self._waiting = 0
+
+    @property
+    def of_cells(self) -> list[str]:
+        """The columns that some cell has, in the order in which they came."""
+        return list(dict.fromkeys(name for cell in self._cells for name in cell))
+
+    def finish(self, columns: Sequence[str]) -> pd.DataFrame:
+        """The table with these columns; the rows are handed over and cannot be asked for twice."""
+        if not self._cells:
+            return pd.DataFrame(columns=list(columns))
+        counts = np.array(self._counts)
+        for name, pieces in self._pieces.items():
+            self._blocks[name] += pieces
+        made = {name: np.concatenate(self._blocks.pop(name)) for name in self._pieces}
+        for name in columns:
+            if name not in made:
+                made[name] = repeated([cell.get(name) for cell in self._cells], counts)
+        return pd.DataFrame({name: made[name] for name in columns}, copy=False)
+
+
+def repeated(values: Sequence[Any], counts: IntArray) -> Any:
+    """A column with each value so many times; None is missing.
+
+    Numbers stay numbers, and are sparse where some are missing. Texts, lists (as text), and yes or no where some are
+    missing, are categories.
+    """
+    kinds = {type(value) for value in values}
+    if kinds in ({int}, {float}, {int, float}, {bool}):
+        return np.repeat(np.array(values), counts)
+    if kinds <= {int, float, type(None)}:
+        return _sparse(values, counts)
+    return _categories([str(value) if isinstance(value, list) else value for value in values], counts)
+
+
+def _sparse(values: Sequence[Any], counts: IntArray) -> pd.arrays.SparseArray:
+    """A column of numbers that takes no memory where they are missing."""
+    numbers = np.array([np.nan if value is None else value for value in values], dtype=float)
+    return pd.arrays.SparseArray(np.repeat(numbers, counts), fill_value=np.nan, kind="block")
+
+
+def _categories(values: Sequence[Any], counts: IntArray) -> "pd.Categorical[Any]":
+    """A column of categories in the order of their values."""
+    known = sorted({value for value in values if value is not None}, key=lambda value: (type(value).__name__, value))
+    of_cells = pd.Categorical(values, categories=pd.Index(known))  # its codes are as short as can be
+    return pd.Categorical.from_codes(np.repeat(of_cells.codes, counts), dtype=of_cells.dtype)
