@@ -67,36 +67,31 @@ class Failure:
     ----------
     key, policy, identity: of its cell.
     numbers: the replications of the block.
-    replication: the first of them that failed; None where the process died.
+    replication: the first of them that failed.
     why: the reason in one line.
     traceback: how Python tells it; empty where a process died.
+    died: whether a process died of it.
     """
 
     key: str
     policy: str
     identity: str
     numbers: range
-    replication: int | None
+    replication: int
     why: str
     traceback: str = ""
+    died: bool = False
 
     @classmethod
-    def of(cls, task: Task, replication: int | None, why: str, told: str = "") -> Self:
+    def of(cls, task: Task, replication: int, why: str, told: str = "", died: bool = False) -> Self:
         """The failure of a task."""
         cell = task.cell
-        return cls(cell.key, cell.policy.name, cell.identity, task.numbers, replication, why, told)
-
-    @property
-    def is_death(self) -> bool:
-        """Whether a process died of it."""
-        return self.replication is None
+        return cls(cell.key, cell.policy.name, cell.identity, task.numbers, replication, why, told, died)
 
     @property
     def where(self) -> str:
         """The cell, and which of its replications."""
-        if self.replication is not None:
-            return f"{self.identity}, replication {self.replication}"
-        return f"{self.identity}, replications {self.numbers.start} to {self.numbers.stop - 1}"
+        return f"{self.identity}, replication {self.replication}"
 
 
 Outcome = Block | Failure

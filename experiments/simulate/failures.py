@@ -41,11 +41,11 @@ class Failures:
             "time": time.strftime("%Y-%m-%d %H:%M:%S"),
             "traceback": failure.traceback.splitlines(),
         }
-        put(self._path(cell.key), json.dumps(told, indent=1, default=str).encode())
+        put(self.path(cell.key), json.dumps(told, indent=1, default=str).encode())
 
     def forget(self, key: str) -> None:
         """The cell succeeded."""
-        self._path(key).unlink(missing_ok=True)
+        self.path(key).unlink(missing_ok=True)
 
     def keys(self) -> set[str]:
         """The keys of cells that failed when they were last tried."""
@@ -54,12 +54,13 @@ class Failures:
     def read(self, key: str) -> dict[str, Any] | None:
         """What was recorded of a cell, or None."""
         try:
-            found: dict[str, Any] = json.loads(self._path(key).read_bytes())
+            found: dict[str, Any] = json.loads(self.path(key).read_bytes())
         except (FileNotFoundError, ValueError):
             return None
         return found
 
-    def _path(self, key: str) -> Path:
+    def path(self, key: str) -> Path:
+        """The record of a cell, there or not."""
         return self.root / FOLDER / f"{key}.json"
 
 
@@ -83,8 +84,8 @@ def _what_now(failures: Iterable[Failure], root: Path) -> str:
     """Where to look, and how to see the first of them alone."""
     first, *_ = failures
     cells = len({first.key, *(failure.key for failure in failures)})
-    number = first.numbers.start if first.replication is None else first.replication
     return (
         f"{cells} {'cell' if cells == 1 else 'cells'} failed, told in {root / FOLDER}; the same command tries again; "
-        f"to see one alone: python -m experiments.replay key={first.key} replication={number} results_dir={root}"
+        "to see one alone: "
+        f"python -m experiments.replay key={first.key} replication={first.replication} results_dir={root}"
     )

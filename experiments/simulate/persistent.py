@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 
-from experiments.simulate.block import Failure, Outcome, Task
+from experiments.simulate.block import Block, Failure, Outcome, Task
 from experiments.simulate.runners import Given, Runner, WorkerLostError
 
 Attempted = Generator[tuple[Task, Outcome], None, None]
@@ -29,11 +29,18 @@ def outcomes(runner: Runner, tasks: Iterator[Task], wanted: Callable[[Task], boo
 
 
 def _alone(runner: Runner, task: Task) -> Outcome:
-    try:
-        with closing(runner.outcomes([(0, task)])) as found:
-            ((_, outcome),) = found
-        return outcome
-    except WorkerLostError as error:
-        ended = f" ({error})" if str(error) else ""
-        why = f"the process that simulated it was ended from outside, twice{ended}, most often as memory ran out"
-        return Failure.of(task, None, why)
+    """The outcome of a task whose replications are simulated one at a time, so that the one that kills is known."""
+    done = list[Block]()
+    for number in task.numbers:
+        only = Task(task.cell, range(number, number + 1), task.first and number == task.numbers.start)
+        try:
+            with closing(runner.outcomes([(0, only)])) as found:
+                ((_, outcome),) = found
+        except WorkerLostError as error:
+            ended = f" ({error})" if str(error) else ""
+            why = f"the process that simulated it was ended from outside, twice{ended}, most often as memory ran out"
+            return Failure.of(task, number, why, died=True)
+        if isinstance(outcome, Failure):
+            return outcome
+        done.append(outcome)
+    return Block.joined(done)

@@ -157,7 +157,7 @@ class Sweep:
         earlier = [known.numbers.start for known in self.failures if known.key == failure.key]
         self.failures.append(failure)
         self._status.failed(failure)
-        if failure.is_death:
+        if failure.died:
             self._killers.add(failure.key)
         if not earlier or failure.numbers.start < min(earlier):
             with self._store.writing():
