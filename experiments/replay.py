@@ -10,12 +10,12 @@ import json
 import pkgutil
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from omegaconf import OmegaConf
 
@@ -39,15 +39,33 @@ from experiments.stored import Contents, Stored
 
 @dataclass(frozen=True)
 class Known:
-    """A cell that is known by its key: how it came about, and what is stored of it, if anything."""
+    """A cell that is known by its key: what a file tells of it.
+
+    Attributes
+    ----------
+    told_in: the file.
+    config: the resolved parts of the config that the cell came from.
+    identity: what the cell says of itself.
+    horizon, record: as the cell has them.
+    recorded: how many checkpoints may have been asked for.
+    contents: what is stored of it, if anything.
+    """
 
     told_in: Path
     config: dict[str, Any]
     identity: dict[str, Any]
     horizon: int
     record: str
-    recorded: tuple[int, ...]  # how many checkpoints may have been asked for
-    contents: Contents | None = None
+    recorded: tuple[int, ...]
+    contents: Contents | None
+
+    @classmethod
+    def told(cls, told_in: Path, told: Mapping[str, Any], *recorded: int, contents: Contents | None = None) -> Self:
+        """What the record of a failure or the footer of a results file tells."""
+        identity, horizon = json.loads(told["identity"]), told["columns"]["horizon"]
+        return cls(
+            told_in, told["config"], identity, horizon, told.get("record", RegretCell.record), recorded, contents
+        )
 
 
 def known(key: str, store: Store) -> Known:
@@ -55,37 +73,18 @@ def known(key: str, store: Store) -> Known:
     failures = Failures(store.root)
     failed = failures.read(key)
     if failed is not None:
-        of = (
-            failed["config"],
-            json.loads(failed["identity"]),
-            failed["columns"]["horizon"],
-            failed["record"],
-            (failed["recorded"],),
-        )
-        return Known(failures.path(key), *of)
+        return Known.told(failures.path(key), failed, failed["recorded"])
     for path in (path for place in store.folders() for path in place.glob(f"*/*-{key}.parquet")):
         contents = trusted(read_file, path)
-        footer = contents.footer
-        recorded = (RECORDED, 1, *([len(contents.t)] if "t" in contents.rows else []))
-        record = footer.get("record", RegretCell.record)
-        return Known(
-            path,
-            footer["config"],
-            json.loads(footer["identity"]),
-            footer["columns"]["horizon"],
-            record,
-            recorded,
-            contents,
-        )
+        checkpoints = [len(contents.t)] if "t" in contents.rows else []
+        return Known.told(path, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
     raise UserError(f"key={key}: no cell with this key failed or is stored in {store.root}")
 
 
 def cell_of(key: str, of: Known) -> Cell:
     """The cell itself. Raises `UserError` if what the files say now is another cell."""
-    config, files = (
-        OmegaConf.create(_with_classes_of_today(of.config, of.identity)),
-        {"instance": of.told_in, "policy": of.told_in},
-    )
+    config = OmegaConf.create(_with_classes_of_today(of.config, of.identity))
+    files = dict.fromkeys(("instance", "policy"), of.told_in)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
     policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
     cells = [KINDS[of.record](instance, policy, of.horizon, recorded) for recorded in of.recorded]
