@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from experiments import cost
+from experiments.config.build import build
 from experiments.config.plan import Plan, merge
-from experiments.simulate import Job, look_up, run
+from experiments.simulate import Job, look_up, run_on
+from experiments.simulate.runners import Runner
 from experiments.store import Store, changed_source
 
 
@@ -16,9 +18,16 @@ def describe(plans: Sequence[Plan]) -> str:
     return "\n".join(cost.describe(_jobs(of_folder, store), store) for store, of_folder in _by_store(plans))
 
 
-def complete(plans: Sequence[Plan], workers: int) -> str:
+def complete(plans: Sequence[Plan], runner: Runner) -> str:
     """Simulate what is missing of `plans`; what was done, a sentence for each folder. Raises `PolicyError`."""
-    return "\n".join(_complete(of_folder, store, workers) for store, of_folder in _by_store(plans))
+    return "\n".join(_complete(of_folder, store, runner) for store, of_folder in _by_store(plans))
+
+
+def runner_of(plans: Sequence[Plan]) -> Runner:
+    """Where the first of `plans` says that cells are simulated. Raises `UserError`."""
+    asked = plans[0]
+    files = {"runner": asked.composer.file_of("runner", asked.composed.choices["runner"])}
+    return build(asked.config, "runner", files, Runner)  # type: ignore[type-abstract]
 
 
 def _by_store(plans: Sequence[Plan]) -> list[tuple[Store, list[Plan]]]:
@@ -27,14 +36,13 @@ def _by_store(plans: Sequence[Plan]) -> list[tuple[Store, list[Plan]]]:
     return [(store, [asked for asked in plans if Store.of(asked) == store]) for store in stores]
 
 
-def _complete(plans: Sequence[Plan], store: Store, workers: int) -> str:
+def _complete(plans: Sequence[Plan], store: Store, runner: Runner) -> str:
     jobs = _jobs(plans, store)
     began = time.perf_counter()
-    if any(job.missing for job in jobs):
+    cells, simulated = sum(job.missing > 0 for job in jobs), sum(job.left for job in jobs)
+    if cells:
         store.check_writable()
-        run(jobs, store, workers)
-    simulated = sum(job.missing for job in jobs)
-    cells = sum(job.missing > 0 for job in jobs)
+        run_on(runner, jobs, store)
     return (
         f"cells: {len(jobs) - cells} stored already, {cells} simulated "
         f"({simulated} replications in {time.perf_counter() - began:.1f} s), in {store.root}"

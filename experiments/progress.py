@@ -45,12 +45,17 @@ class Progress:
         return made
 
     def __str__(self) -> str:
+        return f"{self._doing}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """Counts, time, rate and time left."""
         done, seconds = self._done[self._unit], self._clock() - self._began
         words = [*map(self._count, self._totals), f"after {duration(seconds)}"]
         if done:
             left = (self._totals[self._unit] - done) * seconds / done
             words += [f"{done / seconds:.3g} {self._unit} a second", f"about {duration(left)} left"]
-        return f"{self._doing}: {', '.join(words)}"
+        return ", ".join(words)
 
     def _count(self, word: str) -> str:
         return f"{self._done[word]} of {self._totals[word]} {word}"

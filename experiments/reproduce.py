@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.complete import runner_of
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.plan import merge
 from experiments.provenance import machine
-from experiments.simulate import Job, run
+from experiments.simulate import Job, run_on
 from experiments.store import Store, stored_cells
 from experiments.stored import Contents
 
@@ -46,7 +47,7 @@ def main() -> None:
     different = 0
     with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
         scratch = Store(Path(folder))
-        run([Job(request, None) for request in requests], scratch, command.workers)
+        run_on(runner_of(plans), [Job(request, None) for request in requests], scratch)
         for request in requests:
             before, after = stored[request.cell.key], scratch.read(request.cell)
             assert after is not None

@@ -19,13 +19,13 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:  # --help, --cfg and the like have answered already
         return
-    from experiments.complete import complete, describe  # all policies, for which --help need not wait
+    from experiments.complete import complete, describe, runner_of  # all policies, for which --help need not wait
 
     plans = command.plans()
     if flag(command.config, "plan"):
         print(describe(plans))
     else:
-        print(complete(plans, command.workers))
+        print(complete(plans, runner_of(plans)))
 
 
 def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int = -1) -> "pd.DataFrame":
@@ -46,11 +46,12 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int = -1) 
     from experiments.config.plan import plan
     from experiments.frames import rows_of_plans
     from experiments.simulate import PolicyError
+    from experiments.simulate.runners import Processes
 
     composer = Composer(config_dirs)
     plans = [plan(job, composer) for job in jobs_of(words, several=True, composer=composer)]
     try:
-        complete(plans, workers)
+        complete(plans, Processes(workers))
     except PolicyError as failure:
         raise UserError(str(failure)) from failure
     return rows_of_plans(plans)

@@ -119,12 +119,12 @@ def draw_all(command: CommandLine, drawn: Drawn) -> Inputs:
     """
     import joblib
 
-    from experiments.complete import complete
+    from experiments.complete import complete, runner_of
     from experiments.store import Store
 
     plans = command.plans()
     if flag(command.config, "complete"):
-        print(complete(plans, command.workers), flush=True)
+        print(complete(plans, runner_of(plans)), flush=True)
     for asked in plans:
         if asked.config.figure is None:
             print(f"{name_of(asked)}: has no figure")

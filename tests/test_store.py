@@ -69,7 +69,7 @@ def test_more_replications_run_only_the_new_ones(store, monkeypatch):
     assert after.replications == 8
     assert (after.regret[:3] == before.regret).all()
     assert [entry["replications"] for entry in after.footer["runs"]] == [[0, 3], [3, 8]]
-    monkeypatch.setattr("experiments.simulate.simulate_block", lambda *_: pytest.fail("simulated again"))
+    monkeypatch.setattr("experiments.simulate.runners.attempt", lambda *_: pytest.fail("simulated again"))
     run(look_up([Request(CELL, 8, {}), Request(CELL, 2, {})], store), store, workers=1)
 
 
@@ -269,7 +269,7 @@ def test_a_broken_policy_is_named_and_does_not_stop_the_others(store, simulation
     good, bad = RegretCell(C1(3), DPSE(0.5), 2_000), RegretCell(C1(3), Broken(), 2_000)
     with pytest.raises(PolicyError, match=why) as error:
         run([Job(Request(bad, 3, {}), None), Job(Request(good, 3, {}), None)], store, workers=1)
-    assert f"{bad.identity}, replications 0 to 2" in str(error.value)
+    assert f"{bad.identity}, replication 0" in str(error.value)
     assert store.read(good).replications == 3
     assert store.read(bad) is None
 

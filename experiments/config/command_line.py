@@ -3,6 +3,8 @@
 import argparse
 import errno
 import os
+import shlex
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -144,8 +146,9 @@ def _of_hydra(options: argparse.Namespace) -> list[str]:
 
 
 def exit_on_user_error(command: Callable[[], None]) -> None:
-    """Run `command`; end with exit code 2 and one line where the user can mend it, 130 on Ctrl-C."""
+    """Run `command`; end with exit code 2 and one line where the user can mend it, 130 on Ctrl-C or SIGTERM."""
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: batch systems and services send it
         command()
         sys.stdout.flush()
     except (UserError, OmegaConfBaseException) as error:
@@ -164,7 +167,8 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
     except OSError as error:
         _end(_of_the_system(error))
     except KeyboardInterrupt:
-        print("interrupted; cells that were complete are stored", file=sys.stderr)
+        again = shlex.join(sys.orig_argv)
+        print(f"interrupted; what was simulated is stored; this goes on: {again}", file=sys.stderr)
         sys.exit(130)
 
 

@@ -1,12 +1,11 @@
 """Stored results: a results file for each cell, in the folder of its instance."""
 
-import fcntl
 import hashlib
 import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from experiments.cells import Cell
 from experiments.config.compose import REPOSITORY
 from experiments.config.plan import Plan, folder
 from experiments.errors import UserError
+from experiments.leases import alone
 from experiments.results_file import (
     FILE,
     DamagedFileError,
@@ -31,7 +31,7 @@ from experiments.stored import Stored
 
 RUNS = REPOSITORY / "runs"  # of whoever works here
 RESULTS = REPOSITORY / "results"  # published with the repository
-LOCK = ".lock"
+LEASES = ".leases"  # of processes that work here
 
 
 class NotStoredError(UserError):
@@ -52,13 +52,13 @@ class Store:
 
     def check_writable(self) -> None:
         """Raise `UserError` now rather than after an hour of simulation."""
-        with self._writing():
+        with self.writing():
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """Errors of the file system, said as what is wrong with `results_dir`."""
         try:
             yield
@@ -101,7 +101,7 @@ class Store:
         that both have must be the same to the bit; if not, both files are kept, and it is an error. Raises `UserError`.
         """
         path = self.path(stored.cell)
-        with self._writing(), self._alone():
+        with self.writing(), alone(self.root / LEASES, f"{stored.cell.key}-write"):
             known = self._known(stored.cell)
             if known is not None and not _agree(known, stored):
                 other = unused(path, "conflict")
@@ -113,6 +113,11 @@ class Store:
             if known is None or known.replications < stored.replications:
                 write_file(path, stored)
 
+    def replications(self, cell: Cell) -> int:
+        """How many replications `root` has of a cell now; none of a damaged file."""
+        path = self.path(cell)
+        return _replications(path) if path.exists() else 0
+
     def _known(self, cell: Cell) -> Stored | None:
         """What `root` has of the cell; a damaged file is set aside."""
         path = self.path(cell)
@@ -121,15 +126,6 @@ class Store:
         except DamagedFileError:
             set_aside(path)
             return None
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """No other process on this machine writes here meanwhile, where the file system has locks."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / LOCK).open("w") as lock:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def index(self) -> Index:
         """Every results file that there is to read, one for each cell."""

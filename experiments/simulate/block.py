@@ -1,0 +1,130 @@
+"""A block: replications of a cell that one process simulates in one go."""
+
+import time
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bandits.arrays import FloatArray
+from bandits.exact.regret import QuadratureError
+from experiments.cells import Cell, Rows
+from experiments.own_code import NotRepeatableError, in_words, require_repeatable
+from experiments.provenance import provenance
+
+REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message says all
+
+
+@dataclass(frozen=True)
+class Task:
+    """Replications to simulate, consecutive `numbers` of `cell`; `first` if none of it were simulated before."""
+
+    cell: Cell
+    numbers: range
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Replications that were simulated.
+
+    Attributes
+    ----------
+    numbers: which replications, shape (replications,).
+    rows: a column for each of the cell's fields, the first axis of each is the replication.
+    seconds: the time that each took.
+    origin: what computed them, see `experiments.provenance`.
+    """
+
+    numbers: NDArray[np.int64]
+    rows: Rows
+    seconds: FloatArray
+    origin: dict[str, Any]
+
+    def at(self, places: NDArray[np.int64]) -> Self:
+        """Those of its replications that are at `places`, in that order."""
+        rows = {name: values[places] for name, values in self.rows.items()}
+        return type(self)(self.numbers[places], rows, self.seconds[places], self.origin)
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Self]) -> Self:
+        """All blocks as one, each replication once, in the order of their numbers; the origin is that of the first."""
+        numbers = np.concatenate([block.numbers for block in blocks])
+        rows = {name: np.concatenate([block.rows[name] for block in blocks]) for name in blocks[0].rows}
+        seconds = np.concatenate([block.seconds for block in blocks])
+        _, places = np.unique(numbers, return_index=True)
+        return cls(numbers, rows, seconds, blocks[0].origin).at(places)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A block that came to nothing.
+
+    Attributes
+    ----------
+    key, policy, identity: of its cell.
+    numbers: the replications of the block.
+    replication: the first of them that failed.
+    why: the reason in one line.
+    traceback: how Python tells it; empty where a process died.
+    died: whether a process died of it.
+    """
+
+    key: str
+    policy: str
+    identity: str
+    numbers: range
+    replication: int
+    why: str
+    traceback: str = ""
+    died: bool = False
+
+    @classmethod
+    def of(cls, task: Task, replication: int, why: str, told: str = "", died: bool = False) -> Self:
+        """The failure of a task."""
+        cell = task.cell
+        return cls(cell.key, cell.policy.name, cell.identity, task.numbers, replication, why, told, died)
+
+    @property
+    def where(self) -> str:
+        """The cell, and which of its replications."""
+        return f"{self.identity}, replication {self.replication}"
+
+
+Outcome = Block | Failure
+
+
+def simulate_block(cell: Cell, start: int, stop: int) -> Block:
+    """Replications `start` to `stop` - 1 of `cell`; depends on nothing else. Raises `ValueError` for wrong numbers."""
+    return _block(cell, [_timed(cell, number) for number in range(start, stop)], range(start, stop))
+
+
+def attempt(task: Task) -> Outcome:
+    """The replications of a task, or why there are none: nothing that a policy does ends more than its block."""
+    cell, done = task.cell, list[tuple[dict[str, Any], float]]()
+    try:
+        require_repeatable(cell, task.numbers.start, first=task.first)
+        for number in task.numbers:
+            done.append(_timed(cell, number))
+        return _block(cell, done, task.numbers)
+    except (Exception, SystemExit) as error:
+        why = str(error) if isinstance(error, REFUSED) else in_words(error)
+        told = "".join(traceback.format_exception(error))
+        return Failure.of(task, task.numbers[min(len(done), len(task.numbers) - 1)], why, told)
+
+
+def _timed(cell: Cell, replication: int) -> tuple[dict[str, Any], float]:
+    """The row of a replication and its time in seconds. Raises `ValueError` for numbers that cannot be."""
+    began = time.perf_counter()
+    row = cell.replicate(replication)
+    seconds = time.perf_counter() - began
+    cell.check({name: np.array([row[name]]) for name in cell.fields}, {"columns": cell.columns})
+    return row, seconds
+
+
+def _block(cell: Cell, done: Sequence[tuple[dict[str, Any], float]], numbers: Iterable[int]) -> Block:
+    rows = {name: np.array([row[name] for row, _ in done]) for name in cell.fields}
+    return Block(np.array(numbers), rows, np.array([seconds for _, seconds in done]), provenance())

@@ -1,0 +1,91 @@
+"""Cells that failed: a file for each beside the results, until the cell succeeds."""
+
+import json
+import platform
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bandits.seeds import entropy
+from experiments.config.plan import Request
+from experiments.errors import FailedRunsError
+from experiments.simulate.block import Failure
+from experiments.whole_files import put
+
+FOLDER = "failures"
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Records of failed cells below `root`, a folder of results: failures/KEY.json."""
+
+    root: Path
+
+    def record(self, request: Request, failure: Failure) -> None:
+        """Say what failed, of which seed, where, and how the cell came about. Raises `OSError`."""
+        cell = request.cell
+        told = {
+            "key": cell.key,
+            "why": failure.why,
+            "replication": failure.replication,
+            "replications": [failure.numbers.start, failure.numbers.stop],
+            "seed_entropy": str(entropy(cell.identity)),
+            "identity": cell.identity,
+            "columns": cell.columns,
+            "record": cell.record,
+            "recorded": cell.recorded,
+            "config": request.config,
+            "machine": platform.node(),
+            "time": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "traceback": failure.traceback.splitlines(),
+        }
+        put(self.path(cell.key), json.dumps(told, indent=1, default=str).encode())
+
+    def forget(self, key: str) -> None:
+        """The cell succeeded."""
+        self.path(key).unlink(missing_ok=True)
+
+    def keys(self) -> set[str]:
+        """The keys of cells that failed when they were last tried."""
+        return {path.stem for path in (self.root / FOLDER).glob("*.json")}
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """What was recorded of a cell, or None."""
+        try:
+            found: dict[str, Any] = json.loads(self.path(key).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+        return found
+
+    def path(self, key: str) -> Path:
+        """The record of a cell, there or not."""
+        return self.root / FOLDER / f"{key}.json"
+
+
+class PolicyError(FailedRunsError):
+    """Cells failed, a line for each reason; what else was asked for is complete and stored."""
+
+    def __init__(self, failures: Sequence[Failure], root: Path) -> None:
+        found: dict[tuple[str, str], list[Failure]] = {}
+        for failure in sorted(failures, key=lambda failure: failure.where):
+            found.setdefault((failure.policy, failure.why), []).append(failure)
+        lines = [f"error: {of}: {why}: {_places(several)}" for (of, why), several in found.items()]
+        super().__init__("\n".join([*lines, _what_now(failures, root)]))
+
+
+def _places(failures: Sequence[Failure]) -> str:
+    first = failures[0].where
+    return first if len(failures) == 1 else f"{first}, and {len(failures) - 1} times more"
+
+
+def _what_now(failures: Iterable[Failure], root: Path) -> str:
+    """Where to look, and how to see the first of them alone."""
+    first, *_ = failures
+    cells = len({first.key, *(failure.key for failure in failures)})
+    return (
+        f"{cells} {'cell' if cells == 1 else 'cells'} failed, told in {root / FOLDER}; the same command tries again; "
+        "to see one alone: "
+        f"python -m experiments.replay key={first.key} replication={first.replication} results_dir={root}"
+    )

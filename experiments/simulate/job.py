@@ -1,0 +1,149 @@
+"""A cell with replications still to be simulated, and what of them is there."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bandits.seeds import entropy
+from experiments.cells import Cell
+from experiments.cells.regret import RegretCell
+from experiments.config.plan import Request
+from experiments.errors import UserError
+from experiments.own_code import is_own
+from experiments.results_file import DamagedFileError
+from experiments.simulate.block import Block, Task
+from experiments.simulate.pieces import Pieces
+from experiments.store import Store, source_of
+from experiments.stored import Stored
+
+BLOCK = 5  # replications of a task, at most; no number depends on it
+
+
+@dataclass
+class Job:
+    """What is asked of a cell, what is `stored` of it, and the `blocks` that were simulated since."""
+
+    request: Request
+    stored: Stored | None
+    damage: str | None = None
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def cell(self) -> Cell:
+        return self.request.cell
+
+    @property
+    def first(self) -> int:
+        """The first replication that is not stored."""
+        return self.stored.replications if self.stored else 0
+
+    @property
+    def missing(self) -> int:
+        """Replications that are not stored."""
+        return max(0, self.request.replications - self.first)
+
+    @cached_property
+    def _held(self) -> NDArray[np.bool_]:
+        """Which of the missing replications are in `blocks`."""
+        return np.zeros(self.missing, bool)
+
+    def add(self, block: Block) -> int:
+        """Take replications that were simulated; how many of them are new."""
+        places = block.numbers - self.first
+        places = places[(places >= 0) & (places < self.missing)]
+        fresh = int(np.count_nonzero(~self._held[places]))
+        if fresh:
+            self._held[places] = True
+            self.blocks.append(block)
+            self.left -= fresh
+        return fresh
+
+    @cached_property
+    def left(self) -> int:
+        """Replications that are neither stored nor in `blocks`."""
+        return self.missing
+
+    def tasks(self) -> Iterator[Task]:
+        """What is left to simulate, in blocks."""
+        for start in range(self.first, self.request.replications, BLOCK):
+            window = range(start, min(start + BLOCK, self.request.replications))
+            left = [number for number in window if not self._held[number - self.first]]
+            if left:
+                yield Task(self.cell, range(left[0], left[-1] + 1), first=start == self.first)
+
+    def stored_now(self) -> Stored:
+        """Stored and fresh replications together, with a footer that says how they came about.
+
+        Call when nothing is `left`.
+        """
+        cell, fresh = self.cell, Block.joined(self.blocks)
+        fresh = fresh.at(np.flatnonzero((fresh.numbers >= self.first) & (fresh.numbers < self.request.replications)))
+        footer: dict[str, Any] = {
+            **({} if cell.record == RegretCell.record else {"record": cell.record}),
+            "key": cell.key,
+            "identity": cell.identity,
+            "revisions": {"instance": cell.instance.revision, "policy": cell.policy.revision},
+            "columns": cell.columns,
+            "caveats": list(cell.caveats),
+            "source": source_of(cell),
+            "config": self.request.config,
+            "seed_entropy": str(entropy(cell.identity)),
+            "runs": [*(self.stored.footer["runs"] if self.stored else []), *self._runs(fresh)],
+        }
+        parts = [*([self.stored.rows] if self.stored else []), fresh.rows]
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in cell.fields}
+        return Stored(rows, footer, cell)
+
+    def _runs(self, fresh: Block) -> Iterator[dict[str, Any]]:
+        """For the replications in `fresh` that one origin computed in a row: which, their time, and the origin."""
+        origins: dict[int, dict[str, Any]] = {}
+        for block in reversed(self.blocks):  # of a replication that two blocks have, the first is taken
+            origins.update(dict.fromkeys(block.numbers.tolist(), block.origin))
+        for origin, numbers in itertools.groupby(fresh.numbers.tolist(), key=lambda number: origins[number]):
+            together = list(numbers)
+            start, stop = together[0], together[-1] + 1
+            seconds = fresh.seconds[start - self.first : stop - self.first]
+            yield {
+                "replications": [start, stop],
+                "seconds": float(seconds.sum()),
+                "typical_seconds": float(np.median(seconds)),  # of a replication; the first may have to compile
+                **origin,
+            }
+
+
+def look_up(requests: Iterable[Request], store: Store) -> list[Job]:
+    """What of each request is stored already, also in pieces; nothing of a damaged file.
+
+    Raises `UserError` for what another class stored.
+    """
+    pieces = Pieces(store.root)
+    in_pieces = pieces.keys()
+    jobs = [_looked_up(request, store) for request in requests]
+    for job in jobs:
+        for block in pieces.read(job.cell) if job.missing and job.cell.key in in_pieces else ():
+            job.add(block)
+    return jobs
+
+
+def _looked_up(request: Request, store: Store) -> Job:
+    try:
+        job = Job(request, store.read(request.cell, request.replications))
+    except DamagedFileError as damage:
+        return Job(request, None, damage=str(damage))
+    _require_same_class(job, store.path(request.cell))
+    return job
+
+
+def _require_same_class(job: Job, path: Path) -> None:
+    """Raise `UserError` if another class of the user, of the same name and parameters, stored what is asked for."""
+    before = job.stored.footer["config"] if job.stored else {}
+    for part in ("instance", "policy"):
+        stored, asked = (config.get(part, {}).get("_target_") for config in (before, job.request.config))
+        if stored not in (None, asked) and is_own(getattr(job.cell, part)):
+            raise UserError(f"{path}: was stored by {stored}, not {asked}; give each a `name` of its own, or remove it")

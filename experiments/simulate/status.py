@@ -1,0 +1,120 @@
+"""What a running sweep tells whoever asks: a small file beside its results, written anew every second."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from experiments.leases import is_alive
+from experiments.progress import Progress, duration
+from experiments.simulate.block import Failure
+from experiments.whole_files import put
+
+FOLDER = ".status"
+EVERY = 1.0  # seconds between two writings
+SILENT = 60.0  # seconds without a word after which a process on another machine counts as ended
+FEW = 10  # failures that are told
+RUNNING, DONE, STOPPED = "running", "done", "stopped"
+
+
+@dataclass
+class Told:
+    """What is said of a sweep; `began` and `written` in seconds since 1970."""
+
+    machine: str
+    process: int
+    command: str
+    began: float
+    written: float
+    state: str
+    progress: str
+    failed: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its process ended without a word, as after kill -9 or a power cut."""
+        if self.state != RUNNING:
+            return False
+        return not is_alive(self.process) if self.machine == platform.node() else self._age > SILENT
+
+    @property
+    def _age(self) -> float:
+        return time.time() - self.written
+
+    def __str__(self) -> str:
+        state = "ended without a word; the same command goes on" if self.is_lost else self.state
+        lines = [
+            f"{state}: {self.command}",
+            f"  process {self.process} on {self.machine}, last heard {duration(max(0.0, self._age))} ago",
+            f"  {self.progress}",
+        ]
+        if self.failed:
+            lines += [f"  {self.failed} failed:", *(f"    {line}" for line in self.failures)]
+        return "\n".join(lines)
+
+
+class Status:
+    """Says how far a sweep is, in a file of its process below `root`. A file that cannot be written stops nothing."""
+
+    def __init__(self, root: Path, progress: Progress) -> None:
+        machine, process, now = platform.node(), os.getpid(), time.time()
+        self._told = Told(machine, process, command(), now, now, RUNNING, "")
+        self._path = root / FOLDER / f"{machine}-{process}.json"
+        self._root, self._progress = root, progress
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._speak, daemon=True)
+
+    def __enter__(self) -> Self:
+        for path, told in _files(self._root):
+            if told.state != RUNNING or told.is_lost:  # what was said of sweeps that ended
+                path.unlink(missing_ok=True)
+        self._write()
+        self._thread.start()
+        return self
+
+    def __exit__(self, of: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._told.state = DONE if error is None else STOPPED
+        self._write()
+
+    def failed(self, failure: Failure) -> None:
+        """A block failed."""
+        self._told.failed += 1
+        if len(self._told.failures) < FEW:
+            self._told.failures.append(f"{failure.policy} ({failure.key}): {failure.why}")
+
+    def _speak(self) -> None:
+        while not self._ended.wait(EVERY):
+            self._write()
+
+    def _write(self) -> None:
+        self._told.written, self._told.progress = time.time(), self._progress.words
+        with suppress(OSError):
+            put(self._path, json.dumps(asdict(self._told)).encode(), lasting=False)
+
+
+def command() -> str:
+    """The command that this process runs, as it was typed."""
+    return shlex.join(sys.orig_argv)
+
+
+def sweeps(root: Path) -> list[Told]:
+    """What is said of sweeps below `root`, the latest first."""
+    return sorted((told for _, told in _files(root)), key=lambda told: told.began, reverse=True)
+
+
+def _files(root: Path) -> Iterator[tuple[Path, Told]]:
+    for path in (root / FOLDER).glob("*.json"):
+        with suppress(OSError, ValueError, TypeError):  # gone again, or not ours
+            yield path, Told(**json.loads(path.read_bytes()))

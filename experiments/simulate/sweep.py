@@ -1,0 +1,164 @@
+"""A sweep: all cells of a plan that are not stored yet are simulated, and each is stored when it is complete."""
+
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+
+from experiments.errors import UserError
+from experiments.leases import Leases
+from experiments.progress import Progress
+from experiments.results_file import set_aside
+from experiments.simulate.block import Block, Failure, Task
+from experiments.simulate.failures import Failures, PolicyError
+from experiments.simulate.job import Job, look_up
+from experiments.simulate.persistent import outcomes
+from experiments.simulate.pieces import Pieces
+from experiments.simulate.runners import Processes, Runner
+from experiments.simulate.status import Status
+from experiments.store import LEASES, Store
+
+PAUSE = 1.0  # seconds between two looks at what other processes are at
+
+
+def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
+    """Simulate what is missing with so many processes of this machine; see `run_on`."""
+    run_on(Processes(workers), jobs, store)
+
+
+def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
+    """Simulate what is missing; each cell is stored as soon as it is complete, and pieces of long ones before.
+
+    A damaged file is set aside first, and reported. A cell that fails does not keep the others from being run; then
+    `PolicyError` is raised at the end. Cells that another process is at are left to it, and waited for.
+    """
+    missing = [job for job in jobs if job.missing]
+    for job in missing:
+        _set_damaged_aside(job, store)
+    totals = {"cells": len(missing), "replications": sum(job.left for job in missing)}
+    leases = Leases(store.root / LEASES)
+    with Progress("simulating", totals) as progress, Status(store.root, progress) as status, leases.renewed():
+        sweep = Sweep(runner, store, leases, progress, status)
+        try:
+            sweep.run(missing)
+        finally:  # also after Ctrl-C
+            sweep.save_all()
+    if sweep.failures:
+        raise PolicyError(sweep.failures, store.root)
+
+
+def _set_damaged_aside(job: Job, store: Store) -> None:
+    if job.damage:
+        path = store.file(job.cell, job.request.replications)
+        assert path is not None
+        # what is published is not ours to move
+        done = f"moved to {set_aside(path).name}" if path == store.path(job.cell) else "left where it is"
+        print(f"warning: {path}: {job.damage}; {done}, recomputing", file=sys.stderr)
+
+
+class Sweep:
+    """Cells on their way from missing to stored."""
+
+    def __init__(self, runner: Runner, store: Store, leases: Leases, progress: Progress, status: Status) -> None:
+        self.failures: list[Failure] = []
+        self._runner, self._store, self._leases = runner, store, leases
+        self._progress, self._status = progress, status
+        self._pieces, self._records = Pieces(store.root), Failures(store.root)
+        self._open: dict[str, Job] = {}  # cells that this process is at
+        self._unsaved: dict[str, list[Block]] = defaultdict(list)
+        self._saved: dict[str, float] = defaultdict(float)  # seconds of simulation in pieces
+        self._killers: set[str] = set()  # cells that killed a worker
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Complete `jobs`, first what nobody is at, then what others left undone."""
+        waiting = self._round(jobs)
+        if waiting:
+            print(f"waiting for {len(waiting)} cells that other processes are at", file=sys.stderr)
+        while waiting:
+            again = look_up([job.request for job in waiting], self._store)
+            for before, job in zip(waiting, again, strict=True):
+                if not job.missing:
+                    self._progress.after(job, replications=before.left, cells=1)
+            waiting = self._round([job for job in again if job.missing])
+            if len(waiting) == len(again):
+                time.sleep(PAUSE)
+
+    def save_all(self) -> None:
+        """Keep what was simulated of cells that are not complete, as well as it goes."""
+        with suppress(OSError, UserError):
+            for key in list(self._unsaved):
+                self._save(self._open[key])
+
+    def _round(self, jobs: Sequence[Job]) -> list[Job]:
+        """Complete those of `jobs` that no other process is at; the others."""
+        for job in jobs:
+            if not job.left:
+                self._finish(job)
+        others: list[Job] = []
+        tasks = self._tasks([job for job in jobs if job.left], others)
+        with closing(outcomes(self._runner, tasks, lambda task: task.cell.key not in self._killers)) as found:
+            for task, outcome in found:
+                job = self._open[task.cell.key]
+                if isinstance(outcome, Block):
+                    self._take(job, outcome)
+                else:
+                    self._fail(job, outcome)
+        for key in self._open:
+            self._leases.release(key)
+        return others
+
+    def _tasks(self, jobs: Iterable[Job], others: list[Job]) -> Iterator[Task]:
+        """The tasks of `jobs`, which this process takes one after another; those that it cannot go to `others`."""
+        for job in jobs:
+            key = job.cell.key
+            if not self._leases.take(key):
+                others.append(job)
+            elif self._store.replications(job.cell) > job.first:  # another process stored it since
+                self._leases.release(key)
+                others.append(job)
+            else:
+                self._open[key] = job
+                for task in job.tasks():
+                    if key in self._killers:
+                        break
+                    yield task
+
+    def _take(self, job: Job, block: Block) -> None:
+        """Replications of a cell were simulated."""
+        self._progress.after(block, replications=job.add(block))
+        if not job.left:
+            self._finish(job)
+            return
+        key = job.cell.key
+        self._unsaved[key].append(block)
+        unsaved = sum(float(block.seconds.sum()) for block in self._unsaved[key])
+        if self._pieces.is_due(unsaved, self._saved[key]):
+            self._save(job)
+            self._saved[key] += unsaved
+
+    def _save(self, job: Job) -> None:
+        with self._store.writing():
+            self._pieces.save(job.cell, self._unsaved.pop(job.cell.key))
+
+    def _finish(self, job: Job) -> None:
+        """A cell is complete."""
+        key = job.cell.key
+        self._store.write(job.stored_now())
+        self._pieces.remove(job.cell)
+        self._records.forget(key)
+        self._unsaved.pop(key, None)
+        self._leases.release(key)
+        job.blocks.clear()
+        self._progress.after(job, cells=1)
+
+    def _fail(self, job: Job, failure: Failure) -> None:
+        """A block failed; of a cell that killed its worker nothing more is tried."""
+        earlier = [known.numbers.start for known in self.failures if known.key == failure.key]
+        self.failures.append(failure)
+        self._status.failed(failure)
+        if failure.died:
+            self._killers.add(failure.key)
+        if not earlier or failure.numbers.start < min(earlier):
+            with self._store.writing():
+                self._records.record(job.request, failure)

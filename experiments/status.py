@@ -1,0 +1,38 @@
+"""How far a sweep is that runs in another terminal, or on another machine that writes to the same folder.
+
+python -m experiments.status
+python -m experiments.status results_dir=mine/results
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.plan import folder
+from experiments.simulate.failures import Failures
+from experiments.simulate.pieces import Pieces
+from experiments.simulate.status import sweeps
+
+
+def lines(root: Path) -> Iterator[str]:
+    """What is known of sweeps into a folder of results."""
+    told = sweeps(root)
+    yield from map(str, told)
+    if not told:
+        yield f"no sweep has told anything in {root}"
+    begun, failed = len(Pieces(root).keys()), sorted(Failures(root).keys())
+    if begun:
+        yield f"{begun} cells are partly simulated; the command that began them goes on"
+    if failed:
+        yield f"{len(failed)} cells failed when last tried, told in {Failures(root).path(failed[0]).parent}"
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.status`."""
+    command = read_command_line()
+    if command.jobs:
+        print("\n".join(lines(folder(command.config, "results_dir"))))
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)
