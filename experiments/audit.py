@@ -34,7 +34,9 @@ def main() -> None:
     command = read_command_line("audit")
     for job in command.jobs:
         ours = OmegaConf.create({key: command.value(job, key) for key in OURS})
-        row = audit([text for text in job if text.partition("=")[0] not in OURS], ours, command.composer)
+        row = audit(
+            [text for text in job if text.partition("=")[0] not in OURS], ours, command.composer, command.workers
+        )
         if row.verdict == NO_PROMISE:
             raise UserError(
                 f"policy={row.policy}: promises nothing; declare a guarantee with a finite epsilon and a scope, "

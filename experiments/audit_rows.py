@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeVar
 
 from omegaconf import DictConfig
@@ -12,15 +13,16 @@ from omegaconf import DictConfig
 from bandits import ParameterError, Scope
 from bandits.audit.audits import dearest, decision, event, releases, transcript
 from bandits.audit.ledger import Domain
-from bandits.audit.sampled import sampled_transcript
+from bandits.audit.sampled import require_runs, with_plays
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Bounds, Finding
+from bandits.audit.verdicts import Bounds, Finding, Verdict
 from bandits.environments.heavy_tails import HeavyTailedInstance
 from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
-from experiments.config.build import build, whole_number
+from experiments.audit_plays import plays
+from experiments.config.build import EXCUSE, build, whole_number
 from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
 from experiments.errors import UserError, nearest
@@ -52,7 +54,8 @@ class AuditRow:
     """What an audit found. NaN stands for what was not computed; numbers of delta are at the epsilon claimed.
 
     `verdict` is one of `bandits.audit.verdicts.Verdict`, or says that nothing is promised, at this level or at all.
-    `slack` is what is claimed over what is kept, `parameters` those of the policy without its budget.
+    `slack` is what is claimed over what is kept, `parameters` those of the policy without its budget, `excuse` what the
+    YAML of the policy says about a promise that is violated.
     """
 
     policy: str
@@ -80,10 +83,19 @@ class AuditRow:
     failure: float
     runs: int
     witness: str
+    excuse: str = ""
+
+    @property
+    def inexcusable(self) -> bool:
+        """Whether a promise is violated and the YAML of the policy does not say why."""
+        return self.verdict == Verdict.VIOLATED and not self.excuse
 
 
-def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer) -> AuditRow:
-    """Audit the policy that `overrides` build, at what the keys `OURS` of `ours` say. Raises `UserError`."""
+def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, workers: int = 1) -> AuditRow:
+    """Audit the policy that `overrides` build, at what the keys `OURS` of `ours` say. Raises `UserError`.
+
+    Sampled runs are shared among `workers` processes; the numbers do not depend on how many.
+    """
     config = composer.choose(composed := composer.compose(overrides), {}).config
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
     policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
@@ -106,10 +118,13 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer) -> Aud
         else:
             finding = transcript(policy, arms, horizon, domain, convention, v)
         if runs:
-            finding = sampled_transcript(policy, finding, arms, horizon, convention, runs, _failure(ours))
+            require_runs(runs, failure := _failure(ours))
+            sampled = plays(policy, arms, horizon, convention, runs, workers)
+            finding = with_plays(finding, policy.guarantee, sampled, failure)
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, finding, level, domain, convention, arms, horizon)
+    row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]))
     if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
         return dataclasses.replace(row, parameters=f"{row.parameters}, v={v:g}")
     return row
@@ -192,6 +207,14 @@ def _at_least(config: DictConfig, key: str, least: int) -> int:
     if value < least:
         raise UserError(f"{key}: must be at least {least}, got {value}")
     return value
+
+
+def _excuse(config: DictConfig, file: Path) -> str:
+    """Why a violated promise stands, as the YAML of the policy says under `_excuse_`; empty without it."""
+    said = config.policy.get(EXCUSE, "")
+    if not isinstance(said, str) or (EXCUSE in config.policy and not said.strip()):
+        raise UserError(f"{file}: {EXCUSE}: must be a reason in words, got {'nothing' if said is None else said}")
+    return said.strip()
 
 
 def _failure(config: DictConfig) -> float:

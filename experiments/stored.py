@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.audits import promised_epsilon
 from experiments.cells import QUANTITIES, Cell, Rows, Values
 from experiments.cells.regret import RegretCell
 from experiments.errors import nearest
@@ -94,10 +95,13 @@ class Stored(Contents):
     def word(self, word: str) -> Any:
         """What a `word` in a config stands for: a column, else something about the instance. Raises `ParameterError`.
 
-        So the arguments of a bound can be written down once for many cells; `rule` is the policy itself.
+        So the arguments of a bound can be written down once for many cells; `rule` is the policy itself, and
+        `transcript_epsilon` what its promise adds up to over the whole run, infinite for none.
         """
         if word == "rule":
             return self.cell.policy
+        if word == "transcript_epsilon":
+            return promised_epsilon(self.cell.policy, self.cell.arms, self.cell.horizon)
         if self.columns.get(word) is not None:
             return self.columns[word]
         instance: Any = self.cell.instance
@@ -150,4 +154,4 @@ DERIVED: dict[str, Callable[[Any], Any]] = {
     "losses": lambda instance: instance.losses,
 }
 
-WORDS = {"rule", *DERIVED}  # beside the columns of a cell
+WORDS = {"rule", "transcript_epsilon", *DERIVED}  # beside the columns of a cell

@@ -1,13 +1,17 @@
 """Audit every policy and write what came out: results/audit.parquet and docs/privacy.md.
 
     python -m scripts.privacy
+    python -m scripts.privacy --config-dir mine      # policies of one's own alone: runs/audit.parquet, runs/privacy.md
 
-`conf/audits.yaml` says what is audited; nothing in the page is written by hand.
+`conf/audits.yaml` says what is audited; nothing in the page is written by hand. For a folder of one's own `audits.yaml`
+in it does; a policy that is not in there is played 20,000 times on two neighbouring inputs. Exit code 1 if a promise is
+violated and the YAML of its policy does not say why.
 """
 
 import dataclasses
 import itertools
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,12 +21,13 @@ import pandas as pd
 import yaml
 from joblib import Parallel, delayed
 from omegaconf import OmegaConf
-from tqdm import tqdm
 
 from experiments.audit_rows import NO_PROMISE, NOT_PROMISED, OURS, AuditRow, audit
+from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError
+from experiments.progress import Progress
 
 AUDITS = CONF / "audits.yaml"
 ROWS = REPOSITORY / "results" / "audit.parquet"
@@ -51,14 +56,36 @@ both to the code. All columns, with methods and errors, are in `results/audit.pa
 """
 
 
+UNLISTED = {"arms": 2, "horizon": 50, "runs": 20_000}  # how a policy is audited that no file of audits names
+
+
+def cases_of(folder: Path) -> list[dict[str, Any]]:
+    """What `audits.yaml` in a folder of one's own lists, and a case for each policy that it leaves out."""
+    path = folder / "audits.yaml"
+    listed = cases(path) if path.exists() else []
+    known = {case["policy"] for case in listed}
+    names = sorted(file.stem for file in (folder / "policy").glob("*.yaml"))
+    return listed + [{"budget.epsilon": 1, "policy": name, **UNLISTED} for name in names if name not in known]
+
+
 def cases(path: Path) -> list[dict[str, Any]]:
     """Every combination of keys and values that a file of audits lists."""
     found = []
-    for sweep in yaml.load(path.read_text(encoding="utf-8"), yaml.SafeLoader):
+    for sweep in _sweeps(path):
         lists = {key: values if isinstance(values, list) else [values] for key, values in sweep.items()}
         axes = [[(key, value) for value in values] for key, values in lists.items()]
         found += [{"budget.epsilon": 1, **dict(case)} for case in itertools.product(*axes)]
     return found
+
+
+def _sweeps(path: Path) -> list[dict[str, Any]]:
+    try:
+        read = yaml.load(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(read, list) or not all(isinstance(sweep, dict) and "policy" in sweep for sweep in read):
+        raise UserError(f"{path}: must be a list of {{policy: name or names, key: value or values}}")
+    return read
 
 
 def audited(case: dict[str, Any], ours: dict[str, Any], composer: Composer) -> AuditRow:
@@ -68,7 +95,7 @@ def audited(case: dict[str, Any], ours: dict[str, Any], composer: Composer) -> A
     try:
         return audit(overrides, settings, composer)
     except UserError as error:
-        raise UserError(f"{AUDITS.relative_to(REPOSITORY)}: {error}, in {case}") from None
+        raise UserError(f"audit of {case['policy']}: {error}, in {case}") from None
 
 
 def page(rows: Sequence[AuditRow]) -> str:
@@ -76,7 +103,11 @@ def page(rows: Sequence[AuditRow]) -> str:
     parts = [HEADER.format(summary=summary(rows))]
     for level, title in LEVELS.items():
         of_level = [row for row in rows if row.level == level]
+        if not of_level:
+            continue
         parts += [f"## {title}\n", *_table(of_level), ""]
+    excused = sorted({f"- `{row.policy}` ({row.parameters}): {row.excuse}" for row in rows if row.excuse})
+    parts += ["## Excuses\n", *excused, ""] if excused else []
     parts += ["## Witnesses\n", "Of the rows that are violated, tight, or that nothing is promised for.\n"]
     parts += sorted({_witness(row) for row in rows if row.verdict in ("violated", "tight", NOT_PROMISED, NO_PROMISE)})
     return "\n".join(parts) + "\n"
@@ -125,17 +156,42 @@ def _witness(row: AuditRow) -> str:
     return f"- `{row.policy}` ({row.parameters}; {row.level}, K = {row.arms}, T = {row.horizon:g}): {row.witness}."
 
 
+def written(rows: Sequence[AuditRow], table: Path, page_path: Path) -> str:
+    """Write both files; a line about them. Raises `UserError`."""
+    try:
+        table.parent.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame([dataclasses.asdict(row) for row in rows]).to_parquet(table, index=False)
+        page_path.write_text(page(rows), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"results_dir={table.parent}: cannot be written: {error.strerror}") from error
+    return f"{summary(rows)}\n{table} and {page_path}"
+
+
 def main() -> None:
     """Entry point of `python -m scripts.privacy`."""
     command = read_command_line("audit")
+    if not command.jobs:
+        return
     ours = {key: command.config[key] for key in OURS}
-    listed = cases(AUDITS)
+    own = list(itertools.chain.from_iterable(map(cases_of, command.config_dirs)))
+    listed = own if command.config_dirs else cases(AUDITS)
+    if not listed:
+        raise UserError(f"--config-dir {command.config_dirs[0]}: has no policy/NAME.yaml to audit")
     work = (delayed(audited)(case, ours, command.composer) for case in listed)
     found = Parallel(n_jobs=command.workers, return_as="generator")(work)
-    rows = list(tqdm(found, total=len(listed), desc="audits", unit="row"))
-    pd.DataFrame([dataclasses.asdict(row) for row in rows]).to_parquet(ROWS, index=False)
-    PAGE.write_text(page(rows), encoding="utf-8")
-    print(f"{summary(rows)}\n{ROWS.relative_to(REPOSITORY)} and {PAGE.relative_to(REPOSITORY)}")
+    with Progress("auditing", {"rows": len(listed)}) as progress:
+        rows = [progress.after(row, rows=1) for row in found]
+    folder = Path(command.config.results_dir)
+    places = (folder / "audit.parquet", folder / "privacy.md") if command.config_dirs else (ROWS, PAGE)
+    print(written(rows, *places))
+    unexcused = [row for row in rows if row.inexcusable]
+    for row in unexcused:
+        print(
+            f"error: {row.policy} ({row.parameters}; {row.level}): its promise is violated; mend it, declare what it "
+            f"spends, or say why under {EXCUSE} in its YAML",
+            file=sys.stderr,
+        )
+    sys.exit(1 if unexcused else 0)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from experiments import audit as command
 from experiments.audit_rows import OURS, AuditRow, audit
 from experiments.config.compose import CONF, REPOSITORY, Composer
+from experiments.errors import UserError
 from scripts import privacy
 
 README = (REPOSITORY / "README.md").read_text()
@@ -74,7 +75,7 @@ def test_plays_show_what_the_code_of_a_policy_spends_whatever_it_declares(shell,
         text = text.replace(chosen, f"rng.laplace(scale={noise}").replace("_: explore_then_commit.", f"_: {module}.")
         (tmp_path / name.replace("explore_then_commit.py", f"{module}.py")).write_text(text)
     asked = ["policy=explore_then_commit", "policy.rounds=1", "budget.epsilon=1", "level=transcript", "arms=2"]
-    code, out = shell("--config-dir", str(tmp_path), *asked, "horizon=4", "runs=4000")
+    code, out = shell("--config-dir", str(tmp_path), *asked, "horizon=4", "runs=4000", "runner.workers=1")
     shown = float(re.search(r"epsilon_shown +(\S+)", out)[1])
     assert (code, re.search(r"verdict +(\w+)", out)[1], shown > 1) == (0, expected, expected == "violated")
     assert float(re.search(r"epsilon_kept +(\S+)", out)[1]) == 1  # what is declared
@@ -100,7 +101,7 @@ def test_the_command_prints_a_row(shell):
         (["policy=dp_ftpl_new", "budget.delta=0", "level=transcript", "horizon=99"], ["horizon", "up to horizon 8"]),
         (["policy=dp_ftpl_new", "budget.delta=0", "level=release"], ["dp_ftpl_new", "ledger"]),
         (["policy=dp_ucb", "level=decision"], ["level", "transcript"]),
-        (["policy=dp_ucb", "runs=10", "horizon=9"], ["runs", "at least 60"]),
+        (["policy=dp_ucb", "runs=10", "horizon=9"], ["runs", "at least 64"]),
         (["policy=dp_ucb", "runs=100", "horizon=9", "failure=2"], ["failure", "(0, 1)"]),
         (["lvel=release"], ["lvel", "unknown key"]),
     ],
@@ -149,3 +150,79 @@ def test_cheap_rows_are_as_stored():
             for name in ("epsilon_kept", "epsilon_shown", "delta_kept", "delta_shown"):
                 assert getattr(again, name) == pytest.approx(stored[name][place], rel=1e-9, nan_ok=True)
     assert not cheap
+
+
+OVERSPENDS_YAML = "_target_: overspends.Overspends\nepsilon: ${budget.epsilon}\n"
+OVERSPENDS = '''
+from dataclasses import dataclass
+from bandits.policies.private_ucb import DPUCB
+from bandits.audit.ledger import tree
+
+@dataclass(frozen=True)
+class Overspends(DPUCB):
+    """DP-UCB with a third of the noise."""
+    name = "overspends"
+    label = "Overspends"
+
+    def ledger(self, arms, horizon):
+        return (tree(horizon, 3 * self.epsilon, horizon - arms + 1),)
+'''
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch, capsys):
+    """Audit a policy that overspends, with an excuse or without; exit code, output, errors and the page."""
+
+    def run(reason):
+        (tmp_path / "policy").mkdir(exist_ok=True)
+        (tmp_path / "overspends.py").write_text(OVERSPENDS)
+        excuse = "" if reason is None else f"_excuse_: {reason}\n"
+        (tmp_path / "policy" / "overspends.yaml").write_text(OVERSPENDS_YAML + excuse)
+        (tmp_path / "audits.yaml").write_text("- {policy: overspends, horizon: [9, 40], level: release}\n")
+        folders = ["--config-dir", str(tmp_path), f"results_dir={tmp_path}/results", "runner.workers=1"]
+        monkeypatch.setattr("sys.argv", ["privacy", *folders])
+        with pytest.raises(SystemExit) as ended:
+            command.exit_on_user_error(privacy.main)
+        page = tmp_path / "results" / "privacy.md"
+        return ended.value.code, capsys.readouterr(), page.read_text() if page.exists() else ""
+
+    return run
+
+
+def test_a_violated_promise_needs_an_excuse(own):
+    code, said, page = own(None)
+    assert code == 1
+    assert said.err.count("its promise is violated") == 2
+    assert "overspends" in page
+
+
+def test_a_violated_promise_with_an_excuse_is_told(own):
+    code, said, page = own("known, and kept for comparison")
+    assert (code, said.err) == (0, "")
+    assert "2 violated" in said.out
+    assert "known, and kept for comparison" in page
+
+
+@pytest.mark.parametrize("reason", ["''", "null", "3", "[a]"])
+def test_an_excuse_is_a_reason_in_words(own, reason):
+    code, said, _ = own(reason)
+    assert code == 2
+    assert said.err.count("\n") == 1
+    assert "_excuse_: must be a reason in words" in said.err
+
+
+def test_policies_of_ones_own_that_no_file_lists_are_played(tmp_path):
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "mine.yaml").write_text("_target_: mine.Mine\n")
+    (case,) = privacy.cases_of(tmp_path)
+    assert (case["policy"], case["runs"]) == ("mine", 20_000)
+    (tmp_path / "audits.yaml").write_text("- {policy: mine, horizon: [3, 4]}\n")
+    assert [case["horizon"] for case in privacy.cases_of(tmp_path)] == [3, 4]
+    (tmp_path / "audits.yaml").write_text("policy: mine\n")
+    with pytest.raises(UserError, match=r"audits.yaml: must be a list"):
+        privacy.cases_of(tmp_path)
+
+
+def test_violated_rows_are_excused():
+    stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
+    assert not any(AuditRow(**values).inexcusable for values in stored.to_dict("records"))

@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bandits import ParameterError
+from bandits import Guarantee, ParameterError
 from bandits.audit.audits import transcript
+from bandits.audit.betting import BATCH, Bets, betting_delta, betting_epsilon
 from bandits.audit.ledger import Domain
-from bandits.audit.sampled import at_least, at_most, sampled_epsilon, sampled_transcript
+from bandits.audit.sampled import at_least, at_most, require_runs, sampled_delta, sampled_epsilon, with_plays
 from bandits.audit.transcripts import Convention, transcripts
+from bandits.audit.verdicts import Finding, Verdict
 from bandits.environments.bernoulli import Bernoulli
 from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import DPRSE
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.perturbed_leader import DPFTPLNew, GDPElimNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
+from bandits.policies.stopping_rules import DPNAS
+from experiments.audit_plays import plays
 
 MEANS = (0.9, 0.2, 0.5)
 PLAYED = [
@@ -96,75 +100,77 @@ def test_played_transcripts_have_the_exact_law(failure):
     assert stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue > failure
 
 
-def test_a_sampled_bound_lies_below_the_exact_one():
+def both(policy, horizon, runs):
+    return plays(policy, 2, horizon, Convention.STREAM, runs, workers=1)
+
+
+def test_sampled_bounds_lie_below_exact_ones():
+    """And near them: the worst sequence of five arms is rare."""
     policy = ThompsonBeta()
-    exact = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
-    nothing_shown = transcript(DPUCB(1.0), 3, 5, Domain.BINARY, Convention.STREAM)
-    found = sampled_transcript(policy, nothing_shown, 2, 5, Convention.STREAM, 20_000, 1e-6).epsilon
-    assert 2.0 < found.shown < exact.epsilon.kept
-    assert found.runs == 40_000
-    assert found.failure == 1e-6
+    exact = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM).epsilon.kept
+    claimed = Guarantee(1.0)
+    finding = with_plays(Finding("", "", None), claimed, both(policy, 5, 4000), 1e-6)
+    assert 1.5 < finding.epsilon.shown < exact
+    assert finding.verdict(claimed) is Verdict.VIOLATED
+    assert finding.epsilon.runs == 8000
+    assert finding.epsilon.failure == 1e-6
+
+
+def test_sampled_deltas_lie_below_exact_ones():
+    policy = ThompsonBeta()
+    laws = transcripts(lambda n, s: policy.decision(n, s, 5), 2, 5, Convention.STREAM).chances[:2]
+    exact = max(np.maximum(p - math.e * q, 0).sum() for p, q in (laws, laws[::-1]))
+    played = both(policy, 5, 4000)
+    codes = np.unique(np.concatenate(played), axis=0, return_inverse=True)[1]
+    for bound in (betting_delta, sampled_delta):
+        assert 0.35 * exact < bound(codes[:4000], codes[4000:], 1e-6, 1.0) < exact
+    claimed = Guarantee(1.0, 0.01)
+    finding = with_plays(Finding("", "", None), claimed, played, 1e-6)
+    assert finding.verdict(claimed) is Verdict.VIOLATED
+    assert 0.01 < finding.delta.shown < exact
+
+
+@pytest.mark.slow
+def test_numbers_do_not_depend_on_the_number_of_workers():
+    one, two = (plays(DPUCB(1.0), 2, 6, Convention.STREAM, 1200, workers) for workers in (1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert not np.array_equal(one[0][:500], one[0][500:1000])  # blocks have streams of their own
 
 
 def test_too_few_runs_are_refused():
-    nothing_shown = transcript(DPUCB(1.0), 2, 5, Domain.BINARY, Convention.STREAM)
-    with pytest.raises(ParameterError, match="runs: failure=1e-06 needs at least 60, got 10"):
-        sampled_transcript(DPUCB(1.0), nothing_shown, 2, 5, Convention.STREAM, 10, 1e-6)
+    with pytest.raises(ParameterError, match="runs: failure=1e-06 needs at least 64, got 10"):
+        require_runs(10, 1e-6)
+    require_runs(64, 1e-6)
 
 
-EDGES = np.linspace(-3, 4, 40)  # 41 outcomes of a released number
+def test_what_cannot_be_played_is_refused():
+    with pytest.raises(ParameterError, match="dp_nas cannot be played"):
+        plays(DPNAS(1.0, 0.5, 0.1), 2, 6, Convention.STREAM, 100, 1)
 
 
-def sound(reward, rng, runs):
-    """One reward in [0, 1] plus Lap(1 / epsilon), epsilon = 1: tight."""
-    return np.digitize(reward + rng.laplace(size=runs), EDGES)
+def test_a_bet_by_hand():
+    """A batch teaches that outcome 1 comes under the first input alone; then e^0 = 1 is bet against with the most."""
+    bets = Bets(np.array([0.0]), np.array([0.0]), 2)
+    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
+    assert bets.best[0] == 0  # nothing was known before the first batch, and nothing staked
+    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
+    assert bets.best[0] == 0  # the event is known, what it gains is not
+    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
+    each = 0.9  # the mean gain of the second batch is 1 and its share of both batches 1/2, as that of the squares
+    assert bets.best[0] == pytest.approx(np.log(((1 + each) ** BATCH + (1 + each) ** BATCH) / 2))
 
 
-def half_the_noise(reward, rng, runs):
-    """Costs 2 epsilon."""
-    return np.digitize(reward + rng.laplace(scale=0.5, size=runs), EDGES)
-
-
-def one_noise_for_both_arms(reward, rng, runs):
-    """The difference of the arms has no noise left: infinite."""
-    shared = rng.laplace(size=runs)
-    return np.digitize((reward + shared) - (0.0 + shared), EDGES)
-
-
-def raw_first_reward(reward, rng, runs):
-    """What is released before the first sum is the reward: infinite."""
-    return np.digitize(np.full(runs, reward), EDGES)
-
-
-def fresh_at_each_step(reward, rng, runs):
-    """The same node of a tree with a new draw at each of five steps costs 5 epsilon; their mean shows it."""
-    return np.digitize(reward + rng.laplace(size=(5, runs)).mean(axis=0), EDGES)
-
-
-def clipped_after_noise(reward, rng, runs):
-    """A reward of 3 is clipped with its noise instead of before it: the sum moves by 3."""
-    return np.digitize(np.clip(3 * reward + rng.laplace(size=runs), -2, 4), EDGES)
-
-
-VIOLATIONS = [half_the_noise, one_noise_for_both_arms, raw_first_reward, fresh_at_each_step, clipped_after_noise]
-
-
-@pytest.mark.parametrize("release", VIOLATIONS)
-def test_violations_are_caught(release):
-    """In at least 95 of 100 seeds. That each is one follows from the Laplace law, as its docstring says."""
-    assert _flagged(release) >= 95
-
-
-def test_a_sound_release_is_never_flagged():
-    assert _flagged(sound) == 0
-
-
-def _flagged(release):
-    caught = 0
+@pytest.mark.slow
+def test_bets_on_what_is_private_are_lost(failure):
+    """100 audits of randomised response that tells the truth with e / (1 + e): none may show more than 1."""
+    truth = math.e / (1 + math.e)
+    shown = []
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        caught += sampled_epsilon(release(0.0, rng, 4000), release(1.0, rng, 4000), failure=1e-6)[0] > 1
-    return caught
+        first, second = ((rng.random(3000) < chance).astype(int) for chance in (truth, 1 - truth))
+        shown.append(betting_epsilon(first, second, 0.01))
+    assert stats.binom.sf(sum(value > 1 for value in shown) - 1, 100, 0.01) > failure
+    assert min(shown) > 0.6
 
 
 def test_delta_is_taken_off():

@@ -74,9 +74,19 @@ def test_a_transcript_spends_epsilon_at_nearly_every_decision():
     assert 0.95 * bounds.kept < bounds.shown < bounds.kept == 58
 
 
-def test_a_sequence_that_cannot_occur_is_refused():
-    with pytest.raises(ParameterError, match="horizon: too long"):
-        event(DPFTPLNew(1.0, 0.01), 100)
+def test_values_of_bounded_noise_show_an_infinite_epsilon():
+    """Sooner or later one reward puts the values of arm 1 beyond all that arm 2 can draw."""
+    policy = DPFTPLNew(1.0, 0.01)
+    assert math.isinf(event(policy, 100).epsilon.shown)
+    horizon = next(steps for steps in range(8, 100) if math.isinf(event(policy, steps).epsilon.shown))
+    assert math.isfinite(event(policy, horizon - 1).epsilon.shown)
+    rival, first = (policy.value(pulls, 0.0, horizon).law for pulls in (horizon - 2, 1))
+    assert rival.center + rival.half_width > first.center - first.half_width  # arm 2 may come where the reward is 0
+    changed = policy.value(1, 1.0, horizon).law
+    assert rival.center + rival.half_width < changed.center - changed.half_width  # and cannot where it is 1
+
+
+def test_an_event_is_for_perturbed_leaders():
     with pytest.raises(ParameterError, match="level"):
         event(DPSE(1.0), 100)
 

@@ -9,15 +9,18 @@ from bandits import ParameterError
 from bandits.environments.bernoulli import C1
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses
 from bandits.environments.gap_profiles import OneGap
+from bandits.environments.neighbours import NeighbouringRewards
 from bandits.environments.streams import SignedBernoulli
 from bandits.exact.worst_profiles import WorstProfile
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL, FollowTheLeader
+from bandits.policies.perturbed_leader import ThompsonBeta
 from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
 from bandits.policies.ucb import UCB1
 from experiments import load, load_outcomes, load_pulls
 from experiments.cells import KINDS
 from experiments.cells.exact import ExactCell
+from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
 from experiments.cells.worst_profile import WorstProfileCell
@@ -32,6 +35,7 @@ CELLS = {
     "regret": RegretCell(ALL_SEEN, RNMFTNL(1.0), 500, recorded=20),
     "exact": ExactCell(ALL_SEEN, RNMFTNL(1.0), 500, recorded=20),
     "stopping": StoppingCell(SignedBernoulli(0.62), DPExponentialNAS(1.0, 0.5, 0.05), 1024),
+    "privacy": PrivacyCell(NeighbouringRewards(), ThompsonBeta(), 4),
     "worst_profile": WorstProfileCell(WorstProfile(8, 0.2, scales=2, generations=1), RNMFTNL(1.0), 100),
 }
 
@@ -99,6 +103,8 @@ def test_load_tells_exact_from_simulated(tmp_path):
         ("exact", "regret", lambda regret: regret[:, :-1]),
         ("exact", "regret", lambda regret: regret * np.nan),
         ("stopping", "estimate", lambda estimate: np.full_like(estimate, 0.5)),
+        ("privacy", "epsilon_kept", lambda kept: kept / 2),
+        ("privacy", "epsilon_shown", lambda shown: shown * np.nan),
         ("worst_profile", "counts", lambda counts: counts + 1),
         ("worst_profile", "worst_regret", lambda regret: regret * np.nan),
     ],

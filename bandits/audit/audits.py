@@ -9,6 +9,7 @@ from bandits.audit.epochs import epoch_bounds, first_choice, phase_delta
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention, explicit_event, transcripts
 from bandits.audit.verdicts import Bounds, Finding
+from bandits.guarantees import Scope
 from bandits.learner import Learner
 from bandits.mechanisms.hybrid import hybrid_scale
 from bandits.mechanisms.start_phases import beta_condition, gauss_condition
@@ -165,10 +166,29 @@ def event(policy: Learner[Any], horizon: int) -> Finding:
     if not isinstance(policy, PerturbedLeader):
         raise ParameterError("level", f"event is for perturbed leaders, not {policy.name}; take level=transcript")
     shown, witness = explicit_event(lambda n, sums: policy.decision(n, sums, horizon), horizon, policy.start)
-    kept = math.inf
-    if policy.guarantee.private and policy.guarantee.delta == 0:
-        kept = policy.guarantee.epsilon * (horizon - 2)
+    kept = composed_epsilon(policy, 2, horizon)
     return Finding("one sequence", "", Bounds(kept, shown, witness, "exact law of one sequence", 1e-10 * abs(shown)))
+
+
+def composed_epsilon(policy: PerturbedLeader, arms: int, horizon: int) -> float:
+    """An upper bound on pure epsilon: the budgets of all decisions that a reward may move add up.
+
+    That of the first pull of an arm moves none of the first pulls of the others. Infinite with delta > 0: no number of
+    decisions adds up to a pure epsilon.
+    """
+    guarantee = policy.guarantee
+    if not guarantee.private or guarantee.delta > 0:
+        return math.inf
+    return guarantee.epsilon * max(0, horizon - arms * max(policy.start, 1))
+
+
+def promised_epsilon(policy: Learner[Any], arms: int, horizon: int) -> float:
+    """An upper bound on pure epsilon of the transcript, from what a policy promises; infinite where there is none."""
+    if isinstance(policy, PerturbedLeader):
+        return composed_epsilon(policy, arms, horizon)
+    guarantee = policy.guarantee
+    pure = guarantee.scope in (Scope.TRANSCRIPT, Scope.LOCAL) and guarantee.delta == 0
+    return guarantee.epsilon if pure else math.inf
 
 
 def _first_choice(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> tuple[float, str] | None:

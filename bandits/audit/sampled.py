@@ -2,7 +2,8 @@
 
 The first half of the outcomes chooses an event, those outcomes that are the most typical of one input; the second
 half bounds its probability from below under that input and from above under the other. With both bounds valid,
-epsilon is at least log((p - delta) / q).
+epsilon is at least log((p - delta) / q), and delta at least p - e^epsilon q. Beside it stand the bets of
+`bandits.audit.betting`; the larger bound counts, and each may be wrong with half of the failure probability.
 """
 
 import math
@@ -13,8 +14,10 @@ import numpy as np
 from scipy.special import betaincinv
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.betting import betting_delta, betting_epsilon
 from bandits.audit.transcripts import Convention
 from bandits.audit.verdicts import Bounds, Finding
+from bandits.guarantees import Guarantee
 from bandits.learner import Learner
 from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
@@ -65,40 +68,75 @@ def neighbouring_tables(arms: int, horizon: int) -> tuple[FloatArray, FloatArray
     return first, second
 
 
-def sampled_transcript(
-    policy: Learner[Any],
-    finding: Finding,
-    arms: int,
-    horizon: int,
-    convention: Convention,
-    runs: int,
-    failure: float,
-    seed: int = 0,
-) -> Finding:
-    """The finding with a lower bound from `runs` plays on each of two neighbouring tables, where that is the larger.
+def sampled_delta(first: IntArray, second: IntArray, failure: float, epsilon: float) -> float:
+    """A lower bound on delta at `epsilon` from independent outcomes under two neighbouring inputs.
 
-    Raises `ParameterError` for runs that are too few to show anything at this failure probability.
+    The event: what was more than e^epsilon times as frequent in the first half. The second half bounds its chances.
     """
-    least = 4 * math.ceil(math.log(2 / failure))
+    growth, half = math.exp(epsilon), len(first) // 2
+    outcomes = np.unique(np.concatenate([first, second]))
+    best, event, swapped = -math.inf, outcomes, False
+    for turn, (one, other) in enumerate(((first, second), (second, first))):
+        counts = [np.bincount(np.searchsorted(outcomes, side[:half]), minlength=len(outcomes)) for side in (one, other)]
+        gains = counts[0] - growth * counts[1]
+        if (value := float(gains[gains > 0].sum())) > best:
+            best, event, swapped = value, outcomes[gains > 0], bool(turn)
+    one, other = (second, first) if swapped else (first, second)
+    hits = [int(np.isin(side[half:], event).sum()) for side in (one, other)]
+    rest = len(first) - half
+    return max(0.0, at_least(hits[0], rest, failure / 2) - growth * at_most(hits[1], rest, failure / 2))
+
+
+def require_runs(runs: int, failure: float) -> None:
+    """Raise `ParameterError` for runs that are too few to show anything at this failure probability.
+
+    A quarter of them bounds one chance, with a quarter of the failure probability: all hits must show a chance of 1/e.
+    """
+    least = 4 * math.ceil(math.log(4 / failure))
     if runs < least:
         raise ParameterError("runs", f"failure={failure:g} needs at least {least}, got {runs}")
+
+
+def require_playable(policy: Learner[Any]) -> None:
+    """Raise `ParameterError` for a policy that cannot be played on a table of rewards."""
     if not isinstance(policy, Policy):
         raise ParameterError("policy", f"{policy.name} cannot be played on a table of rewards")
-    rng = np.random.default_rng(seed)
-    codes = []
-    for table in neighbouring_tables(arms, horizon):
-        plays = [policy.play(table, horizon, rng, convention) for _ in range(runs)]
-        codes.append(np.unique(np.array(plays), axis=0, return_inverse=True))
-    known = np.unique(np.concatenate([rows for rows, _ in codes]), axis=0)
-    place = {row.tobytes(): number for number, row in enumerate(known)}
-    outcomes = [np.array([place[row.tobytes()] for row in rows])[inverse] for rows, inverse in codes]
-    delta = policy.guarantee.delta
-    shown, event = sampled_epsilon(outcomes[0], outcomes[1], failure, delta)
-    if delta > 0 or finding.epsilon is None or shown <= finding.epsilon.shown:
-        return finding
-    texts = ["".join(str(arm + 1) for arm in known[number][:40]) for number in event[:3]]
-    witness = f"first reward of arm 1 is 0 or 1, all others 0; arms {', '.join(texts)}"
-    bounds: Bounds = replace(
-        finding.epsilon, shown=shown, witness=witness, method="Clopper-Pearson", failure=failure, runs=2 * runs
-    )
-    return replace(finding, epsilon=bounds)
+
+
+def played(policy: Policy, table: FloatArray, runs: int, rng: np.random.Generator, convention: Convention) -> IntArray:
+    """The arms of `runs` plays on one table, shape (runs, horizon)."""
+    return np.array([policy.play(table, table.shape[1], rng, convention) for _ in range(runs)], dtype=np.int64)
+
+
+def with_plays(finding: Finding, claimed: Guarantee, plays: tuple[IntArray, IntArray], failure: float) -> Finding:
+    """The finding with a lower bound from `plays` on two neighbouring tables, shapes (runs, horizon), where larger.
+
+    On delta at the epsilon claimed for a promise with delta > 0, else on epsilon at delta = 0.
+    """
+    known, codes = np.unique(np.concatenate(plays), axis=0, return_inverse=True)
+    first, second = codes[: len(plays[0])], codes[len(plays[0]) :]
+    texts = ["".join(str(arm + 1) for arm in row[:40]) for row in known]
+    if claimed.delta > 0:
+        bounds = finding.delta or Bounds(1.0, 0.0, "none", "none")
+        shown = _larger(
+            betting_delta(first, second, failure / 2, claimed.epsilon),
+            sampled_delta(first, second, failure / 2, claimed.epsilon),
+        )
+        told = f"what is more than e^{claimed.epsilon:g} times as frequent"
+        return replace(finding, delta=_sampled(bounds, shown, told, failure, len(codes)))
+    bounds = finding.epsilon or Bounds(math.inf, 0.0, "none", "none")
+    held_out, event = sampled_epsilon(first, second, failure / 2)
+    shown = _larger(betting_epsilon(first, second, failure / 2), held_out)
+    told = f"arms {', '.join(texts[number] for number in event[:3])}"
+    return replace(finding, epsilon=_sampled(bounds, shown, told, failure, len(codes)))
+
+
+def _larger(bets: float, held_out: float) -> tuple[float, str]:
+    return (bets, "bets") if bets > held_out else (held_out, "Clopper-Pearson")
+
+
+def _sampled(bounds: Bounds, shown: tuple[float, str], event: str, failure: float, runs: int) -> Bounds:
+    if shown[0] <= bounds.shown:
+        return bounds
+    witness = f"first reward of arm 1 is 0 or 1, all others 0; {event}"
+    return replace(bounds, shown=shown[0], witness=witness, method=shown[1], failure=failure, runs=runs)

@@ -20,6 +20,7 @@ from bandits.audit.verdicts import Bounds
 from bandits.parameters import ParameterError
 
 LARGEST = 1 << 24  # probabilities that are held at once
+TINY = 1e-200  # a chance from which no rounding makes 0
 Decision = Callable[[IntArray, FloatArray], FloatArray]  # chances of the arms for their pulls and reward sums
 
 
@@ -75,6 +76,15 @@ class Transcripts:
         witness = f"{self._changed(*worst)}; all sequences more than e^{epsilon:g} times as likely"
         return Bounds(best, best, witness, "enumeration", 1e-12)
 
+    def epsilon_at(self, delta: float) -> Bounds:
+        """The least epsilon at `delta` > 0 over all pairs of neighbouring tables, to nine digits."""
+        low, high = 0.0, self.epsilon().kept
+        while math.isinf(high) or high - low > 1e-9 * high:
+            middle = (low + high) / 2 if math.isfinite(high) else 2 * low + 1
+            low, high = (middle, high) if self.delta(middle).shown > delta else (low, middle)
+        witness = self.delta(low).witness
+        return Bounds(high, low, witness, "enumeration", 1e-9 * high)
+
     def _neighbours(self, bit: int) -> tuple[IntArray, IntArray]:
         """The tables without that reward, and the same with it."""
         tables = np.arange(len(self.chances))
@@ -125,7 +135,8 @@ def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float,
     """Pure epsilon of one sequence of two arms, a lower bound for horizons beyond enumeration, and its witness.
 
     After the start phase, or after one pull of arm 1, arm 2 is pulled up to the horizon. No reward is 1 but, under one
-    of two neighbouring inputs, the first of arm 1: at every step it makes arm 2 less likely.
+    of two neighbouring inputs, the first of arm 1: at every step it makes arm 2 less likely. Infinite where arm 2 can
+    then no longer be pulled, as values of bounded noise are.
     """
     pulls = np.array([start, start]) if start else np.array([1, 0])
     total = 0.0
@@ -133,16 +144,19 @@ def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float,
         total += _log_ratio(decision, np.zeros(2, dtype=np.int64), np.zeros(2), np.zeros(2), 0)
     for _ in range(int(pulls.sum()), horizon):
         total += _log_ratio(decision, pulls, np.zeros(2), np.array([1.0, 0.0]), 1)
+        if math.isinf(total):
+            break
         pulls = pulls + np.array([0, 1])
     first = f"{start} pulls of each arm" if start else "arm 1 once"
     return total, f"first reward of arm 1 is 0 or 1, all others 0; {first}, then arm 2 up to the end"
 
 
 def _log_ratio(decision: Decision, pulls: IntArray, sums: FloatArray, changed: FloatArray, arm: int) -> float:
+    """How much likelier the next arm is without the changed reward; infinite where only with it it cannot come."""
     first, second = decision(pulls, sums)[arm], decision(pulls, changed)[arm]
-    if min(first, second) <= 0:  # a law with an end: the sequence cannot occur, or shows an infinite epsilon by itself
+    if first < TINY:  # a law with an end, or a rounded chance
         raise ParameterError("horizon", f"too long for this sequence: it cannot go on after {int(pulls.sum())} pulls")
-    return math.log(first / second)
+    return math.log(first / second) if second > 0 else math.inf
 
 
 def _grid(decision: Decision, pulls: IntArray) -> FloatArray:

@@ -20,6 +20,8 @@ from experiments.errors import UserError, nearest
 from experiments.own_code import blamed, in_words
 
 Built = TypeVar("Built")
+EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated, see docs/reference.md
+ABOUT = ("_target_", EXCUSE)  # keys that are no parameters
 
 
 class Parts:
@@ -122,7 +124,7 @@ def _keys(node: DictConfig, group: str) -> dict[str, str]:
     return {
         name: value[2:-1] if isinstance(value, str) and value.startswith("${") else f"{group}.{name}"
         for name, value in raw.items()
-        if name != "_target_"
+        if name not in ABOUT
     }
 
 

@@ -19,6 +19,7 @@ SpecType = TypeVar("SpecType", bound="DataclassInstance")
 Conditions = Mapping[str, Any]  # a panel: its title, and the columns that its cells have
 SCALES = ("linear", "log")
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
+SYMBOLS |= {"transcript_epsilon": "ε of the transcript"}
 SYMBOLS |= {"least_gap": "least gap", "inverse_gap": "1 / gap"}
 
 

@@ -1,0 +1,90 @@
+"""Lower bounds that hold at every number of runs: bets against a promise, on events where it seems to be broken.
+
+If an output is (epsilon, delta)-private, then 1{X in E} - e^epsilon 1{Y in E} - delta has a mean of at most 0 for every
+event E, X and Y outputs on two neighbouring inputs. Who bets a part of a wealth on that, with E and the part chosen
+from earlier runs, has a wealth that is a supermartingale where the promise holds: it ever exceeds 1 / failure with a
+probability of at most `failure` (Ville 1939). So one may look after every run and stop at will. The idea for audits of
+privacy: Gonzalez et al. (NeurIPS 2025, arXiv 2509.07055). The events here are ours: those outcomes that were more than
+e^epsilon times as frequent under one input. The bets are the mean gain over the mean square, within what cannot ruin
+(Waudby-Smith and Ramdas 2024).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+
+BATCH = 50  # pairs of runs between two choices of the event and the bet
+MOST = 0.9  # of the largest bet that cannot ruin
+
+
+@dataclass
+class Bets:
+    """Bets against each of several promises (epsilon, delta), half of the wealth on each of the two directions.
+
+    `outcomes` is the number of different outcomes, which are numbered from 0; `best` the logarithm of the largest
+    wealth so far, shape (promises,).
+    """
+
+    epsilons: FloatArray
+    deltas: FloatArray
+    outcomes: int
+    best: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = 2, len(self.epsilons)
+        self._log, self._sum, self._squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._seen = np.zeros((2, self.outcomes))
+        self._pairs = 0
+        self.best = np.zeros(shape[1])
+
+    def play(self, first: IntArray, second: IntArray) -> None:
+        """Bet on independent outcomes under both inputs, shapes (runs,), in batches."""
+        for begin in range(0, len(first), BATCH):
+            batch = first[begin : begin + BATCH], second[begin : begin + BATCH]
+            for turn in (0, 1):
+                self._bet(turn, batch[turn], batch[1 - turn])
+            self._seen += [np.bincount(side, minlength=self.outcomes) for side in batch]
+            self._pairs += len(batch[0])
+            self.best = np.maximum(self.best, np.logaddexp(*self._log) - np.log(2))
+
+    def _bet(self, turn: int, one: IntArray, other: IntArray) -> None:
+        """Bets that the outcomes of `one` are the more frequent, all settled before the next choice."""
+        growth = np.exp(self.epsilons)[:, None]
+        event = self._seen[turn] + 0.5 > growth * (self._seen[1 - turn] + 0.5)
+        gains = event[:, one].astype(float) - growth * event[:, other] - self.deltas[:, None]
+        mean = self._sum[turn] / max(self._pairs, 1)
+        spread = self._squares[turn] / max(self._pairs, 1)
+        safe = MOST / (growth[:, 0] + self.deltas)
+        bet = np.clip(np.divide(mean, spread, where=spread > 0, out=np.zeros(len(mean))), 0, safe)
+        self._log[turn] += np.log1p(bet[:, None] * gains).sum(axis=1)
+        self._sum[turn] += gains.sum(axis=1)
+        self._squares[turn] += (gains**2).sum(axis=1)
+
+
+def refuted(first: IntArray, second: IntArray, failure: float, epsilons: FloatArray, deltas: FloatArray) -> int:
+    """How many of these promises, each weaker than the one before, are refuted without a gap from the first on.
+
+    With a probability of at most `failure` a promise that holds is among them: that needs the weakest one before which
+    all fail to be refuted by itself. `first` and `second` number outcomes, shape (runs,), as many of both inputs.
+    """
+    names, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    bets = Bets(epsilons, deltas, len(names))
+    bets.play(codes[: len(first)], codes[len(first) :])
+    lost = bets.best < np.log(1 / failure)
+    return int(np.argmax(lost)) if lost.any() else len(lost)
+
+
+def betting_epsilon(first: IntArray, second: IntArray, failure: float, delta: float = 0.0) -> float:
+    """A lower bound on epsilon at `delta`; too large with probability `failure` at most."""
+    ladder = np.arange(0.0, np.log(len(first)) + 1, 0.02)
+    steps = refuted(first, second, failure, ladder, np.full(len(ladder), delta))
+    return float(ladder[steps - 1]) if steps else 0.0
+
+
+def betting_delta(first: IntArray, second: IntArray, failure: float, epsilon: float) -> float:
+    """A lower bound on delta at `epsilon`; too large with probability `failure` at most."""
+    ladder = np.concatenate([[0.0], np.geomspace(1 / len(first), 1.0, 300)])
+    steps = refuted(first, second, failure, np.full(len(ladder), epsilon), ladder)
+    return float(ladder[steps - 1]) if steps else 0.0

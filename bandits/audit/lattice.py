@@ -1,0 +1,86 @@
+"""What two explicit neighbouring inputs show over a whole run of two arms, for horizons beyond enumeration.
+
+Where all rewards but one are 0, the pulls (i, j) of both arms say all that a decision depends on. So the law of a run
+is a walk on a lattice, under both inputs at once. Runs that reach the same pulls with likelihood ratios close together
+count as one outcome, with the sum of their chances under each input: to merge outcomes is to look less closely, so
+that what is shown stays a valid lower bound whatever the width of the bins (data processing).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.transcripts import Decision
+
+LARGEST_LOSS = 60.0  # of a log ratio that is told apart from larger ones
+BINS = 480
+Walk = tuple[FloatArray, FloatArray]  # chances of each place and bin under both inputs, shapes (pulls of arm 1, bins)
+
+
+@dataclass(frozen=True)
+class TwoLaws:
+    """The chances of merged runs under two neighbouring inputs, shapes (outcomes,)."""
+
+    first: FloatArray
+    second: FloatArray
+
+    def delta(self, epsilon: float) -> float:
+        """The delta at `epsilon` that these outcomes show, in the direction in which it is the larger."""
+        growth = math.exp(epsilon)
+        pairs = (self.first, self.second), (self.second, self.first)
+        return max(float(np.maximum(p - growth * q, 0).sum()) for p, q in pairs)
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon that is not refuted at `delta` > 0, from below; infinite where none is large enough."""
+        if self.delta(LARGEST_LOSS) > delta:
+            return math.inf
+        if self.delta(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, LARGEST_LOSS
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return low
+
+
+def run_laws(decision: Decision, horizon: int, start: int) -> TwoLaws:
+    """Both laws of the first `horizon` arms: no reward is 1 but, under the second input, the first of arm 1.
+
+    The start phase, `start` pulls of each arm, is the same under both inputs.
+    """
+    pulls = np.array([start, start])
+    walk: Walk = np.zeros((1, BINS)), np.zeros((1, BINS))
+    for chances in walk:
+        chances[0, BINS // 2] = 1.0
+    for step in range(horizon - 2 * start):
+        places = [pulls + np.array([i, step - i]) for i in range(step + 1)]
+        changed = [np.array([float(place[0] > 0), 0.0]) for place in places]
+        laws = [np.array([decision(place, np.zeros(2)) for place in places])]
+        laws.append(np.array([decision(place, sums) for place, sums in zip(places, changed, strict=True)]))
+        walk = _step(walk, laws)
+    return TwoLaws(walk[0].ravel(), walk[1].ravel())
+
+
+def _step(walk: Walk, laws: list[FloatArray]) -> Walk:
+    """One more pull of either arm: chances move to the place after it, and into the bin of their new ratio."""
+    places = len(walk[0])
+    size = (places + 1) * BINS
+    after = [np.zeros(size), np.zeros(size)]
+    for arm in (0, 1):
+        moved = [chances * law[:, arm, None] for chances, law in zip(walk, laws, strict=True)]
+        rows = np.arange(places)[:, None] + (1 if arm == 0 else 0)
+        target = (rows * BINS + _bins(*moved)).ravel()
+        for total, chances in zip(after, moved, strict=True):
+            total += np.bincount(target, weights=chances.ravel(), minlength=size)
+    first, second = (total.reshape(places + 1, BINS) for total in after)
+    return first, second
+
+
+def _bins(first: FloatArray, second: FloatArray) -> IntArray:
+    """The bin of the log ratio of two chances; the outermost are for ratios beyond the largest, also infinite ones."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.nan_to_num(np.log(first) - np.log(second), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    scaled = (np.clip(loss, -LARGEST_LOSS, LARGEST_LOSS) / LARGEST_LOSS + 1) / 2 * (BINS - 1)
+    return np.asarray(np.rint(scaled), dtype=np.int64)

@@ -1,0 +1,53 @@
+"""What whole runs spend, between two bounds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import pyarrow as pa
+
+from bandits.audit.spending import transcript_epsilon
+from bandits.environments.neighbours import NeighbouringRewards
+from bandits.learner import Environment, Learner
+from experiments.cells.base import Cell, Quantity, Rows, column
+
+
+@dataclass(frozen=True)
+class PrivacyCell(Cell):
+    """An upper and a lower bound on the epsilon of the transcript, at the delta of the instance; infinite for none."""
+
+    record: ClassVar[str] = "privacy"
+    fields: ClassVar[dict[str, pa.DataType]] = {"epsilon_kept": pa.float64(), "epsilon_shown": pa.float64()}
+    repeatable: ClassVar[bool] = False
+    headline: ClassVar[str] = "epsilon_shown"
+    title: ClassVar[str] = "Epsilon that the transcript shows"
+    quantities: ClassVar[dict[str, Quantity]] = {
+        "epsilon_kept": Quantity("ε of the transcript, at most", column("epsilon_kept")),
+        "epsilon_shown": Quantity("ε of the transcript, at least", column("epsilon_shown")),
+    }
+    longest: ClassVar[int] = 10**5  # decisions whose laws are integrated one by one
+
+    def __post_init__(self) -> None:
+        self._check_own()
+
+    @classmethod
+    def records(cls, instance: Environment, policy: Learner[Any], exact: bool) -> bool:
+        return isinstance(instance, NeighbouringRewards) and not exact
+
+    def replicate(self, replication: int) -> dict[str, Any]:
+        at_delta = cast(NeighbouringRewards, self.instance).at_delta
+        bounds = transcript_epsilon(self.policy, self.arms, self.horizon, at_delta)
+        return {"epsilon_kept": bounds.kept, "epsilon_shown": bounds.shown}
+
+    @staticmethod
+    def check(rows: Rows, footer: Mapping[str, Any]) -> None:
+        kept, shown = rows["epsilon_kept"], rows["epsilon_shown"]
+        if not ((shown >= 0) & (shown <= kept * (1 + 1e-9))).all():  # so that NaN is refused
+            raise ValueError("its lower bound is above its upper bound, or no number")
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        return ()  # they are about regret
+
+    def simulated_steps(self, rows: Rows) -> int:
+        return 0
