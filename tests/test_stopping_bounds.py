@@ -40,16 +40,17 @@ def test_samples_if_concentrated_by_hand():
     most = bounds.samples_if_concentrated(rule, 0.1, 1.0)
     assert 4 * math.sqrt(2 / most * math.log(4 * math.log2(most) ** 2 / 0.05)) <= 0.1
     assert 4 * math.sqrt(4 / most * math.log(4 * (math.log2(most) - 1) ** 2 / 0.05)) > 0.1
-    rule, mean = DPExponentialNAS(0.01, 0.5, 0.05), 0.2  # where each of the terms matters
+    rule = DPExponentialNAS(0.01, 0.5, 0.05)  # where each of the terms matters
 
-    def short(t):
+    def short(t, mean):
         k = math.log2(t)
         means = 4 * math.sqrt(2 / t * math.log(16 * k**2 / 0.05))
         noises = 2400 * math.log(4 / 0.05) + 2400 * math.log(8 * k**2 / 0.05) + 800 * math.log(4 / 0.05)
         return means + noises / t - mean
 
-    most = bounds.samples_if_concentrated(rule, mean, 1.0)
-    assert short(most) <= 0 < short(most / 2)
+    for mean in (0.2, 0.16, 0.13, 0.11):
+        most = bounds.samples_if_concentrated(rule, mean, 1.0)
+        assert short(most, mean) <= 0 < short(most / 2, mean)
     with pytest.raises(OverflowError):
         bounds.samples_if_concentrated(rule, 1e-12, 1.0)
 

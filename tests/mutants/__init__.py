@@ -1,0 +1,184 @@
+"""Mutations of the code that tests must notice: each changes one place, and the tests named beside it must fail.
+
+    python -m tests.mutants                       # all of them, two at a time
+    python -m tests.mutants bounds policies/ftpl  # those whose file has one of these words in its path
+
+The lists are the YAML files of this folder: for each file of the code its mutations, each with an `old` text that
+occurs once in the file, a `new` one, and the `tests` that fail then, as pytest names them below tests/. One that
+changes nothing that could be seen is `equivalent`, with the reason. Tests run in a copy of the repository without
+results/: what is stored was made by the same code, and should not be what notices.
+
+Compiled loops: `bandits.compiled` keeps machine code in a folder named after the sources, so that a mutation of any
+file of `bandits` has its own. Bytecode is told apart by the content of its source, as size and second may be the same.
+"""
+
+import compileall
+import hashlib
+import multiprocessing
+import os
+import py_compile
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LISTS = Path(__file__).parent
+CODE = ("Makefile", "README.md", "bandits", "conf", "docs", "experiments", "pyproject.toml", "scripts", "tests")
+PATIENCE = 900  # seconds that the tests of a mutant may take
+ENDED = 100  # exit code of a process in which pytest came to its end, beside pytest's own
+LIBRARIES = [
+    "numpy",
+    "scipy.stats",
+    "scipy.optimize",
+    "numba",
+    "pandas",
+    "pyarrow.parquet",
+    "hydra",
+    "pytest",
+    "joblib",
+]
+_SERVER = multiprocessing.get_context("forkserver")  # imports the libraries once, and none of our code
+_SERVER.set_forkserver_preload(LIBRARIES)
+
+
+class Fate(StrEnum):
+    """What became of a mutant; one whose tests ended otherwise than by failing is broken, and proves nothing."""
+
+    KILLED = "killed"
+    SURVIVED = "survived"
+    EQUIVALENT = "equivalent"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file, and the tests that must fail with it."""
+
+    part: str  # the list it stands in
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = ()
+    equivalent: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.old.strip()!r} -> {self.new.strip()!r}"
+
+    @property
+    def digest(self) -> str:
+        """A number that depends on nothing but what the mutant is."""
+        return hashlib.sha256(f"{self.file}\0{self.old}\0{self.new}".encode()).hexdigest()
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be tried, empty if it can."""
+        count = (REPOSITORY / self.file).read_text().count(self.old) if (REPOSITORY / self.file).exists() else 0
+        if count != 1:
+            return f"its old text occurs {count} times"
+        if self.old == self.new or bool(self.tests) == bool(self.equivalent):
+            return "it must change something, and have either tests or a reason why it is equivalent"
+        return "".join(f"no such test: {test}. " for test in self.tests if not _exists(test))
+
+
+def _exists(test: str) -> bool:
+    file, _, name = test.partition("::")
+    path = REPOSITORY / "tests" / file
+    return path.exists() and f"def {name.partition('[')[0]}(" in path.read_text()
+
+
+def listed() -> list[Mutant]:
+    """All mutants, in the order of the lists."""
+    found = []
+    for path in sorted(LISTS.glob("*.yaml")):
+        for file, entries in yaml.safe_load(path.read_text()).items():
+            for entry in entries:
+                tests = entry.pop("tests", [])
+                names = (tests,) if isinstance(tests, str) else tuple(tests)
+                found.append(Mutant(path.stem, file, tests=names, **entry))
+    return found
+
+
+def sample(mutants: Iterable[Mutant], quick: Iterable[str]) -> list[Mutant]:
+    """One mutant of each list, by their digests, of those whose tests are all among the `quick` files."""
+    known = set(quick)
+    least: dict[str, Mutant] = {}
+    for mutant in sorted(mutants, key=lambda mutant: mutant.digest):
+        if mutant.tests and all(test.partition("::")[0] in known for test in mutant.tests):
+            least.setdefault(mutant.part, mutant)
+    return [least[part] for part in sorted(least)]
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A copy of the code, without results, in which one mutant at a time is tried."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> "Scratch":
+        """A fresh copy in an empty `folder`."""
+        for name in CODE:
+            source = REPOSITORY / name
+            if source.is_dir():
+                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, folder / name)
+        checked = py_compile.PycInvalidationMode.CHECKED_HASH  # by content: a mutant may be as long and as young
+        compileall.compile_dir(folder, quiet=2, invalidation_mode=checked)
+        return cls(folder)
+
+    def fails(self, tests: Iterable[str]) -> bool | None:
+        """Whether one of the `tests` fails; None if they cannot be run to an end."""
+        process = _SERVER.Process(target=_run, args=(self.folder, [f"tests/{test}" for test in tests]))
+        process.start()
+        process.join(PATIENCE)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+        return {ENDED: False, ENDED + 1: True}.get(process.exitcode or 0)
+
+    def fate(self, mutant: Mutant) -> Fate:
+        """Try a mutant, and put the file back."""
+        if mutant.equivalent:
+            return Fate.EQUIVALENT
+        path = self.folder / mutant.file
+        text = path.read_text()
+        path.write_text(text.replace(mutant.old, mutant.new))
+        try:
+            failed = self.fails(mutant.tests)
+        finally:
+            path.write_text(text)
+        return Fate.BROKEN if failed is None else Fate.KILLED if failed else Fate.SURVIVED
+
+    def failing(self, mutants: Iterable[Mutant]) -> Iterator[str]:
+        """The files of tests of these mutants in which something fails without any mutation: they notice nothing."""
+        by_file: dict[str, dict[str, None]] = {}
+        for mutant in mutants:
+            for test in mutant.tests:
+                by_file.setdefault(test.partition("::")[0], {})[test] = None
+        for file, tests in by_file.items():
+            if self.fails(tests) is not False:
+                yield file
+
+
+def _run(folder: Path, tests: list[str]) -> None:
+    """In a process of its own: run tests in a copy, the libraries being imported already."""
+    os.chdir(folder)
+    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "loops")}
+    (folder / "loops").mkdir(exist_ok=True)
+    sys.dont_write_bytecode = True
+    sys.path[:] = [str(folder), *(place for place in sys.path if place not in ("", str(REPOSITORY)))]
+    import numba
+    import pytest
+
+    numba.config.reload_config()  # the folder of machine code
+    with (folder / "said.txt").open("w") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+        code = pytest.main(["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *tests])
+    os._exit(ENDED + int(code))
