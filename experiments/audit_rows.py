@@ -22,9 +22,10 @@ from bandits.policies.base import Policy
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
 from experiments.audit_plays import plays
-from experiments.config.build import EXCUSE, build, whole_number
+from experiments.config.build import EXCUSE, build
 from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
+from experiments.config.values import whole_number
 from experiments.errors import UserError, nearest
 
 OURS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are none of a cell

@@ -10,6 +10,8 @@ from experiments.results_file import DamagedFileError, read_footer
 from experiments.simulate import Job
 from experiments.store import Store
 
+OF_CELL = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
+
 
 def describe(jobs: Sequence[Job], store: Store) -> str:
     """A table of cells with what is stored, what is missing, and the time that missing ones may take on one core.
@@ -27,23 +29,26 @@ def describe(jobs: Sequence[Job], store: Store) -> str:
             unknown += 1
         elif job.missing and seconds is not None:
             total += seconds * job.missing
-        rows.append(
-            {
-                **{name: cell.columns[name] for name in ("instance", "arms", "policy", "epsilon", "delta", "horizon")},
-                "stored": job.first,
-                "missing": job.missing,
-                "estimate": "-" if not job.missing else "?" if seconds is None else f"{seconds * job.missing:.1f} s",
-            }
-        )
-    import pandas as pd  # a slow import, for which every run would wait
-
+        estimate = "-" if not job.missing else "?" if seconds is None else f"{seconds * job.missing:.1f} s"
+        rows.append([*(cell.columns[name] for name in OF_CELL), job.first, job.missing, estimate])
     missing = sum(job.missing for job in jobs)
     cached = sum(not job.missing for job in jobs)
     return (
-        f"{pd.DataFrame(rows).to_string(index=False)}\n"
+        f"{_table([*OF_CELL, 'stored', 'missing', 'estimate'], rows)}\n"
         f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
         f"about {total:.0f} s on one core{f' and {unknown} cells of unknown cost' if unknown else ''}"
     )
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Named columns as text; pandas would write it as well, and takes long to import."""
+    words = [list(columns), *([_word(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*words, strict=True)]
+    return "\n".join("  ".join(map(str.rjust, line, widths)) for line in words)
+
+
+def _word(value: object) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _costs(store: Store, policies: Iterable[str]) -> dict[tuple[str, int], dict[int, list[float]]]:

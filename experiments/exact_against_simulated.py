@@ -21,8 +21,8 @@ from bandits.environments.gap_profiles import Geometric
 from bandits.policies.full_information import RNMFTNL
 from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
-from experiments.config.build import whole_number
 from experiments.config.command_line import exit_on_user_error
+from experiments.config.values import whole_number
 from experiments.errors import UserError
 
 HORIZON = 255

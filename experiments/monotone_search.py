@@ -18,8 +18,8 @@ from bandits import ParameterError
 from bandits.exact.monotone import MonotoneSearch
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.seeds import stream
-from experiments.config.build import whole_number
 from experiments.config.command_line import exit_on_user_error
+from experiments.config.values import whole_number
 from experiments.errors import UserError
 
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")

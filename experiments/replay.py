@@ -24,9 +24,10 @@ from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment, Learner
 from experiments.cells import KINDS, RECORDED, Cell
 from experiments.cells.regret import RegretCell
-from experiments.config.build import build, whole_number
+from experiments.config.build import build
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.plan import folder
+from experiments.config.values import whole_number
 from experiments.errors import UserError
 from experiments.own_code import require_repeatable
 from experiments.reproduce import difference

@@ -19,10 +19,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.config.build import flag
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
+from experiments.config.values import flag
 from experiments.errors import UserError
 from experiments.store import stored_cells
 from scripts.drawing import text_free

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from experiments.config.build import flag
 from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
 from experiments.config.compose import Composed, Composer
+from experiments.config.values import flag
 from experiments.errors import UserError
 from scripts.drawing.fresh import Drawn, Inputs, digest_of_figure, overrides_as_text, resolved
 

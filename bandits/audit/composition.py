@@ -10,7 +10,6 @@ convolved. What is rounded is a valid bound for any grid; what the transforms ad
 import math
 
 import numpy as np
-from scipy import fft
 
 from bandits.arrays import FloatArray
 
@@ -64,6 +63,8 @@ def _delta(costs: FloatArray, epsilon: float, step: float, up: bool) -> float:
 
     A loss outside the circle comes back at its other end; that has probability below 1e-16 and is part of `ERROR`.
     """
+    from scipy import fft  # a slow import, for which every command would wait
+
     transform = np.ones(POINTS // 2 + 1, dtype=complex)
     for cost in costs:
         last = math.ceil(cost / step)

@@ -1,7 +1,8 @@
 """Stand-in until merged."""
 import math
-import numpy as np
-from bandits.divergences import private_divergence, bernoulli_divergence
+
+from bandits.divergences import bernoulli_divergence, private_divergence
+
 
 def lower_bound(means, epsilon, horizon):
     best=max(means)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import math
 import sys
 import types
 import typing
@@ -16,6 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from bandits import ParameterError
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
+from experiments.config.values import truth, whole_number
 from experiments.errors import UserError, nearest
 from experiments.own_code import blamed, in_words
 
@@ -145,8 +145,8 @@ def convert(value: Any, to: Any) -> Any:
         if not isinstance(value, list):
             raise ValueError(f"a list, got {value}")
         return tuple(convert(item, typing.get_args(to)[0]) for item in value)
-    if to is bool and not isinstance(value, bool):
-        raise ValueError(f"true or false, got {value}")
+    if to is bool:
+        return truth(value)
     if to is int:
         return whole_number(value)
     if to is float:
@@ -156,21 +156,6 @@ def convert(value: Any, to: Any) -> Any:
     if to is str and not isinstance(value, str):
         raise ValueError(f"a text, got {value}")
     return value
-
-
-def flag(config: DictConfig, key: str) -> bool:
-    """The key of a config that is true or false. Raises `UserError`."""
-    try:
-        return bool(convert(config[key], bool))
-    except ValueError as error:
-        raise UserError(f"{key}: must be {error}") from None
-
-
-def whole_number(value: Any) -> int:
-    """`value` as an int; 1e6 counts, 1.5, true and infinity do not."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
-        raise ValueError(f"a whole number, got {'nothing' if value is None else value}")
-    return int(value)
 
 
 def _first_line(error: Exception) -> str:

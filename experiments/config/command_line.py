@@ -1,4 +1,4 @@
-"""The command line that every command shares: Hydra reads it, and errors end in one line."""
+"""The command line that every command shares: it is in Hydra's grammar, and errors end in one line."""
 
 import argparse
 import errno
@@ -19,10 +19,10 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from experiments.config.build import whole_number
 from experiments.config.compose import CONF, Composer, searching
 from experiments.config.jobs import jobs_of
 from experiments.config.overrides import parsed, search_path
+from experiments.config.values import whole_number
 from experiments.errors import FailedRunsError, UserError, nearest
 from experiments.progress import Progress
 
@@ -94,28 +94,34 @@ def read_command_line(config_name: str = "config") -> CommandLine:
 
     `config_name` is a file of conf/, the keys that may be given.
 
-    Jobs are only collected, so that all cells are known, and known to be valid, before the first is simulated. Hydra
-    sees the first of them: it would compose each, at more cost than to plan it.
+    Jobs are only collected, so that all cells are known, and known to be valid, before the first is simulated. The
+    first of them is composed as it will be to plan it, so that it is composed once.
     """
     options, words = _options(sys.argv[1:])
     config_dirs = Composer([*options.config_dir, *search_path(words)]).config_dirs
-    composer = Composer(config_dirs)  # makes the user's modules importable, for what other processes send back
+    composer = Composer(config_dirs, config_name)  # makes the user's modules importable, for what processes send back
     jobs = jobs_of(words, options.multirun, composer)
-    read: list[DictConfig] = []
+    if options.help or options.cfg or options.resolve:
+        _answer(options, jobs[0], composer)
+        return CommandLine([], OmegaConf.create(), config_dirs)
+    return CommandLine(jobs, composer.compose(jobs[0]).config, config_dirs)
 
-    @hydra.main(config_path=str(CONF), config_name=config_name, version_base="1.3")
-    def collect(config: DictConfig) -> None:
-        read.append(config)
 
-    sys.argv[1:] = [*_of_hydra(options), searching(config_dirs), *jobs[0]]
+def _answer(options: argparse.Namespace, job: list[str], composer: Composer) -> None:
+    """Let Hydra answer --help and --cfg. Raises `UserError`."""
+
+    @hydra.main(config_path=str(CONF), config_name=composer.config_name, version_base="1.3")
+    def nothing(config: DictConfig) -> None:
+        """Hydra has answered before it would call this."""
+
+    sys.argv[1:] = [*_of_hydra(options), searching(composer.config_dirs), *job]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed over many lines
     try:
-        collect()
+        nothing()
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
-        raise composer.explain(error, jobs[0]) from error
+        raise composer.explain(error, job) from error
     finally:
         GlobalHydra.instance().clear()
-    return CommandLine(jobs, read[0], config_dirs) if read else CommandLine([], OmegaConf.create(), config_dirs)
 
 
 def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:

@@ -52,11 +52,13 @@ class Composed:
 class Composer:
     """The configs of this repository and of the folders in `config_dirs`, which also become importable.
 
-    A folder holds groups like `policy/mine.yaml` and, beside them, the modules that these name.
+    A folder holds groups like `policy/mine.yaml` and, beside them, the modules that these name. `config_name` is a file
+    of conf/, the keys that there are.
     """
 
-    def __init__(self, config_dirs: Iterable[Path | str] = ()) -> None:
+    def __init__(self, config_dirs: Iterable[Path | str] = (), config_name: str = "config") -> None:
         self.config_dirs = tuple(map(_folder, config_dirs))
+        self.config_name = config_name
         for folder in self.config_dirs:
             if str(folder) not in sys.path:
                 sys.path.append(str(folder))
@@ -73,7 +75,7 @@ class Composer:
                 if item.is_sweep_override():
                     raise UserError(f"{item.input_line}: one value is needed here, not several")
             choices = [text for text, item in zip(overrides, items, strict=True) if not _sets_a_value(item)]
-            composed = _compose_choices(self.config_dirs, tuple(choices))
+            composed = _compose_choices(self.config_dirs, tuple(choices), self.config_name)
             self._check_experiment(composed)
             config = composed.config.copy()
             given = {item.key_or_group: item.value() for item in items}
@@ -88,7 +90,7 @@ class Composer:
         if "experiment" in composed.choices:
             file = str(self.file_of("experiment", composed.choices["experiment"]))
             parts = {group: self.node(group, composed.choices[group]) for group in ("budget", "runner")}
-            check_experiment(composed.config, file, _known_keys(), parts)
+            check_experiment(composed.config, file, _known_keys(self.config_name), parts)
 
     def choose(self, composed: Composed, choices: Mapping[str, str]) -> Composed:
         """The same config with other `choices` in some of its parts; what an experiment or the shell sets stays set.
@@ -122,7 +124,7 @@ class Composer:
         if isinstance(unknown, ConfigAttributeError | ConfigKeyError):
             key = str(unknown.full_key).lstrip("+")
             choices = (text for text in overrides if text.partition("=")[0].lstrip("+") in GROUPS and "," not in text)
-            known = OmegaConf.to_container(_compose_choices(self.config_dirs, tuple(choices)).config)
+            known = OmegaConf.to_container(_compose_choices(self.config_dirs, tuple(choices), self.config_name).config)
             group = key.rpartition(".")[0]
             siblings = [name for name in _keys(known) if name.rpartition(".")[0] == group and "_target_" not in name]
             if not siblings:
@@ -182,11 +184,13 @@ def searching(folders: Iterable[Path | str]) -> str:
 
 
 @cache
-def _compose_choices(config_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> Composed:
+def _compose_choices(
+    config_dirs: tuple[Path, ...], overrides: tuple[str, ...], config_name: str = "config"
+) -> Composed:
     """Composing takes tens of milliseconds, and the cells of a sweep share their choices of groups."""
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", [*overrides, searching(config_dirs)], return_hydra_config=True)
+        config = compose(config_name, [*overrides, searching(config_dirs)], return_hydra_config=True)
     with open_dict(config):
         choices = config.pop("hydra").runtime.choices
     return Composed(config, {group: str(choice) for group, choice in choices.items()})
@@ -209,10 +213,10 @@ def _node(composer: Composer, group: str, choice: str) -> DictConfig:
 
 
 @cache
-def _known_keys() -> frozenset[str]:
-    """The keys of every config."""
-    own = OmegaConf.load(CONF / "config.yaml")
-    return frozenset({*map(str, own), *GROUPS} - {"defaults", "hydra", "experiment"})
+def _known_keys(config_name: str) -> frozenset[str]:
+    """The keys of every config, and of the one that is named."""
+    own = [str(key) for name in ("config", config_name) for key in OmegaConf.load(CONF / f"{name}.yaml")]
+    return frozenset({*own, *GROUPS} - {"defaults", "hydra", "experiment"})
 
 
 def _raw(node: DictConfig) -> dict[str, Any]:

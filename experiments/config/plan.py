@@ -12,10 +12,11 @@ from omegaconf import DictConfig, OmegaConf
 from bandits import Guarantee, ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
-from experiments.config.build import Parts, flag, whole_number
+from experiments.config.build import Parts
 from experiments.config.compose import Composed, Composer
 from experiments.config.joining import Seat, Setting, names
 from experiments.config.overrides import PARTS
+from experiments.config.values import flag, whole_number
 from experiments.errors import UserError
 from experiments.own_code import blamed, in_words, is_own, require_own_name
 

@@ -9,10 +9,10 @@ The cells are those of conf/experiment/atlas/bernoulli.yaml; other overrides cha
 import sys
 from pathlib import Path
 
-from experiments.complete import complete
-from experiments.config.build import flag
+from experiments.complete import complete, runner_of
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import REPOSITORY
+from experiments.config.values import flag
 from experiments.errors import UserError
 from experiments.store import stored_cells
 from scripts.atlas.page import page
@@ -38,7 +38,7 @@ def main() -> None:
             f"page: missing; {PAGE.relative_to(REPOSITORY)} shows what is published: name a file of your own"
         )
     if flag(command.config, "complete"):
-        print(complete(plans, command.workers), flush=True)
+        print(complete(plans, runner_of(plans)), flush=True)
     file = Path(pages[-1]) if pages else PAGE
     text = page(priced(stored_cells(plans[0])))
     try:

@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from experiments.config.build import flag
 from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.values import flag
 from experiments.errors import UserError
 from scripts.report.collect import collected
 from scripts.report.page import facts_of, gaps_of, html

@@ -1,0 +1,30 @@
+"""Values of keys that are not free: true or false, and whole numbers. Needs nothing that takes long to import."""
+
+import math
+from typing import Any
+
+from omegaconf import DictConfig
+
+from experiments.errors import UserError
+
+
+def flag(config: DictConfig, key: str) -> bool:
+    """The key of a config that is true or false. Raises `UserError`."""
+    try:
+        return truth(config[key])
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+
+
+def truth(value: Any) -> bool:
+    """`value` if it is true or false; raises `ValueError` for anything else, 1 and 0 too."""
+    if not isinstance(value, bool):
+        raise ValueError(f"true or false, got {value}")
+    return value
+
+
+def whole_number(value: Any) -> int:
+    """`value` as an int; 1e6 counts, 1.5, true and infinity do not."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
+        raise ValueError(f"a whole number, got {'nothing' if value is None else value}")
+    return int(value)
