@@ -39,6 +39,10 @@ VARIANTS = {
         ["policy.noise=exponential"],
         ["policy.noise=exponential", "policy.calibration=proved"],
     ],
+    "dp_klucb": [[], ["policy.first_batch=null", "policy.ratio=1.1"]],
+    "dp_imed": [[], ["policy.first_batch=7", "policy.ratio=1.5"]],
+    "anytime_lazy_ucb": [[], ["policy.logarithm=natural"]],
+    "lazy_dp_ts": [[], ["policy.logarithm=binary"]],
     "ldprse": [[], ["policy.constants=custom", "policy.confidence_scale=0.01", "policy.epoch_base=4"]],
 }
 

@@ -1,4 +1,4 @@
-"""The theorems of the four papers as functions: how much regret or how many pulls they allow, or force.
+"""The theorems of the papers as functions: how much regret or how many pulls they allow, or force.
 
 One module per paper, one function per theorem. A name without an ending is a bound with explicit
 constants, those of the paper's own proof; where the proof and the print disagree, the docstring says

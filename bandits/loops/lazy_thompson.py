@@ -29,7 +29,7 @@ NO_CONSTANTS = Constants()  # the Beta law reads none
 
 
 class Shift(NamedTuple):
-    """The bonus of the mean: 3 log(t) / (unit epsilon n)."""
+    """What is added to private means of n rewards: 3 log(t) / (unit epsilon n), see `bonus`."""
 
     epsilon: float
     unit: float
@@ -65,16 +65,16 @@ def lazy_thompson_pulls(
             t += 1
             continue
         end = min(horizon, t + max(SHORTEST_WINDOW, t // WINDOWS))
-        watch = plan(state, shift, t + 1, end)
+        watch = plan(state, bonus(shift, t + 1), bonus(shift, end))
         due = waits(watch.rates, t, rng)
         changed = False
         while t < end and not changed:
             if watch.rates.sum() > CONTESTED:
-                arm, steps = drawn(state, shift, t + 1, rng), 1
+                arm, steps = drawn(state, bonus(shift, t + 1), rng), 1
             elif due.min() > t + 1:
                 arm, steps = watch.leader, min(min(due.min() - 1, end) - t, state.room[watch.leader])
             else:
-                arm, steps = settled(state, shift, watch, due, t + 1, rng), 1
+                arm, steps = settled(state, watch, due, t + 1, bonus(shift, t + 1), rng), 1
             row = record_run(record, row, checkpoints, state.pulls, arm, t, steps)
             changed = pull(state, arm, steps, means[arm], shift.epsilon, rng)
             t += steps
@@ -82,67 +82,81 @@ def lazy_thompson_pulls(
 
 
 @compiled
-def parameters(state: Arms, shift: Shift, arm: int, t: int) -> tuple[float, float]:
-    """The two parameters of the Beta law of an arm at step t."""
+def bonus(shift: Shift, t: int) -> float:
+    """What is added to a private sum at step t."""
+    return 3 * math.log(t) / (shift.unit * shift.epsilon)
+
+
+@compiled
+def parameters(state: Arms, arm: int, added: float) -> tuple[float, float]:
+    """The two parameters of the Beta law of an arm at a step with the bonus `added`."""
     count = state.counts[arm]
-    x = min(1.0, max(0.0, state.means[arm] + 3 * math.log(t) / (shift.unit * shift.epsilon * count)))
+    x = min(1.0, max(0.0, state.means[arm] + added / count))
     return x * count + 1, (1 - x) * count + 1
 
 
 @compiled
-def drawn(state: Arms, shift: Shift, t: int, rng: np.random.Generator) -> int:
-    """The arm with the largest draw at step t."""
+def beta(a: float, b: float, rng: np.random.Generator) -> float:
+    """A Beta(a, b) variable; with b = 1 it is a power of a uniform one."""
+    if b == 1:
+        return math.exp(-rng.standard_exponential() / a)
+    return rng.beta(a, b)
+
+
+@compiled
+def drawn(state: Arms, added: float, rng: np.random.Generator) -> int:
+    """The arm with the largest draw at a step with the bonus `added`."""
     best, winner = -1.0, 0
     for arm in range(len(state.counts)):
-        a, b = parameters(state, shift, arm, t)
-        value = rng.beta(a, b)
+        a, b = parameters(state, arm, added)
+        value = beta(a, b, rng)
         if value > best:
             best, winner = value, arm
     return winner
 
 
 @compiled
-def chance(state: Arms, shift: Shift, watch_leader: int, arm: int, bar: float, t: int) -> float:
-    """A bound on the chance that at step t the leader draws below the bar, or that a rival draws above it."""
-    a, b = parameters(state, shift, arm, t)
-    if arm == watch_leader:
+def chance(state: Arms, leader: int, arm: int, bar: float, added: float) -> float:
+    """A bound on the chance that the leader draws below the bar, or that a rival draws above it."""
+    a, b = parameters(state, arm, added)
+    if arm == leader:
         return exceeding(BETA, NO_CONSTANTS, b, a, 1 - bar)
     return exceeding(BETA, NO_CONSTANTS, a, b, bar)
 
 
 @compiled
-def plan(state: Arms, shift: Shift, first: int, last: int) -> Watch:
-    """The leader, the bar at which its rate is the largest of its rivals' rates, and all rates, for these steps."""
+def plan(state: Arms, first: float, last: float) -> Watch:
+    """The leader, the bar at which its rate is the largest of its rivals', and all rates, for these bonuses."""
     arms = len(state.counts)
     leader, low, high = 0, 0.0, 0.0
     for arm in range(arms):
-        a, b = parameters(state, shift, arm, first)
+        a, b = parameters(state, arm, first)
         if a / (a + b) > high:
             leader, high = arm, a / (a + b)
     for arm in range(arms):
         if arm != leader:
-            a, b = parameters(state, shift, arm, last)
+            a, b = parameters(state, arm, last)
             low = max(low, a / (a + b))
     for _ in range(BISECTIONS if low < high else 0):
         bar = (low + high) / 2
-        if chance(state, shift, leader, leader, bar, first) > rival_rate(state, shift, leader, bar, last):
+        if chance(state, leader, leader, bar, first) > rival_rate(state, leader, bar, last):
             high = bar
         else:
             low = bar
     bar = (low + high) / 2
     rates = np.zeros(arms)
     for arm in range(arms):
-        rates[arm] = chance(state, shift, leader, arm, bar, first if arm == leader else last)
+        rates[arm] = chance(state, leader, arm, bar, first if arm == leader else last)
     return Watch(leader, bar, rates)
 
 
 @compiled
-def rival_rate(state: Arms, shift: Shift, leader: int, bar: float, last: int) -> float:
-    """The largest rate of a rival in a window that ends with the step `last`."""
+def rival_rate(state: Arms, leader: int, bar: float, last: float) -> float:
+    """The largest rate of a rival in a window that ends with the bonus `last`."""
     largest = 0.0
     for arm in range(len(state.counts)):
         if arm != leader:
-            largest = max(largest, chance(state, shift, leader, arm, bar, last))
+            largest = max(largest, chance(state, leader, arm, bar, last))
     return largest
 
 
@@ -166,34 +180,34 @@ def wait(rate: float, rng: np.random.Generator) -> int:
 
 
 @compiled
-def settled(state: Arms, shift: Shift, watch: Watch, due: IntArray, t: int, rng: np.random.Generator) -> int:
+def settled(state: Arms, watch: Watch, due: IntArray, t: int, added: float, rng: np.random.Generator) -> int:
     """The arm with the largest draw at a step t that is a candidate of at least one arm; `due` moves on."""
     arms = len(due)
     values = np.full(arms, -1.0)  # of the arms whose event happens
     for arm in range(arms):
         if due[arm] == t:
-            values[arm] = event(state, shift, watch, arm, t, rng)
+            values[arm] = event(state, watch, arm, added, rng)
             due[arm] = t + wait(watch.rates[arm], rng)
     low_leader = values[watch.leader]
     values[watch.leader] = -1.0
     winner = int(np.argmax(values))
     if values[winner] < 0:  # no rival draws above the bar
-        return watch.leader if low_leader < 0 else best_below(state, shift, watch, low_leader, t, rng)
+        return watch.leader if low_leader < 0 else best_below(state, watch, low_leader, added, rng)
     if low_leader >= 0:
         return winner
-    a, b = parameters(state, shift, watch.leader, t)
-    value = rng.beta(a, b)
+    a, b = parameters(state, watch.leader, added)
+    value = beta(a, b, rng)
     while value <= watch.bar:
-        value = rng.beta(a, b)
+        value = beta(a, b, rng)
     return watch.leader if value > values[winner] else winner
 
 
 @compiled
-def event(state: Arms, shift: Shift, watch: Watch, arm: int, t: int, rng: np.random.Generator) -> float:
+def event(state: Arms, watch: Watch, arm: int, added: float, rng: np.random.Generator) -> float:
     """The draw of an arm on its rare side of the bar at a candidate step, or -1 if it is on the other."""
-    if rng.random() * watch.rates[arm] >= chance(state, shift, watch.leader, arm, watch.bar, t):
+    if rng.random() * watch.rates[arm] >= chance(state, watch.leader, arm, watch.bar, added):
         return -1.0
-    a, b = parameters(state, shift, arm, t)
+    a, b = parameters(state, arm, added)
     if arm == watch.leader:
         mirrored = beta_above(b, a, 1 - watch.bar, rng)
         return -1.0 if mirrored < 0 else 1 - mirrored
@@ -201,15 +215,15 @@ def event(state: Arms, shift: Shift, watch: Watch, arm: int, t: int, rng: np.ran
 
 
 @compiled
-def best_below(state: Arms, shift: Shift, watch: Watch, leading: float, t: int, rng: np.random.Generator) -> int:
+def best_below(state: Arms, watch: Watch, leading: float, added: float, rng: np.random.Generator) -> int:
     """The arm with the largest draw where all are below the bar, the leader's being `leading`."""
     winner = watch.leader
     for arm in range(len(state.counts)):
         if arm != watch.leader:
-            a, b = parameters(state, shift, arm, t)
-            value = rng.beta(a, b)
+            a, b = parameters(state, arm, added)
+            value = beta(a, b, rng)
             while value > watch.bar:
-                value = rng.beta(a, b)
+                value = beta(a, b, rng)
             if value > leading:
                 leading, winner = value, arm
     return winner

@@ -12,7 +12,7 @@ from bandits.audit.ledger import LaplaceRelease, Release
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.lazy import Arms, lazy_leader, lazy_ucb_pulls
-from bandits.loops.lazy_thompson import Shift, drawn, lazy_thompson_pulls
+from bandits.loops.lazy_thompson import Shift, bonus, drawn, lazy_thompson_pulls
 from bandits.parameters import require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
 
@@ -118,7 +118,7 @@ class LazyDPTS(Lazy):
         return Shift(self.epsilon, self.unit)
 
     def select(self, state: Arms, t: int, rng: np.random.Generator) -> int:
-        return drawn(state, self._shift, t, rng)
+        return drawn(state, bonus(self._shift, t), rng)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         return lazy_thompson_pulls(instance.mean_rewards, horizon, checkpoints, self._shift, rng)

@@ -1,0 +1,41 @@
+"""Azize, Wu, Honda, Orabona, Ito and Basu (2025, arXiv 2505.05613): what privacy costs on Bernoulli arms.
+
+Both theorems are limits of regret / log(T) as T grows. Times log(T) they are lines to hold curves against, no bounds
+at a finite T: a policy may lie below the line of the lower bound for as long as it likes.
+"""
+
+import math
+
+from bandits.arrays import FloatArray
+from bandits.bounds.common import require_horizon
+from bandits.divergences import private_divergence
+from bandits.parameters import require
+
+
+def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
+    """The least limit of regret / log(T) of any consistent policy with an epsilon-DP transcript (their Theorem 1).
+
+    Sum of gap / d_epsilon(mean, best mean) over the suboptimal arms. With an infinite epsilon it is that of Lai and
+    Robbins (1985), `bandits.bounds.sajed2019.consistent_lower_bound_slope`.
+    """
+    require(bool(((means > 0) & (means < 1)).all()), "means", list(means), "numbers in (0, 1)")
+    require(epsilon >= 1e-100, "epsilon", epsilon, "a number > 0 (and at least 1e-100), or infinity")
+    best = float(means.max())
+    suboptimal = [float(mean) for mean in means if mean < best]
+    return sum((best - mean) / private_divergence(mean, best, epsilon) for mean in suboptimal)
+
+
+def lower_bound_line(means: FloatArray, epsilon: float, horizon: float) -> float:
+    """`lower_bound_slope` times log(T): where regret with the least slope is, up to what grows more slowly."""
+    require_horizon(horizon)
+    return lower_bound_slope(means, epsilon) * math.log(horizon)
+
+
+def dp_klucb_line(means: FloatArray, epsilon: float, horizon: float, ratio: float) -> float:
+    """The leading term of the upper bound on the regret of DP-KLUCB: `ratio` times `lower_bound_line`.
+
+    `ratio` is that by which batches grow. What is left out, o(log T), is not small: see `PrivateDivergence` in
+    `bandits.policies.batched_index`.
+    """
+    require(ratio > 1, "ratio", ratio, "a number > 1")
+    return ratio * lower_bound_line(means, epsilon, horizon)
