@@ -1,0 +1,23 @@
+"""Files that other processes read while they are written: they see the old one or the new, never a half."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def put(path: Path, content: bytes, lasting: bool = True) -> None:
+    """Make `content` the file at `path` in one step; `lasting` waits until the disk has it. Raises `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            if lasting:
+                os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
