@@ -1,6 +1,6 @@
 """Stored results as tidy tables."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from experiments.errors import UserError, nearest
 from experiments.growing_table import GrowingTable
 from experiments.results_file import read_file, trusted
 from experiments.store import RESULTS, RUNS, Store, complete_files
+from experiments.store.filters import chosen, require_stored
 from experiments.store.index import Index, index_of_files
 from experiments.stored import Contents, matches
 
@@ -141,26 +142,40 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
 
 def _load(told: Told, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
     """A table of what is `told` of the `wanted` files."""
-    index = _recording(told, wanted.cells)
-    of_rows = {name: value for name, value in filters.items() if name in told.columns}
-    of_cells = {name: value for name, value in filters.items() if name not in told.columns}
-    known = {*CELL, *told.columns, *index.columns}
+    rows = Rows(told, wanted, filters)
     for name in columns or ():
-        if name not in known:
-            raise UserError(f"columns={name}: unknown column; {nearest(name, known)}")
-    _check_filters(of_cells, index, known)
-    for name, value in of_cells.items():
-        index = index.only(index.column(name).where(partial(matches, wanted=value)))
+        if name not in rows.known:
+            raise UserError(f"columns={name}: unknown column; {nearest(name, rows.known)}")
     table = GrowingTable(name for name in told.columns if columns is None or name in columns)
-    found: dict[str, set[Any]] = {name: set() for name in of_rows}
-    for file in index.files:
-        contents = trusted(read_file, Path(file))
-        cell = {**contents.footer["columns"], "record": contents.record}
-        if all(matches(cell.get(name), value) for name, value in of_cells.items()):
-            table.add(cell, _kept(told.of(contents, wanted.replications.get(file)), of_rows, found))
-    for name, value in of_rows.items():
-        _require_stored(name, value, found[name])
+    for cell, of_cell in rows:
+        table.add(cell, of_cell)
     return table.finish(columns or list(dict.fromkeys([*CELL, *told.columns, *table.of_cells])))
+
+
+class Rows:
+    """The rows of one file after the other: of each the columns of its cell, and by column the rows that pass filters.
+
+    Raises `UserError` as `load` does, at the end for a value that no row has.
+    """
+
+    def __init__(self, told: Told, wanted: Wanted, filters: dict[str, Any]) -> None:
+        self._told, self._replications = told, wanted.replications
+        self._of_rows = {name: value for name, value in filters.items() if name in told.columns}
+        self._of_cells = {name: value for name, value in filters.items() if name not in told.columns}
+        recorded = _recording(told, wanted.cells)
+        self.known = {*CELL, *told.columns, *recorded.columns}
+        self.cells = chosen(recorded, self._of_cells, self.known)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        found: dict[str, set[Any]] = {name: set() for name in self._of_rows}
+        for file in self.cells.files:
+            contents = trusted(read_file, Path(file))
+            cell = {**contents.footer["columns"], "record": contents.record}
+            if all(matches(cell.get(name), value) for name, value in self._of_cells.items()):
+                told = self._told.of(contents, self._replications.get(file))
+                yield cell, _kept(told, self._of_rows, found)
+        for name, value in self._of_rows.items():
+            require_stored(name, value, found[name])
 
 
 def _recording(told: Told, index: Index) -> Index:
@@ -207,30 +222,3 @@ def _wanted_of(plans: Iterable[Plan]) -> Wanted:
         for path, request in zip(complete_files(asked), asked.requests, strict=True):
             wanted[str(path)] = max(request.replications, wanted.get(str(path), 0))
     return Wanted(index_of_files(map(Path, wanted)).sound(), wanted)
-
-
-def _check_filters(filters: dict[str, Any], index: Index, known: Iterable[str]) -> None:
-    """Raise `UserError` for a column that no cell has, and for a value that no stored cell has in its column."""
-    for name, wanted in filters.items():
-        if name not in known:
-            raise UserError(f"{name}={wanted}: unknown filter; {nearest(name, known)}")
-        _require_stored(name, wanted, index.column(name).distinct())
-
-
-def _require_stored(name: str, wanted: Any, stored: Iterable[Any]) -> None:
-    """Raise `UserError` for a wanted value that is not among the stored ones, with the nearest of these."""
-    known = list(stored)
-    several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
-    options = list(wanted) if several and not any(isinstance(value, list) for value in known) else [wanted]
-    for option in options:
-        if known and not any(matches(value, option) for value in known):
-            raise UserError(f"{name}={option}: no stored cell has it; {_nearest_values(option, known)}")
-
-
-def _nearest_values(option: Any, known: Iterable[Any]) -> str:
-    """The stored numbers on both sides of a number; else the nearest words."""
-    numbers = sorted({value for value in known if isinstance(value, int | float)})
-    if not isinstance(option, int | float) or not numbers:
-        return nearest(str(option), {str(value) for value in known if value is not None})
-    beside = [*[value for value in numbers if value < option][-1:], *[value for value in numbers if value > option][:1]]
-    return f"the nearest: {', '.join(f'{value:.12g}' for value in beside)}"

@@ -1,5 +1,6 @@
 """What is asked of classes outside this repository, and what is said when they fail."""
 
+import json
 import pkgutil
 import random
 import traceback
@@ -71,6 +72,21 @@ def require_own_name(part: Environment | Learner[Any], where: str) -> None:
             f"{where}: {type(part).__module__}.{type(part).__qualname__} has the name {part.name} of "
             f"{ours.__module__}.{ours.__qualname__}; give it a `name` of its own"
         )
+
+
+def revisions(identity: str) -> dict[str, int]:
+    """The revisions that the instance and the policy of a cell have now, from its identity; those of this repository.
+
+    They are found by name: no class is made, and nothing is imported, on the word of a file.
+    """
+    content = json.loads(identity)
+    found = {}
+    for part, is_learner in (("instance", False), ("policy", True)):
+        package, _, name = content[part]["class"].partition(":")
+        cls = _ours().get((is_learner, name)) if package == "bandits" else None
+        if cls is not None:
+            found[part] = cls.revision
+    return found
 
 
 @cache

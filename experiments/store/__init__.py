@@ -27,7 +27,8 @@ from experiments.results_file import (
     write_file,
 )
 from experiments.store.index import Index, index_of_folders
-from experiments.stored import Stored
+from experiments.stored import Contents, Stored
+from experiments.whole_files import put
 
 RUNS = REPOSITORY / "runs"  # of whoever works here
 RESULTS = REPOSITORY / "results"  # published with the repository
@@ -103,7 +104,7 @@ class Store:
         path = self.path(stored.cell)
         with self.writing(), alone(self.root / LEASES, f"{stored.cell.key}-write"):
             known = self._known(stored.cell)
-            if known is not None and not _agree(known, stored):
+            if known is not None and not agree(known, stored):
                 other = unused(path, "conflict")
                 write_file(other, stored)
                 raise UserError(
@@ -117,6 +118,24 @@ class Store:
         """How many replications `root` has of a cell now; none of a damaged file."""
         path = self.path(cell)
         return _replications(path) if path.exists() else 0
+
+    def adopt(self, file: Path, name: str) -> None:
+        """Keep a sound results file of another folder under its `name`, unless as many replications are kept already.
+
+        Raises `UserError` if both have different numbers; a damaged file in its place is set aside.
+        """
+        path = self.root / name
+        with self.writing(), alone(self.root / LEASES, f"{path.stem.rpartition('-')[2]}-write"):
+            theirs = trusted(read_file, file)
+            try:
+                ours = read_file(path) if path.exists() else None
+            except DamagedFileError:
+                ours = None
+                set_aside(path)
+            if ours is not None and not agree(ours, theirs):
+                raise UserError(f"{file}: has other numbers than {path}")
+            if ours is None or ours.replications < theirs.replications:
+                put(path, file.read_bytes())
 
     def _known(self, cell: Cell) -> Stored | None:
         """What `root` has of the cell; a damaged file is set aside."""
@@ -152,7 +171,7 @@ def _replications(path: Path) -> int:
         return 0
 
 
-def _agree(known: Stored, other: Stored) -> bool:
+def agree(known: Contents, other: Contents) -> bool:
     """Whether the replications that both have are the same to the bit."""
     both = min(known.replications, other.replications)
     return all(

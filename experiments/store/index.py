@@ -8,7 +8,6 @@ or cannot be written, costs time and nothing else. Processes that write it at on
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from bandits.arrays import IntArray
 from experiments.cells.regret import RegretCell
 from experiments.results_file import FILE, DamagedFileError, damaged_file, read_footer
+from experiments.whole_files import put
 
 CACHE = ".index"
 VERSION = b"1"
@@ -211,11 +211,4 @@ def _write_cache(path: Path, table: pa.Table) -> None:
     pq.write_table(table.replace_schema_metadata({b"version": VERSION}), sink, compression="zstd")
     content = sink.getvalue().to_pybytes()
     with suppress(OSError):
-        descriptor, name = tempfile.mkstemp(prefix=CACHE, suffix=".tmp", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        put(path, hashlib.sha256(content).digest() + content, lasting=False)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.bounds.azize2025 import lower_bound
+from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import Guarantee, Scope
@@ -80,7 +80,7 @@ class Priced:
     @cached_property
     def central(self) -> FloatArray:
         """Regret of each run over log(T) times the least slope of epsilon-private policies, shape (runs,)."""
-        return self._over(lower_bound)
+        return self._over(lower_bound_line)
 
     @cached_property
     def local(self) -> FloatArray:

@@ -1,0 +1,210 @@
+"""Look after stored results.
+
+    python -m experiments.store list policy=dp_se epsilon=0.5     what is stored, a line for each cell
+    python -m experiments.store verify                            read every file whole and compare its checksum
+    python -m experiments.store merge OTHER/                      bring in what another folder has; all of it or nothing
+    python -m experiments.store export --csv policy=dp_se         rows on standard output; table=pulls, table=outcomes
+    python -m experiments.store export --crate results_dir=mine   write ro-crate-metadata.json beside the results
+    python -m experiments.store gc                                what nothing reads any more; remove=true removes it
+
+COLUMN=VALUE and COLUMN=ONE,OTHER choose cells, as in experiments.load. results_dir=FOLDER names the results; without
+it, list, verify and export --csv read `runs` and the published `results`, and the others look at `runs`.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from hydra.core.override_parser.types import Override
+
+from experiments.config.build import convert
+from experiments.config.command_line import exit_on_user_error
+from experiments.config.overrides import parsed
+from experiments.errors import UserError, nearest
+from experiments.store import RESULTS, RUNS, Store
+from experiments.store.filters import chosen
+from experiments.store.garbage import garbage
+from experiments.store.index import Index, index_of_folders
+from experiments.store.merge import Step, look
+from experiments.store.verify import verify
+
+OWN_KEYS: dict[str, dict[str, Any]] = {"export": {"table": "curves"}, "gc": {"remove": False}}
+FILTERED = ("list", "export")  # commands that choose cells
+SHOWN = ("instance", "policy", "epsilon", "delta", "horizon")
+
+
+class Asked(NamedTuple):
+    """What the shell asked for: keys of this command, and filters."""
+
+    keys: dict[str, Any]
+    filters: dict[str, Any]
+
+    @property
+    def store(self) -> Store:
+        """The results that are meant. Raises `UserError`."""
+        named = self.keys["results_dir"]
+        if named is None:
+            return Store(RUNS, RESULTS)
+        if not Path(str(named)).is_dir():
+            raise UserError(f"results_dir={named}: no such folder")
+        return Store(Path(str(named)))
+
+    def cells(self) -> Index:
+        """The cells that pass the filters; damaged files are told, and left out."""
+        index = self.store.index()
+        for file, reason in sorted(index.damaged.items()):
+            print(f"warning: {file}: damaged: {reason}", file=sys.stderr)
+        return chosen(index, self.filters, {*index.columns, *SHOWN})
+
+
+def list_cells(asked: Asked) -> None:
+    """Print a line for each cell, and their sum."""
+    index = asked.cells()
+    shown = [index.column(name) for name in SHOWN]
+    rows = [
+        [_shown(of.values[of.codes[row]]) for of in shown] + [str(replications), str(size), os.path.relpath(file)]
+        for row, (file, replications, size) in enumerate(zip(index.files, index.replications, index.sizes, strict=True))
+    ]
+    for line in _aligned([[*SHOWN, "replications", "bytes", "file"], *rows]):
+        print(line)
+    print(f"{len(rows)} cells, {index.replications.sum()} replications, {index.sizes.sum() / 1e6:.1f} MB")
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def verify_files(asked: Asked) -> None:
+    """Read every file of every folder, not only those that a reader chooses; exit code 1 for damaged ones."""
+    found = [index_of_folders([folder]) for folder in asked.store.folders() if folder.is_dir()]
+    result = verify(file for index in found for file in (*index.files, *index.damaged))
+    for file, reason in result.damaged.items():
+        print(f"{file}: damaged: {reason}")
+    print(result)
+    sys.exit(1 if result.damaged else 0)
+
+
+def merge(asked: Asked, other: str) -> None:
+    """Bring in the results of `other`, unless one of its files is refused; then nothing is written, exit code 1."""
+    store, folder = asked.store, Path(other)
+    if not folder.is_dir():
+        raise UserError(f"{other}: no such folder")
+    if any(folder.samefile(place) for place in store.folders() if place.is_dir()):
+        raise UserError(f"{other}: these are the results that it would be merged into")
+    found = list(look(store, folder))
+    refused = [file for file in found if file.step is Step.REFUSED]
+    for file in refused:
+        print(file.problem)
+    taken = [file for file in found if file.step is Step.TAKEN]
+    for file in taken if not refused else ():
+        store.adopt(folder / file.name, file.name)
+    known = len(found) - len(taken) - len(refused)
+    told = f"{len(refused)} refused, and nothing was written" if refused else f"{len(taken)} taken"
+    print(f"{len(found)} files in {other}: {known} stored already, {told}")
+    sys.exit(1 if refused else 0)
+
+
+def export(asked: Asked, form: str) -> None:
+    """Write rows as CSV, or what the files are."""
+    from experiments.store import export as to  # it needs pandas, whose import is slow
+
+    if form == "crate":
+        folder = asked.store.root
+        path = to.crate(folder, index_of_folders([folder]).sound())
+        print(f"{path}: written")
+        return
+    table = asked.keys["table"]
+    if table not in to.TABLES:
+        raise UserError(f"table={table}: unknown table; {nearest(str(table), to.TABLES)}")
+    for piece in to.csv(asked.store.index().sound(), table, asked.filters):
+        sys.stdout.write(piece)
+
+
+def collect_garbage(asked: Asked) -> None:
+    """Print what nothing reads any more; remove it if asked to."""
+    try:
+        remove = convert(asked.keys["remove"], bool)
+    except ValueError as error:
+        raise UserError(f"remove: must be {error}") from None
+    root = asked.store.root
+    found = list(garbage(root)) if root.is_dir() else []
+    for item in found:
+        print(f"{item.path}: {item.why}")
+        if remove:
+            item.path.unlink(missing_ok=True)
+    size = sum(item.size for item in found) / 1e6
+    print(f"{len(found)} files, {size:.1f} MB, {'removed' if remove else 'could be removed; remove=true does it'}")
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m experiments.store",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in ("list", "verify", "merge", "export", "gc"):
+        command = commands.add_parser(name, allow_abbrev=False)
+        if name == "merge":
+            command.add_argument("other", metavar="OTHER")
+        if name == "export":
+            form = command.add_mutually_exclusive_group(required=True)
+            for option in ("csv", "crate"):
+                form.add_argument(f"--{option}", dest="form", action="store_const", const=option)
+        command.add_argument("words", nargs="*", metavar="key=value")
+    return parser
+
+
+def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> Asked:
+    """The `words` as values of `keys` and as filters. Raises `UserError` for a key that nothing reads."""
+    given = {item.key_or_group: _value(item) for item in map(parsed, words)}
+    filters = {name: value for name, value in given.items() if name not in keys}
+    if filters and not filtered:
+        raise UserError(f"{next(iter(filters))}: unknown key; {nearest(next(iter(filters)), keys)}")
+    return Asked({**keys, **{name: value for name, value in given.items() if name in keys}}, filters)
+
+
+def _value(item: Override) -> Any:
+    """The value of a word, or all of several that are separated by commas."""
+    if not item.is_sweep_override():
+        return item.value()
+    if not item.is_discrete_sweep():
+        raise UserError(f"{item.input_line}: has no list of values")
+    return [parsed(f"{item.key_or_group}={text}").value() for text in item.sweep_string_iterator()]
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.store`."""
+    found = _parser().parse_args()
+    asked = _asked(found.words, {"results_dir": None, **OWN_KEYS.get(found.command, {})}, found.command in FILTERED)
+    match found.command:
+        case "list":
+            list_cells(asked)
+        case "verify":
+            verify_files(asked)
+        case "merge":
+            merge(asked, found.other)
+        case "export":
+            export(asked, found.form)
+        case "gc":
+            collect_garbage(asked)
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

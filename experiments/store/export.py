@@ -1,0 +1,67 @@
+"""Stored results for other programs: as CSV, one cell after the other, and described as an RO-Crate."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.errors import UserError
+from experiments.frames import CELL, CURVES, OUTCOMES, PULLS, Rows, Wanted
+from experiments.store.index import Index
+from experiments.whole_files import put
+
+TABLES = {"curves": CURVES, "pulls": PULLS, "outcomes": OUTCOMES}  # as `load`, `load_pulls`, `load_outcomes`
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula for a spreadsheet
+CRATE = "ro-crate-metadata.json"
+
+
+def csv(cells: Index, table: str, filters: dict[str, Any]) -> Iterator[str]:
+    """The table in pieces of CSV, as `load` gives it; never more than one file is in memory.
+
+    A number is written with all its digits. A text that a spreadsheet would compute begins with ' instead.
+    """
+    told = TABLES[table]
+    rows = Rows(told, Wanted(cells, {}), filters)
+    columns = list(dict.fromkeys([*CELL, *told.columns, *sorted(rows.cells.columns)]))
+    yield pd.DataFrame(columns=columns).to_csv(index=False)
+    for cell, of_cell in rows:
+        plain = {name: _plain(value) for name, value in cell.items() if name not in of_cell}
+        yield pd.DataFrame({**plain, **of_cell}).reindex(columns=columns).to_csv(index=False, header=False)
+
+
+def _plain(value: Any) -> Any:
+    text = str(value) if isinstance(value, list) else value
+    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA) else text
+
+
+def crate(folder: Path, cells: Index) -> Path:
+    """Write beside the results what each file is, as an RO-Crate; where it is. Raises `UserError`."""
+    try:
+        from rocrate.rocrate import ROCrate  # type: ignore[import-untyped]
+    except ImportError:
+        raise UserError("export --crate: needs the extra crate; pip install --editable '.[crate]' adds it") from None
+    made = ROCrate()
+    made.name = f"Private bandits: {len(cells.files)} cells"
+    made.description = "Simulated and computed regret of private bandits; a parquet file for each cell."
+    for row, file in enumerate(cells.files):
+        made.add_file(dest_path=Path(file).relative_to(folder).as_posix(), properties=_described(cells, row))
+    path = folder / CRATE
+    put(path, json.dumps(made.metadata.generate(), indent=1).encode())
+    return path
+
+
+def _described(cells: Index, row: int) -> dict[str, Any]:
+    """What the metadata say of one file."""
+    cell = cells.cell(row)
+    parameters = ", ".join(f"{name} = {value}" for name, value in sorted(cell.items()) if name not in CELL)
+    return {
+        "name": f"{cell['policy']} on {cell['instance']}",
+        "description": (
+            f"{cells.replications[row]} replications until {cell['horizon']}; epsilon = {cell['epsilon']}, "
+            f"delta = {cell['delta']}, {parameters}"
+        ),
+        "encodingFormat": "application/vnd.apache.parquet",
+        "contentSize": str(cells.sizes[row]),
+    }

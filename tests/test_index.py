@@ -1,0 +1,200 @@
+"""The cache of footers chooses files; whatever is done to it, what is read is what is stored."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import UserError, load, load_pulls
+from experiments.config.compose import Composer
+from experiments.config.plan import merge, plan
+from experiments.growing_table import GrowingTable, repeated
+from experiments.simulate import look_up, run
+from experiments.store import Store, index
+from experiments.store.index import CACHE, index_of_folders
+
+WORDS = [
+    ["instance=c1", "policy=dp_se"],
+    ["instance=c1", "policy=dp_ucb", "budget.epsilon=0.5"],
+    ["instance=c2", "policy=ucb1"],
+    ["instance=bernoulli", "instance.means=[0.9,0.2]", "policy=dp_se"],
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    store, composer = Store(tmp_path_factory.mktemp("results")), Composer()
+    small = ["horizon=500", "replications=2"]
+    requests = [request for words in WORDS for request in plan([*words, *small], composer).requests]
+    run(look_up(merge(requests), store), store, workers=1)
+    for path in store.root.rglob("*.parquet"):
+        os.utime(path, (1e9, 1e9))  # long settled
+    return store.root
+
+
+@pytest.fixture
+def results(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "results", ignore=shutil.ignore_patterns(CACHE), copy_function=shutil.copy2)
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The files whose footers are read."""
+    found = []
+    footer = index.read_footer
+    monkeypatch.setattr(index, "read_footer", lambda path: found.append(path.name) or footer(path))
+    return found
+
+
+def test_a_footer_is_read_once(results, read):
+    first = index_of_folders([results])
+    assert len(read) == len(first.files) == 4
+    second = index_of_folders([results])
+    assert len(read) == 4
+    assert second.files == first.files
+    assert [second.cell(row) for row in range(4)] == [first.cell(row) for row in range(4)]
+    assert second.sizes.tolist() == [Path(file).stat().st_size for file in second.files]
+    assert second.replications.tolist() == [2] * 4
+    assert second.cell(0)["means"] == [0.9, 0.2]
+    assert second.cell(0)["record"] == "regret"
+
+
+@pytest.mark.parametrize("change", ["size", "time", "name", "gone"])
+def test_a_file_that_changed_is_read_again(results, read, change):
+    before = index_of_folders([results])
+    read.clear()
+    path = results / os.path.relpath(before.files[1], results)
+    if change == "size":
+        path.write_bytes(path.read_bytes()[:-1])
+        os.utime(path, (1e9, 1e9))
+    elif change == "time":
+        os.utime(path, (1e9, 1e9 + 1e-6))
+    elif change == "name":
+        path.rename(path.with_name("dp_se-0123456789abcdef.parquet"))
+    else:
+        path.unlink()
+    after = index_of_folders([results])
+    assert len(read) == (change != "gone")
+    assert len(after.files) == (4 if change == "time" else 3)
+    assert len(after.damaged) == (change in ("size", "name"))
+
+
+def test_a_file_that_may_change_within_a_tick_of_the_clock_is_not_kept(results, read):
+    path = next(results.rglob("ucb1-*.parquet"))
+    os.utime(path)
+    for _ in range(2):
+        index_of_folders([results])
+    assert read.count(path.name) == 2
+    assert len(read) == 5
+
+
+@pytest.mark.parametrize("place", [0, 10, 32, 40, -20, -1])
+def test_a_damaged_cache_is_made_again_without_a_word(results, read, place):
+    whole = load(results_dir=results)
+    content = bytearray((results / CACHE).read_bytes())
+    content[place] ^= 1
+    (results / CACHE).write_bytes(content)
+    read.clear()
+    pd.testing.assert_frame_equal(load(results_dir=results), whole)
+    assert len(read) == 4
+    for broken in (b"", bytes(content[:50])):
+        (results / CACHE).write_bytes(broken)
+        pd.testing.assert_frame_equal(load(results_dir=results), whole)
+
+
+def test_a_cache_that_tells_of_other_cells_changes_no_label(results):
+    """It chooses the wrong file; what is told of that is what it holds, and that is not what was asked for."""
+    load(results_dir=results)
+    table = index._read_cache(results / CACHE)
+    policies = table.column("cell.policy").take([0, 2, 1, 3])
+    exchanged = table.set_column(table.column_names.index("cell.policy"), "cell.policy", policies)
+    index._write_cache(results / CACHE, exchanged)
+    assert index_of_folders([results]).cell(2)["policy"] == "dp_se"  # the cache is believed here
+    assert set(load(results_dir=results, policy="dp_ucb").policy) <= {"dp_ucb"}
+    assert set(load(results_dir=results, policy="dp_se").policy) == {"dp_se"}
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(results, monkeypatch):
+    whole = load(results_dir=results)
+    (results / CACHE).unlink()
+
+    def refuse(*_, **__):
+        raise PermissionError
+
+    monkeypatch.setattr(index, "put", refuse)
+    pd.testing.assert_frame_equal(load(results_dir=results), whole)
+    assert not (results / CACHE).exists()
+
+
+@pytest.mark.slow
+def test_two_processes_write_the_cache_at_once(results):
+    whole = load(results_dir=results)
+    (results / CACHE).unlink()
+    code = f"""
+from pathlib import Path
+from experiments.store.index import CACHE, index_of_folders
+folder = Path({str(results)!r})
+for turn in range(30):
+    (folder / CACHE).unlink(missing_ok=True)
+    assert len(index_of_folders([folder]).files) == 4, turn
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [process.wait(timeout=100) for process in processes] == [0, 0]
+    pd.testing.assert_frame_equal(load(results_dir=results), whole)
+    assert [path.name for path in results.iterdir() if path.suffix == ".tmp"] == []
+
+
+def test_of_two_folders_that_with_more_replications_is_told(results, tmp_path):
+    other = tmp_path / "other"
+    (other / "c1").mkdir(parents=True)
+    path = next((results / "c1").glob("dp_se-*"))
+    shutil.copy(path, other / "c1")
+    found = index_of_folders([results, other])
+    assert str(path) in found.files
+    assert len(found.files) == 4
+    path.write_bytes(b"damaged")
+    again = index_of_folders([results, other])
+    assert str(other / "c1" / path.name) in again.files
+    assert again.damaged == {}
+
+
+def test_only_some_columns(results):
+    table = load(results_dir=results, columns=["regret", "policy", "means"])
+    assert list(table) == ["regret", "policy", "means"]
+    pd.testing.assert_frame_equal(table, load(results_dir=results)[["regret", "policy", "means"]])
+    assert list(load_pulls(results_dir=results, columns=("arm",), policy="ucb1").arm) == [0, 1, 2, 3, 4] * 2
+    with pytest.raises(UserError, match=r"columns=polcy: unknown column; did you mean policy\?"):
+        load(results_dir=results, columns=["polcy"])
+
+
+def test_values_by_hand():
+    """Each kind of column of two cells, the first with three rows and the second with two."""
+    counts = np.array([3, 2])
+    assert repeated([1, 2], counts).tolist() == [1, 1, 1, 2, 2]
+    assert repeated([1, 0.5], counts).tolist() == [1.0, 1.0, 1.0, 0.5, 0.5]
+    assert repeated([True, False], counts).dtype == bool
+    missing = pd.Series(repeated([None, 0.25], counts))
+    assert missing.isna().tolist() == [True] * 3 + [False] * 2
+    assert missing.sum() == 0.5
+    assert isinstance(missing.dtype, pd.SparseDtype)
+    texts = pd.Series(repeated(["b", "a"], counts))
+    assert texts.tolist() == list("bbbaa")
+    assert list(texts.cat.categories) == ["a", "b"]
+    mixed = pd.Series(repeated([True, None], counts))
+    assert (mixed == True).tolist() == [True] * 3 + [False] * 2  # noqa: E712
+    assert repeated([[0.9, 0.2], None], counts).tolist()[2] == "[0.9, 0.2]"
+
+
+def test_a_table_of_many_blocks_has_the_rows_in_order(monkeypatch):
+    monkeypatch.setattr("experiments.growing_table.BLOCK", 10)
+    table = GrowingTable(["t"])
+    for cell in range(7):
+        table.add({"cell": cell}, {"t": np.arange(4) + 10 * cell, "other": np.zeros(4)})
+    made = table.finish(["cell", "t"])
+    assert made.t.tolist() == [10 * cell + t for cell in range(7) for t in range(4)]
+    assert made.cell.tolist() == [cell for cell in range(7) for _ in range(4)]

@@ -1,0 +1,224 @@
+"""`python -m experiments.store`: results are listed, verified, merged, exported and tidied, and nothing is lost."""
+
+import io
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import load, load_pulls
+from experiments.config.compose import Composer
+from experiments.config.plan import plan
+from experiments.results_file import read_file, write_file
+from experiments.simulate import look_up, run
+from experiments.store import Store
+from experiments.store.__main__ import main
+from experiments.store.export import _plain
+
+WORDS = ["horizon=300"]
+
+
+def store_cells(root, *words, replications=2):
+    store = Store(root)
+    requests = plan([*WORDS, *words, f"replications={replications}"], Composer()).requests
+    run(look_up(requests, store), store, workers=1)
+    return store.path(requests[0].cell)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    for policy in ("dp_se", "ucb1"):
+        store_cells(folder, f"policy={policy}")
+    store_cells(folder, "instance=c2", "policy=dp_se", "budget.epsilon=0.5")
+    return folder
+
+
+@pytest.fixture
+def results(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "results")
+
+
+@pytest.fixture
+def store(call, results):
+    def store(command, *words):
+        return call(command, *words, f"results_dir={results}", main=main)
+
+    return store
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.parquet")}
+
+
+def edited(path, **rows):
+    """The file of a cell again, with other numbers in it, and sound."""
+    stored = read_file(path)
+    cell = plan([*WORDS, f"policy={stored.footer['columns']['policy']}"], Composer()).requests[0].cell
+    from experiments.stored import Stored
+
+    return write_file(path, Stored({**stored.rows, **rows}, stored.footer, cell))
+
+
+def test_list(store):
+    lines = store("list").out.splitlines()
+    assert lines[0].split() == ["instance", "policy", "epsilon", "delta", "horizon", "replications", "bytes", "file"]
+    assert [line.split()[:6] for line in lines[1:4]] == [
+        ["c1", "dp_se", "0.25", "0", "300", "2"],
+        ["c1", "ucb1", "inf", "0", "300", "2"],
+        ["c2", "dp_se", "0.5", "0", "300", "2"],
+    ]
+    assert lines[4].startswith("3 cells, 6 replications, 0.0 MB")
+    assert store("list", "policy=dp_se", "epsilon=0.5,1e9").err.startswith("error: epsilon=1000000000.0: no stored")
+    assert len(store("list", "policy=dp_se,ucb1", "instance=c1").out.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ((), "required: COMMAND"),
+        (("lst",), "invalid choice: 'lst'"),
+        (("list", "polcy=dp_se"), "polcy=dp_se: unknown filter; did you mean policy?"),
+        (("list", "dp_se"), "dp_se: must be key=value"),
+        (("verify", "policy=dp_se"), "policy: unknown key"),
+        (("export",), "one of the arguments --csv --crate is required"),
+        (("export", "--csv", "table=nothing"), "table=nothing: unknown table"),
+        (("gc", "remove=perhaps"), "remove: must be true or false, got perhaps"),
+        (("merge",), "required: OTHER"),
+        (("merge", "/nothing"), "/nothing: no such folder"),
+        (("list", "results_dir=/nothing"), "results_dir=/nothing: no such folder"),
+    ],
+)
+def test_bad_words_end_in_one_line(call, words, problem):
+    outcome = call(*words, main=main)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: ")
+    assert problem in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_verify(store, results):
+    assert store("verify").out == "3 files: 3 sound; 0 damaged\n"
+    path = next(results.glob("*/ucb1-*"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    found = store("verify")
+    assert found.code == 1
+    assert found.out.startswith(f"{path}: damaged: ")
+    assert found.out.endswith("\n3 files: 2 sound; 1 damaged\n")
+
+
+def test_merge_takes_what_is_not_there_and_what_has_more(store, results, tmp_path):
+    other = tmp_path / "other"
+    more = store_cells(other, "policy=ucb1", replications=5)
+    new = store_cells(other, "policy=dp_ucb")
+    store_cells(other, "policy=dp_se", replications=1)  # fewer
+    before = contents(results)
+    outcome = store("merge", other)
+    assert (outcome.code, outcome.out) == (0, f"3 files in {other}: 1 stored already, 2 taken\n")
+    after = contents(results)
+    for path in (more, new):
+        assert after[path.relative_to(other)] == path.read_bytes()
+    assert {path for path in before if after[path] != before[path]} == {more.relative_to(other)}
+    assert store("merge", other).out == f"3 files in {other}: 3 stored already, 0 taken\n"
+
+
+@pytest.mark.parametrize("harm", ["other numbers", "damaged"])
+def test_merge_refuses_and_writes_nothing(store, results, tmp_path, harm):
+    other = tmp_path / "other"
+    bad = store_cells(other, "policy=dp_se")
+    store_cells(other, "policy=dp_ucb")
+    if harm == "damaged":
+        bad.write_bytes(bad.read_bytes()[:-9])
+    else:
+        edited(bad, regret=np.nextafter(read_file(bad).regret, np.inf))
+    before = contents(results)
+    outcome = store("merge", other)
+    assert outcome.code == 1
+    first, last = outcome.out.splitlines()
+    mine = results / bad.relative_to(other)
+    assert first.startswith(f"{bad}: {'damaged: ' if harm == 'damaged' else f'has other numbers than {mine}'}")
+    assert last == f"2 files in {other}: 0 stored already, 1 refused, and nothing was written"
+    assert contents(results) == before
+
+
+def test_merge_sets_a_damaged_file_of_ours_aside(store, results, made):
+    path = next(results.glob("*/ucb1-*"))
+    path.write_bytes(b"nothing")
+    assert store("merge", made).out == f"3 files in {made}: 2 stored already, 1 taken\n"
+    assert contents(results) == contents(made)
+    assert path.with_name(f"{path.name}.damaged1").read_bytes() == b"nothing"
+
+
+def test_merge_into_itself_is_refused(store, results):
+    assert "would be merged into" in store("merge", f"{results}/").err
+
+
+def test_csv_has_every_bit(store, results):
+    told = pd.read_csv(io.StringIO(store("export", "--csv").out))
+    table = load(results_dir=results)
+    assert set(told) == set(table)
+    for name in ("t", "regret", "epsilon", "replication", "beta"):
+        np.testing.assert_array_equal(told[name], np.asarray(table[name], dtype=float))
+    assert told.policy.tolist() == table.policy.tolist()
+    pulls = pd.read_csv(io.StringIO(store("export", "--csv", "table=pulls", "policy=ucb1").out))
+    assert pulls.pulls.tolist() == load_pulls(results_dir=results, policy="ucb1").pulls.tolist()
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])
+def test_csv_holds_no_formula(text):
+    assert _plain(text) == f"'{text}"
+    assert _plain("dp_se") == "dp_se"
+    assert _plain(-1.5) == -1.5
+
+
+def test_crate_says_what_each_file_is(store, results):
+    pytest.importorskip("rocrate")
+    assert store("export", "--crate").out == f"{results}/ro-crate-metadata.json: written\n"
+    graph = {item["@id"]: item for item in json.loads((results / "ro-crate-metadata.json").read_text())["@graph"]}
+    for path in results.glob("*/*.parquet"):
+        of_file = graph[path.relative_to(results).as_posix()]
+        assert of_file["@type"] == "File"
+        assert of_file["contentSize"] == str(path.stat().st_size)
+        assert of_file["name"] == f"{path.name.rpartition('-')[0]} on {path.parent.name}"
+        assert of_file["description"].startswith("2 replications until 300; epsilon = ")
+    assert len(graph["./"]["hasPart"]) == 3
+
+
+def test_crate_names_the_extra_that_it_needs(store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rocrate.rocrate", None)
+    outcome = store("export", "--crate")
+    assert outcome.code == 2
+    assert "extra crate" in outcome.err
+
+
+def test_gc_tells_and_removes_only_what_nothing_reads(store, results, monkeypatch):
+    from bandits.policies.ucb import UCB1
+
+    kept = contents(results)
+    paths = {path.name.partition("-")[0]: path for path in results.glob("c1/*.parquet")}
+    aside = paths["dp_se"].with_name(f"{paths['dp_se'].name}.damaged1")
+    conflict = paths["dp_se"].with_name(f"{paths['dp_se'].name}.conflict12")
+    orphan, young, own = (
+        results / "c1" / "dp_se-1.tmp",
+        results / "c1" / "dp_se-2.tmp",
+        results / "c1" / "notes.damaged1",
+    )
+    for path in (aside, conflict, orphan, young, own):
+        path.write_text("x")
+    os.utime(orphan, (1e9, 1e9))
+    assert store("gc").out.splitlines()[-1] == "3 files, 0.0 MB, could be removed; remove=true does it"
+    assert orphan.exists()
+    monkeypatch.setattr(UCB1, "revision", UCB1.revision + 1)
+    told = store("gc", "remove=true").out.splitlines()
+    assert f"{paths['ucb1']}: of revision 1 of its policy, which has revision 2 now" in told
+    assert [path.exists() for path in (aside, conflict, orphan, young, own, paths["ucb1"])] == [
+        *(False, False, False, True, True),
+        False,
+    ]
+    left = {path: of for path, of in kept.items() if not path.name.startswith("ucb1")}
+    assert contents(results) == left
