@@ -3,6 +3,7 @@
 import json
 import pkgutil
 import random
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -133,7 +134,17 @@ def require_repeatable(cell: "Cell", replication: int, first: bool) -> None:
 
 
 def _around(classes: list[type[Any]]) -> dict[str, Any]:
-    """What a replication has to leave as it is, by what is said otherwise."""
+    """What a replication has to leave as it is, by what is said otherwise.
+
+    Beside other threads, as those of Dask, which draw from the global generators too, these say nothing.
+    """
+    of_classes = {
+        "changes its class; what is learned belongs into the state of a run": [
+            {name: id(value) for name, value in vars(cls).items()} for cls in classes
+        ]
+    }
+    if threading.current_thread() is not threading.main_thread():
+        return of_classes
     algorithm, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # what it is about
     return {
         "draws from the global generator of numpy (np.random.NAME); take the rng that is handed over": (
@@ -142,7 +153,5 @@ def _around(classes: list[type[Any]]) -> dict[str, Any]:
             *rest,
         ),
         "draws from Python's module random; take the rng that is handed over": random.getstate(),
-        "changes its class; what is learned belongs into the state of a run": [
-            {name: id(value) for name, value in vars(cls).items()} for cls in classes
-        ],
+        **of_classes,
     }
