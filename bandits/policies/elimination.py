@@ -122,8 +122,11 @@ class DPSE(EpochElimination):
         return math.log(8 * viable * epoch**2 / beta), math.log(4 * viable * epoch**2 / beta)
 
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        means = require_sums(self, instance.sums(viable, epoch.rounds, rng), 0, epoch.rounds) / epoch.rounds
-        return means + rng.laplace(scale=self.noise_scale(epoch), size=len(viable))
+        return self.released(require_sums(self, instance.sums(viable, epoch.rounds, rng), 0, epoch.rounds), epoch, rng)
+
+    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        """The noisy means of an epoch from its reward sums, shapes (viable,): all that is released of them."""
+        return sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(sums))
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         viable = list(range(arms))
@@ -135,7 +138,7 @@ class DPSE(EpochElimination):
             for _ in range(epoch.rounds):
                 for place, arm in enumerate(viable):
                     sums[place] += yield arm
-            means = sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(viable))
+            means = self.released(sums, epoch, rng)
             behind = means.max() - means
             viable = [arm for arm, gap in zip(viable, behind, strict=True) if gap <= epoch.threshold]
         while True:
