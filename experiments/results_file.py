@@ -51,21 +51,24 @@ def write_file(path: Path, stored: Stored) -> None:
         for field in schema
     ]
     footer = json.dumps({**stored.footer, "format": FORMAT, "rows": _checksum_of_rows(kind, stored.rows)})
-    table = pa.table(arrays, schema=schema.with_metadata({FOOTER: footer, CHECKSUM: _checksum(footer.encode())}))
+    table = pa.table(arrays, schema=schema)
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            pq.write_table(
-                table,
+            with pq.ParquetWriter(
                 file,
+                schema,
                 compression="zstd",
                 compression_level=12,
                 use_dictionary=["replication", *(["t.list.element"] if "t" in kind.fields else [])],
                 use_byte_stream_split=["regret.list.element"] if "regret" in kind.fields else [],
                 write_page_checksum=True,
-            )
+                store_schema=False,  # parquet's own says the same; Arrow's would hold the footer a second time
+            ) as writer:
+                writer.write_table(table)
+                writer.add_key_value_metadata({FOOTER: footer, CHECKSUM: _checksum(footer.encode())})
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)
