@@ -14,9 +14,9 @@ from scripts.drawing.kinds.winners import PALE, describe, wins
 PANELS = [{"title": "C1", "instance": "c1"}]
 
 
-def made_up(policy, epsilon, horizon, mean):
+def made_up(policy, epsilon, horizon, mean, *more):
     """20 runs with regret 1 below and above `mean` by turns."""
-    words = [f"policy={policy}", f"budget.epsilon={epsilon}", f"horizon={horizon}", "recorded=1"]
+    words = [f"policy={policy}", f"budget.epsilon={epsilon}", f"horizon={horizon}", "recorded=1", *more]
     cell = plan(words, Composer()).requests[0].cell
     regret = (mean + np.tile([-1.0, 1.0], 10))[:, None]
     return Stored({"t": np.full((20, 1), horizon), "regret": regret, "pulls": np.full((20, 5), horizon // 5)}, {}, cell)
