@@ -312,7 +312,7 @@ def test_spread(printed):
 
 def test_the_constants_of_the_private_lower_bound(printed):
     lines = printed("azize2025/lower_bound")
-    assert line(lines, "c2").split()[1:] == ["401.6", "41.68", "17.89", "10.41", "7.708", "7.128"]
+    assert line(lines, "c2").split()[1:] == ["401.6", "41.68", "17.89", "10.4", "7.708", "7.128"]
     assert len(lines) == 1 + 4
 
 
