@@ -22,11 +22,15 @@ from scripts.tables.table import Table, written
 NAMES = [
     "final_regret",
     "slopes",
+    "spread",
     "sajed2019/ratios",
     "tao2022/separation",
     "tao2022/lost_best_arm",
     "tao2022/rates",
     "wang2024/start_phases",
+    "azize2022/ratios",
+    "azize2025/lower_bound",
+    "hu2022/published",
     "wu2025/rates",
     "wu2025/one_gap",
     "wu2025/prefixes",
@@ -61,7 +65,7 @@ def student(values):
 
 def test_tables_are_found():
     assert sorted(tables()) == sorted(NAMES)
-    assert {name for name in NAMES if about_any_experiment(tables()[name])} == {"final_regret", "slopes"}
+    assert {name for name in NAMES if about_any_experiment(tables()[name])} == {"final_regret", "slopes", "spread"}
     assert {name.partition("/")[0] for name in NAMES if "/" in name} == set(papers())
 
 
@@ -293,3 +297,40 @@ def test_slopes_of_pulls_are_those_in_the_table_of_the_paper(printed):
         return [text.split()[-4:] for text in lines]
 
     assert slopes(printed("slopes", "tao2022/rates")[1:]) == slopes(printed("tao2022/rates")[1:])
+
+
+@pytest.mark.slow
+def test_spread(printed):
+    lines = printed("spread", "azize2025/batches")
+    regret = load("azize2025/batches", policy="dp_imed", ratio=1.1, first_batch=1).regret
+    of_row = line(lines, "DP-IMED", "(ratio", "1.1)", "c2")
+    assert student(regret) in of_row
+    ends = [float(np.median(regret)), float(np.quantile(regret, 0.99)), float(regret.max())]
+    assert of_row.split()[-3:] == [quantity(end) for end in ends]
+    assert len(lines) == 1 + 16
+
+
+def test_the_constants_of_the_private_lower_bound(printed):
+    lines = printed("azize2025/lower_bound")
+    assert line(lines, "c2").split()[1:] == ["401.6", "41.68", "17.89", "10.4", "7.708", "7.128"]
+    assert len(lines) == 1 + 4
+
+
+@pytest.mark.slow
+def test_ratios_of_adap(printed):
+    lines = printed("azize2022/ratios")
+    regret = load("azize2022/epsilons", instance="c2", epsilon=1).groupby("policy").regret.mean()
+    of_row = line(lines, "c2", "1")
+    assert f" {quantity(regret.dp_se / regret.adap_ucb)} [" in of_row
+    assert f" {quantity(regret.dp_se / regret.adap_klucb)} [" in of_row
+    assert len(lines) == 1 + 36
+
+
+@pytest.mark.slow
+def test_published_ends_of_hu_and_hegde(printed):
+    lines = printed("hu2022/published")
+    of_row = line(lines, "Figure", "5", "lazy_dp_ts")
+    for base in ("binary", "natural"):
+        regret = load("hu2022/logarithms", policy="lazy_dp_ts", logarithm=base, epsilon=0.1).regret
+        assert f" {quantity(float(np.median(regret)))}" in of_row
+    assert len(lines) == 1 + 9

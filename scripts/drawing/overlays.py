@@ -5,10 +5,12 @@ overlays:
     bound: bandits.bounds.wu2025.deterministic_regret    # or `word: beta`, a word that stands for the number itself
     arguments: {arms: arms, epsilon: epsilon}            # numbers, or words as in claims: see `Stored.word`
     filter: {policy: rnm_ftnl, resample: false}          # columns of the cells that the theorem is about
+
+Beside curves the word `t` stands for the step.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,13 +40,13 @@ class Overlay:
             except ParameterError as error:
                 raise UserError(f"figure.overlays: {self.label}: {error}") from None
 
-    def of(self, stored: Stored) -> float:
-        """Its value, NaN for a cell that the theorem says nothing about."""
+    def of(self, stored: Stored, more: Mapping[str, float] | None = None) -> float:
+        """Its value, NaN for a cell that the theorem says nothing about; `more` are words besides those of the cell."""
         columns = stored.columns
         if not all(matches(columns.get(name), wanted) for name, wanted in self.filter.items()):
             return math.nan
         try:
-            return value_of(self.bound, self.arguments, stored) if self.bound else stored.number(self.word)
+            return value_of(self.bound, self.arguments, stored, more) if self.bound else stored.number(self.word)
         except ParameterError:  # a parameter left at null is of no theorem
             return math.nan
 
@@ -57,15 +59,18 @@ def _overlay(item: Mapping[str, Any]) -> Overlay:
         raise UserError(f"figure.overlays: {said}") from None
 
 
-def overlays(config: Any, cells: Sequence[Stored]) -> list[Overlay]:
-    """The overlays of a figure. Raises `UserError` for what is unknown, words and columns that no cell has included."""
+def overlays(config: Any, cells: Sequence[Stored], more: Collection[str] = ()) -> list[Overlay]:
+    """The overlays of a figure; `more` are words that it adds.
+
+    Raises `UserError` for what is unknown, words and columns that no cell has included.
+    """
     if not isinstance(config, list) or not all(isinstance(item, Mapping) for item in config):
         raise UserError(f"figure.overlays: must be a list of {{label, bound, arguments, filter}}, got {config}")
     known = {name for stored in cells for name in stored.columns}
     found = [_overlay(item) for item in config]
     for overlay in found:
         words = [word for word in (*overlay.arguments.values(), overlay.word) if word and isinstance(word, str)]
-        for key, names, allowed in (("arguments", words, known | WORDS), ("filter", overlay.filter, known)):
+        for key, names, allowed in (("arguments", words, known | WORDS | set(more)), ("filter", overlay.filter, known)):
             for name in names:
                 if name not in allowed:
                     raise UserError(f"figure.overlays: {overlay.label}: {key}: {name} is no column of these cells")

@@ -23,11 +23,36 @@ Row = Mapping[str, Any]
 
 def final_regret(asked: Plan) -> Table:
     """Regret at the horizon of every cell, and in how many runs a best arm was the most pulled."""
+    cells = _with_regret(asked)
+    names = _telling_apart(cells)
+    return Table.of(_final_regret(stored, names) for stored in cells)
+
+
+def spread(asked: Plan) -> Table:
+    """How regret at the horizon is spread in every cell: rare bad runs move the mean, and the median not at all."""
+    cells = _with_regret(asked)
+    names = _telling_apart(cells)
+    return Table.of(_spread(stored, names) for stored in cells)
+
+
+def _with_regret(asked: Plan) -> list[Stored]:
     cells = [stored for stored in stored_cells(asked) if "regret" in stored.cell.quantities]
     if not cells:
         raise UserError(f"{asked.experiment}: none of its cells records regret")
-    names = _telling_apart(cells)
-    return Table.of(_final_regret(stored, names) for stored in cells)
+    return cells
+
+
+def _spread(stored: Stored, names: Sequence[str]) -> Row:
+    final = stored.measure("regret").astype(float)
+    return {
+        **_shown(stored),
+        **{name: stored.columns.get(name, "") for name in names},
+        "runs": len(final),
+        "mean": measured(final),
+        "median": exactly(float(np.median(final))),
+        "99 % of runs": exactly(float(np.quantile(final, 0.99))),
+        "largest": exactly(float(final.max())),
+    }
 
 
 def _final_regret(stored: Stored, names: Sequence[str]) -> Row:

@@ -11,8 +11,11 @@ from bandits.audit.ledger import Domain
 from bandits.audit.noisy_max import noisy_max_cost
 from bandits.audit.verdicts import Bounds
 from bandits.mechanisms.report_noisy_max import NoiseName
+from bandits.policies.base import Policy
+from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE
+from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
 from experiments.claims.checks import ROUNDING
 from experiments.claims.settings import Setting
@@ -111,3 +114,35 @@ def _setting(labels: dict[str, Any], epsilon: float, bounds: Bounds | None) -> S
     assert bounds is not None
     shown, kept = bounds.shown / epsilon, bounds.kept / epsilon
     return Setting({"epsilon": epsilon, **labels}, Interval(kept, min(shown, kept), kept), at_most=1 + ROUNDING)
+
+
+def adaptive_episodes() -> list[Setting]:
+    """Share of epsilon that the means of episodes of AdaP-UCB and AdaP-KLUCB spend, exactly"""
+    return [setting for epsilon in EPSILONS for setting in _released(AdaPUCB(epsilon), AdaPKLUCB(epsilon))]
+
+
+def private_divergence() -> list[Setting]:
+    """Share of epsilon that the sums of batches of DP-KLUCB and DP-IMED spend, exactly"""
+    return [
+        setting
+        for epsilon in EPSILONS
+        for first in (1, None)
+        for setting in _released(DPKLUCB(epsilon, first), DPIMED(epsilon, first, 1.1), first_batch=first)
+    ]
+
+
+def lazy_means() -> list[Setting]:
+    """Share of epsilon that the private means of Anytime-Lazy-UCB and Lazy-DP-TS spend, exactly"""
+    return [setting for epsilon in EPSILONS for setting in _released(AnytimeLazyUCB(epsilon), LazyDPTS(epsilon))]
+
+
+def _released(*policies: Policy, **labels: Any) -> list[Setting]:
+    """The dearest release of each policy with two arms."""
+    return [
+        _setting(
+            {"policy": policy.name, **labels},
+            policy.guarantee.epsilon,
+            dearest(releases(policy, 2, 10**6, Domain.UNIT), 0.0).epsilon,
+        )
+        for policy in policies
+    ]

@@ -6,8 +6,10 @@ panels: a list of {title: ..., column: value or values}, the cells that each pan
 shares: quantities that are yes or no, of which the caption says how often they are met in each panel
 band: sd, quarter_sd, ci95 or quantiles (5 % to 95 %), the shading around the mean; runs: every run
 scales: rows of panels, linear or log; both by default
+overlays: a list of bounds, see scripts/drawing/overlays.py; the word t stands for the step
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -23,8 +25,9 @@ from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Scale, Series, labels
 from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.numbers import quantity
+from scripts.drawing.overlays import Overlay, overlays
 from scripts.drawing.spec import SCALES, measured, read, require_columns, require_panels, require_words, shown
-from scripts.drawing.style import colours_of, dashes, word_of
+from scripts.drawing.style import COUNTERPART_COLOUR, colours_of, dashes, word_of
 
 BANDS = {
     "sd": "one standard deviation",
@@ -45,6 +48,7 @@ class Spec:
     band: str = "ci95"
     scales: list[str] = field(default_factory=lambda: list(SCALES))
     shares: list[str] = field(default_factory=list)
+    overlays: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         require_panels(self.panels)
@@ -62,8 +66,9 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         raise UserError("figure.kind: curves needs regret against time, which these cells do not record; try sweep")
     named = _labels(spec, cells)
     looks = _looks(cells, named, colours)
+    bounds = overlays(spec.overlays, cells, more=["t"])
     rows = [
-        [_panel(spec, (row, column), cells, named, looks) for column in range(len(spec.panels))]
+        [_panel(spec, (row, column), cells, named, looks, bounds) for column in range(len(spec.panels))]
         for row in range(len(spec.scales))
     ]
     known = labels([panel for row in rows for panel in row])
@@ -73,7 +78,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         shown=f"mean pseudo-regret against the step, {words.axes(spec.scales)}; shading: {BANDS[spec.band]}",
         rows=rows,
         size=(1.2 + 2.9 * len(spec.panels), 1.5 + 2.3 * len(rows)),
-        legend=[label for label in dict.fromkeys(named.values()) if label in known],
+        legend=[label for label in dict.fromkeys([*named.values(), *(of.label for of in bounds)]) if label in known],
         spare_legend_rows=3,
     )
 
@@ -107,7 +112,12 @@ def _looks(cells: Sequence[Stored], named: Mapping[str, str], colours: Mapping[s
 
 
 def _panel(
-    spec: Spec, place: tuple[int, int], cells: Sequence[Stored], named: Mapping[str, str], looks: Mapping[str, Look]
+    spec: Spec,
+    place: tuple[int, int],
+    cells: Sequence[Stored],
+    named: Mapping[str, str],
+    looks: Mapping[str, Look],
+    bounds: Sequence[Overlay],
 ) -> Panel:
     """The panel at a row and a column: titles stand above the first row, labels at the left and below the last."""
     row, column = place
@@ -117,6 +127,7 @@ def _panel(
         raise UserError(f"figure.panels: no curve meets the conditions of the panel {conditions}")
     labelled = [(stored, named[stored.cell.key]) for stored in inside]
     marks = [mark for stored, label in labelled for mark in _marks(stored, label, looks[label], spec.band)]
+    lines = [line for number, bound in enumerate(bounds) for line in _lines(bound, number, inside)]
     several = len({stored.cell.horizon for stored in cells}) > 1
     title = conditions["title"] + (f", T = {words.horizons(inside)}" if several else "")
     x = Axis("step t" if row == len(spec.scales) - 1 else "", scale)
@@ -124,7 +135,7 @@ def _panel(
     if scale == "log":
         x, y = _last_decades(x, y, max(stored.cell.horizon for stored in inside), marks)
     ends = [f"{label} ends at {quantity(float(of.regret[:, -1].mean()))}" for of, label in labelled if not of.exact]
-    return Panel(title if row == 0 else "", x, y, marks, words=ends if row == 0 else ())
+    return Panel(title if row == 0 else "", x, y, [*marks, *lines], words=ends if row == 0 else ())
 
 
 def _marks(stored: Stored, label: str, look: Look, band: str) -> list[Series | Band]:
@@ -138,6 +149,15 @@ def _marks(stored: Stored, label: str, look: Look, band: str) -> list[Series | B
     elif len(regret) > 1:
         marks.append(Band(t, *band_of(regret, band), look.colour, opacity=0.2))
     return marks
+
+
+def _lines(bound: Overlay, number: int, inside: Sequence[Stored]) -> list[Series]:
+    """A bound against time, once for each of its courses in a panel; where it says nothing there is no point."""
+    points = ([(float(t), bound.of(stored, {"t": float(t)})) for t in stored.t] for stored in inside)
+    courses = dict.fromkeys(tuple(point for point in course if not math.isnan(point[1])) for course in points)
+    look = Look(COUNTERPART_COLOUR, dashes(number), width=0.9)
+    arrays = [np.array(course) for course in courses if course]
+    return [Series(array[:, 0], array[:, 1], look, bound.label) for array in arrays]
 
 
 def band_of(regret: FloatArray, band: str) -> tuple[FloatArray, FloatArray]:
