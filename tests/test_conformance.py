@@ -23,11 +23,17 @@ INSTANCE = {
     **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas"], "signed_bernoulli"),
 }  # else c1
 DELTA = ["budget.delta=0.01"]
-NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
+NEEDS = dict.fromkeys(
+    """dp_ucb_int dp_ftpl_gauss dp_ftpl_beta dp_ftpl_new gdp_elim_new dist_rdp_se dp_ts_ucb thompson_gdp""".split(),
+    DELTA,
+)
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
     "dp_ucb_int": [[], ["policy.calibrate=false"]],
+    "dp_ts_ucb": [[], ["budget.delta=null", "policy.level=4", "policy.alpha=0.5"]],
+    "thompson_gdp": [[], ["budget.delta=null", "policy.variance=1", "policy.start_pulls=0"]],
+    "dist_dp_se": [[], ["policy.batch_base=4"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],
     "dp_ftpl_gauss": [[], ["policy.start_phase=exact"]],
     "dp_ftpl_beta": [["policy.start_phase=exact"]],

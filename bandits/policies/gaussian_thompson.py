@@ -43,8 +43,8 @@ class ThompsonGDP(PerturbedLeader):
     """TS-Gaussian(b, c) (Ou, Avella Medina and Cummings 2024): Thompson sampling, slowed down and spread out.
 
     Every arm `start_pulls` = b times; then the value of an arm is Normal(R / (N + 1), c / (N + 1)), N its pulls, R
-    their reward sum and c the `variance`. With b = 0 and c = 1 it is `thompson_gauss`. Left out, `variance` is the least with
-    which one decision is (epsilon, delta)-private.
+    their reward sum and c the `variance`. With b = 0 and c = 1 it is `thompson_gauss`. Left out, `variance` is the
+    least with which one decision is (epsilon, delta)-private.
 
     Guarantee: 1 / sqrt(c (b + 1))-GDP of one decision, the history fixed except for one reward: one reward moves a
     value by 1 / (N + 1), and N >= b. The values of T steps together are sqrt(T / (c (b + 1)))-GDP, no promise in
