@@ -23,10 +23,8 @@ INSTANCE = {
     **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas"], "signed_bernoulli"),
 }  # else c1
 DELTA = ["budget.delta=0.01"]
-NEEDS = dict.fromkeys(
-    """dp_ucb_int dp_ftpl_gauss dp_ftpl_beta dp_ftpl_new gdp_elim_new dist_rdp_se dp_ts_ucb thompson_gdp""".split(),
-    DELTA,
-)
+NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
+NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp"], DELTA)
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
