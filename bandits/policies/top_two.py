@@ -31,11 +31,11 @@ class AdaPTT(Identifier):
     """AdaP-TT (Azize, Jourdan, Al Marjani and Basu 2023): Top Two with adaptive phases and Laplace noise.
 
     Every arm once. A phase of an arm lasts until its pulls have doubled: n = 1, 1, 2, 4, ... rewards, and its noisy
-    mean is that of its last phase plus Lap(1 / (epsilon n)). With T the pulls in finished phases and N all pulls of an arm,
-    at every step the leader B is the arm with the largest mean + log T / (epsilon n) + sqrt(log T / (2 n)), and is
-    pulled with probability 1/2; else the challenger, for which
-    (mean_B - mean + 1 / (1 + sqrt T)) / sqrt(1 / N_B + 1 / N) is the least. Whenever a phase ends, it stops with the arm
-    of the largest mean if (mean - mean_a)^2 / (2 (1 / n + 1 / n_a)) is at least the threshold for every other arm a:
+    mean is that of its last phase plus Lap(1 / (epsilon n)). T are the pulls in finished phases, N all pulls of an arm.
+    At every step the leader B is the arm with the largest mean + log T / (epsilon n) + sqrt(log T / (2 n)); it is
+    pulled with probability 1/2, else the challenger, for which (mean_B - mean + 1 / (1 + sqrt T)) / sqrt(1 / N_B +
+    1 / N) is the least. Whenever a phase ends, it stops with the arm of the largest mean if
+    (mean - mean_a)^2 / (2 (1 / n + 1 / n_a)) is at least the threshold for every other arm a:
 
     - `proved`: 2 C(log((K - 1) zeta(2) k^2 / beta) / 2) + 2 log(4 + log n) + 2 log(4 + log n_a)
       + (1 / n + 1 / n_a) log(2 K zeta(2) k^2 / beta)^2 / epsilon^2, C(x) = x + log x, k the larger number of phases;
