@@ -25,10 +25,14 @@ INSTANCE = {
 }  # else c1
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
+NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp"], DELTA)
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
     "dp_ucb_int": [[], ["policy.calibrate=false"]],
+    "dp_ts_ucb": [[], ["budget.delta=null", "policy.level=4", "policy.alpha=0.5"]],
+    "thompson_gdp": [[], ["budget.delta=null", "policy.variance=1", "policy.start_pulls=0"]],
+    "dist_dp_se": [[], ["policy.batch_base=4"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],
     "dp_ftpl_gauss": [[], ["policy.start_phase=exact"]],
     "dp_ftpl_beta": [["policy.start_phase=exact"]],
@@ -61,7 +65,7 @@ POLICIES = [
     (name, *more)
     for name in Composer().choices("policy")
     for more in VARIANTS.get(name, [[]])
-    if INSTANCE.get(name) != "signed_bernoulli"  # stopping rules have tests of their own
+    if INSTANCE.get(name) != "signed_bernoulli" and name != "adap_tt"  # what stops by itself has tests of its own
 ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.bandit import Instance
+from bandits.environments.bernoulli import BernoulliInstance
 from bandits.environments.pareto_sums import truncated_pareto_sum
 from bandits.parameters import ParameterError, require
 
@@ -180,3 +181,29 @@ class TwoPoint(HeavyTailedInstance):
     def truncated_sums(self, arms: IntArray, rounds: int, bound: float, rng: np.random.Generator) -> FloatArray:
         prizes = np.where(self.prizes[arms] <= bound, self.prizes[arms], 0.0)
         return np.asarray(prizes * rng.binomial(rounds, self.chances[arms]))
+
+
+@dataclass(frozen=True)
+class MomentBernoulli(BernoulliInstance, HeavyTailedInstance):
+    """Bernoulli arms and their (1+v)-th moment, the largest mean: for policies of bounded or heavy-tailed rewards."""
+
+    name: ClassVar[str] = "moment_bernoulli"
+    citation: ClassVar[str] = "free means"
+    support: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    means: tuple[float, ...]
+    v: float
+
+    def __post_init__(self) -> None:
+        require_exponent(self.v)
+        require(len(self.means) >= 2, "means", list(self.means), "a list of at least 2 numbers")
+        require(all(0 <= mean <= 1 for mean in self.means), "means", list(self.means), "numbers in [0, 1]")
+
+    def define_means(self) -> FloatArray:
+        return np.array(self.means)
+
+    @property
+    def moment(self) -> float:
+        return float(self.mean_rewards.max())
+
+    def truncated_sums(self, arms: IntArray, rounds: int, bound: float, rng: np.random.Generator) -> FloatArray:
+        return BernoulliInstance.sums(self, arms, rounds, rng) if bound >= 1 else np.zeros(len(arms))

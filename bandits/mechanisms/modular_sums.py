@@ -63,8 +63,9 @@ class DiscreteLaplace(SummedNoise):
         Residue r has a chance proportional to q^r + q^(m - r), a multiple of cosh((m / 2 - r) / scale), whose logarithm
         is steepest at r = 0.
         """
-        half = modulus / 2 / self.scale
-        return _log_cosh(half) - _log_cosh(half - change / self.scale)
+        half, step = modulus / 2 / self.scale, change / self.scale
+        rest = abs(half - step)
+        return min(step, 2 * half - step) + math.log1p(math.exp(-2 * half)) - math.log1p(math.exp(-2 * rest))
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,3 @@ def renyi_epsilon(change: float, variance: float, delta: float) -> float:
 def decoded(seen: int, modulus: int, most: int) -> int:
     """The sum that the aggregator takes a residue for: of its representatives the one in (most - modulus, most]."""
     return seen - modulus if seen > most else seen
-
-
-def _log_cosh(x: float) -> float:
-    return abs(x) + math.log1p(math.exp(-2 * abs(x))) - math.log(2)

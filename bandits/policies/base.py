@@ -61,7 +61,7 @@ class Policy(Learner[Instance]):
         return played
 
 
-def require_unit_rewards(policy: Policy, instance: Instance) -> None:
+def require_unit_rewards(policy: Learner[Instance], instance: Instance) -> None:
     """Refuse an instance whose rewards may leave [0, 1]."""
     low, high = instance.support
     if low < 0 or high > 1:
@@ -72,7 +72,7 @@ def require_unit_rewards(policy: Policy, instance: Instance) -> None:
         )
 
 
-def require_bernoulli(policy: Policy, instance: Instance) -> None:
+def require_bernoulli(policy: Learner[Instance], instance: Instance) -> None:
     """Refuse an instance whose rewards are not Bernoulli: the compiled loop draws only these."""
     require_unit_rewards(policy, instance)
     if not isinstance(instance, BernoulliInstance):

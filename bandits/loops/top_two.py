@@ -1,0 +1,117 @@
+"""The loop of AdaP-TT: two arms compete for every pull, and all decisions follow from noisy means of whole phases."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.compiled import compiled
+from bandits.mechanisms.laplace import laplace
+
+BASEL = math.pi**2 / 6  # zeta(2)
+
+
+class TopTwo(NamedTuple):
+    """Constants of AdaP-TT.
+
+    Attributes
+    ----------
+    epsilon: the privacy budget.
+    beta: the probability with which a wrong arm may be returned.
+    proved: whether the threshold is the proved one.
+    """
+
+    epsilon: float
+    beta: float
+    proved: bool
+
+
+@compiled
+def top_two(means: FloatArray, max_samples: int, rule: TopTwo, rng: np.random.Generator) -> tuple[int, int]:
+    """Samples until it stops and the arm that it returns, -1 where it has not stopped after `max_samples`.
+
+    An arm's phase ends when its pulls have doubled; its noisy mean is then that of this phase alone. Rewards matter
+    when their phase ends, so that one binomial number is drawn a phase.
+    """
+    arms = len(means)
+    pulls = np.ones(arms, dtype=np.int64)
+    length = np.ones(arms, dtype=np.int64)
+    phase = np.ones(arms, dtype=np.int64)
+    waiting = np.zeros(arms, dtype=np.int64)
+    noisy = np.zeros(arms)
+    for arm in range(arms):
+        noisy[arm] = noisy_mean(means[arm], 1, rule.epsilon, rng)
+    samples = arms
+    if settled(noisy, length, phase, rule) >= 0:
+        return samples, settled(noisy, length, phase, rule)
+    leader, slack = optimist(noisy, length, pulls, rule.epsilon)
+    while samples < max_samples:
+        arm = leader if rng.random() < 0.5 else challenger(leader, slack, noisy, pulls, waiting)
+        waiting[arm] += 1
+        samples += 1
+        if waiting[arm] == pulls[arm]:
+            length[arm] = waiting[arm]
+            pulls[arm] += waiting[arm]
+            phase[arm] += 1
+            waiting[arm] = 0
+            noisy[arm] = noisy_mean(means[arm], length[arm], rule.epsilon, rng)
+            answer = settled(noisy, length, phase, rule)
+            if answer >= 0:
+                return samples, answer
+            leader, slack = optimist(noisy, length, pulls, rule.epsilon)
+    return samples, -1
+
+
+@compiled
+def noisy_mean(mean: float, length: int, epsilon: float, rng: np.random.Generator) -> float:
+    """The mean of `length` Bernoulli rewards plus Lap(1 / (epsilon length))."""
+    return (rng.binomial(length, mean) + laplace(1 / epsilon, rng)) / length
+
+
+@compiled
+def optimist(noisy: FloatArray, length: IntArray, pulls: IntArray, epsilon: float) -> tuple[int, float]:
+    """The arm with the largest index, and 1 / (1 + sqrt(total)), from the pulls of finished phases."""
+    total = float(pulls.sum())
+    log = math.log(total)
+    index = noisy + log / (epsilon * length) + np.sqrt(log / (2 * length))
+    return int(np.argmax(index)), 1 / (1 + math.sqrt(total))
+
+
+@compiled
+def challenger(leader: int, slack: float, noisy: FloatArray, pulls: IntArray, waiting: IntArray) -> int:
+    """The other arm for which the leader's lead is the least certain, by all pulls so far."""
+    best, found = math.inf, -1
+    own = 1.0 / (pulls[leader] + waiting[leader])
+    for arm in range(len(noisy)):
+        if arm != leader:
+            cost = (noisy[leader] - noisy[arm] + slack) / math.sqrt(own + 1.0 / (pulls[arm] + waiting[arm]))
+            if cost < best:
+                best, found = cost, arm
+    return found
+
+
+@compiled
+def settled(noisy: FloatArray, length: IntArray, phase: IntArray, rule: TopTwo) -> int:
+    """The arm with the largest noisy mean if it leads every other clearly enough, else -1."""
+    best = int(np.argmax(noisy))
+    for arm in range(len(noisy)):
+        if arm != best:
+            share = 1.0 / length[best] + 1.0 / length[arm]
+            needed = threshold(length[best], length[arm], max(phase[best], phase[arm]), len(noisy), rule)
+            if (noisy[best] - noisy[arm]) ** 2 / (2 * share) < needed:
+                return -1
+    return best
+
+
+@compiled
+def threshold(first: int, second: int, phase: int, arms: int, rule: TopTwo) -> float:
+    """c for two phases of these lengths, see `bandits.policies.top_two.AdaPTT`."""
+    share = 1.0 / first + 1.0 / second
+    if rule.proved:
+        x = 0.5 * math.log((arms - 1) * BASEL * float(phase) ** 2 / rule.beta)
+        noise = math.log(2 * arms * BASEL * float(phase) ** 2 / rule.beta) / rule.epsilon
+        lengths = math.log(4 + math.log(first)) + math.log(4 + math.log(second))
+        return 2 * (x + math.log(x)) + 2 * lengths + share * noise**2
+    log = math.log(1 / rule.beta)
+    return log + math.log(1 + math.log(first)) + math.log(1 + math.log(second)) + share * (log / rule.epsilon) ** 2

@@ -1,0 +1,123 @@
+"""The first reward of every arm is noised: exact laws of the arm at step K + 1, for every pair of neighbours.
+
+A reward used as it is, as in some public code, would change that arm for sure, and no ratio would be finite.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from bandits.audit.transcripts import Convention, transcripts
+from bandits.mechanisms.modular_sums import DiscreteLaplace
+from bandits.policies.distributed import DistDPSE, DistRDPSE
+from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
+from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
+
+REWARDS = list(itertools.product((0.0, 1.0), repeat=2))
+NEIGHBOURS = [
+    (one, other) for one in REWARDS for other in REWARDS if sum(a != b for a, b in zip(one, other, strict=True)) == 1
+]
+
+
+class Scripted:
+    """A generator that hands out the numbers it was given, in units of what each method is asked for."""
+
+    def __init__(self, *numbers):
+        self.numbers = list(numbers)
+
+    def random(self):
+        return self.numbers.pop(0)
+
+    def normal(self, mean, deviation):
+        return np.array([m + d * norm.ppf(self.numbers.pop(0)) for m, d in zip(mean, deviation, strict=True)])
+
+
+def third_arm(policy, rewards, numbers):
+    """The arm at step 3 of two arms with one reward each."""
+    return int(policy.play(np.array([[rewards[0]] * 3, [rewards[1]] * 3]), 3, Scripted(*numbers))[2])
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_ldp_ucb_b(epsilon):
+    """The bits of two users are 1 where a number is below their chance: four cells, each played once."""
+    policy = LDPUCBB(epsilon)
+    laws = {}
+    for rewards in REWARDS:
+        chances = [float(policy.chance(reward)) for reward in rewards]
+        law = np.zeros(2)
+        for bits in itertools.product((1, 0), repeat=2):
+            numbers = [c / 2 if bit else (1 + c) / 2 for c, bit in zip(chances, bits, strict=True)]
+            mass = math.prod(c if bit else 1 - c for c, bit in zip(chances, bits, strict=True))
+            law[third_arm(policy, rewards, numbers)] += mass
+        laws[rewards] = law
+    worst = max(float(np.abs(np.log(laws[one] / laws[other])).max()) for one, other in NEIGHBOURS)
+    assert 0.2 * epsilon < worst <= epsilon * (1 + 1e-12)
+
+
+def test_ldp_ucb_l_looks_at_no_reward_yet():
+    policy = LDPUCBL(1.0)
+    state = policy.start(2, 3)
+    for t in (1, 2, 3):  # 4 log(t + 1) pulls come first
+        assert policy.select(state, t, None) == 0
+        policy.update(state, 0, 1.0, np.random.default_rng(t))
+    assert not float(state.sums[0]).is_integer()  # and even so every report has noise
+
+
+def test_dp_ts_ucb():
+    """The values of both arms are normal: arm 1 leads with probability Phi((r1 - r2) / sqrt(2 v)); on a grid, too."""
+    policy, points = DPTSUCB(1.0, level=3.2), (np.arange(80) + 0.5) / 80
+    assert policy.first_epoch(3) == 1
+    laws = {}
+    for rewards in REWARDS:
+        chance = norm.cdf((rewards[0] - rewards[1]) / math.sqrt(2 * policy.spread(3)))
+        played = [third_arm(policy, rewards, numbers) for numbers in itertools.product(points, repeat=2)]
+        assert math.isclose(1 - np.mean(played), chance, abs_tol=0.02)
+        laws[rewards] = np.array([chance, 1 - chance])
+    for epsilon in (0.1, 1.0, 3.0):
+        shown = max(np.maximum(laws[one] - math.exp(epsilon) * laws[other], 0).sum() for one, other in NEIGHBOURS)
+        assert shown <= policy.guarantee.delta_at(epsilon)
+    assert max(np.abs(laws[one] - laws[other]).max() for one, other in NEIGHBOURS) > 0.1
+
+
+def test_thompson_gdp():
+    """After one pull of each arm: all sequences of three arms, by enumeration."""
+    policy = ThompsonGDP(0.2, variance=0.5, start_pulls=1)
+    found = transcripts(lambda pulls, sums: policy.decision(pulls, sums, 3), 2, 3, Convention.STREAM)
+    for epsilon in (0.1, 0.5, 1.0, 2.0):
+        assert found.delta(epsilon).shown <= policy.guarantee.delta_at(epsilon) + 1e-12
+    assert found.delta(0.2).shown > 0.3 * policy.guarantee.delta_at(0.2)
+
+
+@pytest.mark.parametrize(
+    "policy", [DistDPSE(3.0, beta=0.9), DistRDPSE(2.0, 0.01, 1.0, beta=0.9)], ids=lambda policy: policy.name
+)
+def test_distributed_elimination(policy):
+    """After a batch of two arms arm 1 is next unless it fell: the law of both residues, multiplied out.
+
+    In the first batches no residue makes an arm fall, so that the law of step K + 1 is constant: the sixth is taken.
+    """
+    batch = policy.batch(2, 6, 300)
+    reach = 5 * batch.modulus
+    spread = np.arange(-reach, reach + 1)
+    noise = policy.noise(batch.grid)
+    if isinstance(noise, DiscreteLaplace):
+        masses = np.exp(-np.abs(spread) / noise.scale) * math.tanh(0.5 / noise.scale)
+    else:
+        masses = noise.masses(reach)
+    law = np.bincount(spread % batch.modulus, weights=masses, minlength=batch.modulus)
+    means = np.array([batch.mean(residue) for residue in range(batch.modulus)])
+    stays = means[None, :] - means[:, None] <= batch.threshold  # arm 1, where it has the first residue
+    residues = np.array([np.roll(law, total * batch.grid) for total in range(batch.rounds + 1)])
+    laws = np.array([residues @ event @ residues.T for event in (stays, ~stays)])  # by the sums of both arms
+    promise = policy.guarantee
+    for first, second in ((laws[:, :-1], laws[:, 1:]), (laws[:, :, :-1], laws[:, :, 1:])):
+        for one, other in ((first, second), (second, first)):
+            excess = np.maximum(one - math.exp(promise.epsilon) * other, 0).sum(axis=0)
+            assert excess.max() <= promise.delta + 1e-12
+        assert np.abs(first - second).max() > 1e-6  # one reward does matter
+        if promise.delta == 0:
+            cost = float(np.abs(np.log(first / second)).max())
+            assert 0.5 * promise.epsilon < cost <= promise.epsilon * (1 + 1e-9)
