@@ -99,6 +99,8 @@ def read_command_line(config_name: str = "config") -> CommandLine:
     config_dirs = Composer([*options.config_dir, *search_path(words)]).config_dirs
     composer = Composer(config_dirs)  # makes the user's modules importable, for what other processes send back
     jobs = jobs_of(words, options.multirun, composer)
+    if config_dirs:
+        composer.check(jobs[0])
     read: list[DictConfig] = []
 
     @hydra.main(config_path=str(CONF), config_name=config_name, version_base="1.3")
