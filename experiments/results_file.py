@@ -108,7 +108,9 @@ def _footer_of(path: Path, schema: pa.Schema, replications: int) -> dict[str, An
             raise DamagedFileError("its footer was changed since it was written")
         key, kind, policy = footer["key"], KINDS[footer.get("record", RegretCell.record)], footer["columns"]["policy"]
         done = footer["runs"][-1]["replications"][1]
-    except (LookupError, TypeError, ValueError) as error:
+        if any(isinstance(value, dict) for value in footer["columns"].values()):
+            raise TypeError("a column is a number, a text or a list")
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DamagedFileError("it has no footer of this project, or not a whole one") from error
     if not schema.equals(schema_of(kind)):
         raise DamagedFileError("its columns are not those of a results file")

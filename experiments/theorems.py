@@ -8,6 +8,7 @@ from typing import Any
 from bandits import ParameterError
 from experiments.errors import nearest
 from experiments.stored import Stored
+from experiments.trust import refusal
 
 Words = dict[str, Any]  # arguments of a bound: a number, or a word, see `Stored.word`
 
@@ -15,6 +16,7 @@ Words = dict[str, Any]  # arguments of a bound: a number, or a word, see `Stored
 def imported(path: str, key: str) -> Callable[..., Any]:
     """The function that a dotted `path` names. Raises `ParameterError` on `key`."""
     module_name, _, name = path.rpartition(".")
+    _require_trusted(path, module_name, key)
     try:
         module = importlib.import_module(module_name)
     except (ImportError, ValueError) as error:
@@ -22,7 +24,15 @@ def imported(path: str, key: str) -> Callable[..., Any]:
     function: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(function):
         raise ParameterError(key, f"{module_name} has no function {name}; {nearest(name, vars(module))}")
+    _require_trusted(path, getattr(function, "__module__", None) or "builtins", key)
     return function
+
+
+def _require_trusted(path: str, module: str, key: str) -> None:
+    """Raise `ParameterError` unless a function of `module` may be called with what a config says."""
+    refused = refusal(module, installed=False)
+    if refused:
+        raise ParameterError(key, f"{path}: {refused}")
 
 
 def value_of(bound: str, arguments: Words, stored: Stored, more: Mapping[str, float] | None = None) -> float:

@@ -18,6 +18,7 @@ from bandits.learner import Environment
 from experiments.config.values import truth, whole_number
 from experiments.errors import UserError, nearest
 from experiments.own_code import blamed, in_words
+from experiments.trust import refusal
 
 Built = TypeVar("Built")
 EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated, see docs/reference.md
@@ -100,6 +101,9 @@ def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
     module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     if not module or not name:
         raise UserError(f"{file}: _target_: must be MODULE.CLASS, got {target}")
+    refused = refusal(module)
+    if refused:
+        raise UserError(f"{file}: {group}._target_: {target}: {refused}")
     try:
         cls = getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:  # whatever a user's module raises when it is imported

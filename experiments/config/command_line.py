@@ -102,6 +102,7 @@ def read_command_line(config_name: str = "config") -> CommandLine:
     composer = Composer(config_dirs, config_name)  # makes the user's modules importable, for what processes send back
     jobs = jobs_of(words, options.multirun, composer)
     if options.help or options.cfg or options.resolve:
+        composer.check(jobs[0])
         _answer(options, jobs[0], composer)
         return CommandLine([], OmegaConf.create(), config_dirs)
     return CommandLine(jobs, composer.compose(jobs[0]).config, config_dirs)

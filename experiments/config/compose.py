@@ -18,11 +18,13 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from experiments.config.experiment_file import check_experiment
 from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
 from experiments.errors import UserError, nearest
+from experiments.trust import trust
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
 NOT_OF_A_CELL = ("cells", "figure", "join")
+OF_EACH_RUN = {"job", "overrides", "runtime", "searchpath"}  # keys of Hydra that are not the same in every run
 _MISSING = object()
 
 
@@ -60,6 +62,7 @@ class Composer:
         self.config_dirs = tuple(map(_folder, config_dirs))
         self.config_name = config_name
         for folder in self.config_dirs:
+            trust(folder)
             if str(folder) not in sys.path:
                 sys.path.append(str(folder))
             for file in folder.glob("*/**/*.yaml"):
@@ -84,6 +87,14 @@ class Composer:
         except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
             raise self.explain(error, overrides) from error
         return Composed(config, composed.choices, given)
+
+    def check(self, overrides: Sequence[str]) -> None:
+        """Raise `UserError` where what `overrides` choose sets keys of Hydra; before Hydra acts on these."""
+        choices = tuple(text for text in overrides if not _sets_a_value(parsed(text)))
+        try:
+            _compose_choices(self.config_dirs, choices, self.config_name)
+        except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+            raise self.explain(error, overrides) from error
 
     def _check_experiment(self, composed: Composed) -> None:
         """Raise `UserError` for what the file of an experiment says and nothing reads."""
@@ -191,9 +202,30 @@ def _compose_choices(
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose(config_name, [*overrides, searching(config_dirs)], return_hydra_config=True)
+    _check_hydra(config.hydra, config_name, config_dirs)
     with open_dict(config):
         choices = config.pop("hydra").runtime.choices
     return Composed(config, {group: str(choice) for group, choice in choices.items()})
+
+
+def _check_hydra(found: DictConfig, config_name: str, config_dirs: tuple[Path, ...]) -> None:
+    """Raise `UserError` where a user's file sets a key of Hydra itself, which would call what is named there."""
+    if not config_dirs:
+        return
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        ours = _lasting(compose(config_name, return_hydra_config=True).hydra)
+    for key, value in _lasting(found).items():
+        if value != ours.get(key):
+            files = [file for folder in config_dirs for file in sorted(folder.rglob("*.yaml"))]
+            setting = [str(file) for file in files if "hydra" in file.read_text(encoding="utf-8", errors="replace")]
+            raise UserError(f"{' or '.join(setting)}: hydra.{key}: no file of yours may set what is Hydra's own")
+
+
+def _lasting(hydra: DictConfig) -> dict[str, Any]:
+    """What Hydra is told in every run; of its job what is done to the process."""
+    values = _raw(hydra)
+    job = {key: values["job"][key] for key in ("chdir", "env_copy", "env_set")}
+    return {**{key: value for key, value in values.items() if key not in OF_EACH_RUN}, "job": job}
 
 
 @cache
