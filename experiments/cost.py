@@ -1,14 +1,19 @@
 """What a plan would cost."""
 
 import itertools
+import resource
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median
 
 from experiments.cells import Cell
+from experiments.progress import duration
 from experiments.results_file import DamagedFileError, read_footer
 from experiments.simulate import Job
+from experiments.simulate.job import BLOCK
 from experiments.store import Store
+
+KILO = 1024
 
 
 def describe(jobs: Sequence[Job], store: Store) -> str:
@@ -23,27 +28,34 @@ def describe(jobs: Sequence[Job], store: Store) -> str:
     for job in jobs:
         cell = job.request.cell
         seconds = _seconds(costs, cell)
-        if job.missing and seconds is None:
+        if job.left and seconds is None:
             unknown += 1
-        elif job.missing and seconds is not None:
-            total += seconds * job.missing
+        elif job.left and seconds is not None:
+            total += seconds * job.left
         rows.append(
             {
                 **{name: cell.columns[name] for name in ("instance", "arms", "policy", "epsilon", "delta", "horizon")},
-                "stored": job.first,
-                "missing": job.missing,
-                "estimate": "-" if not job.missing else "?" if seconds is None else f"{seconds * job.missing:.1f} s",
+                "stored": min(job.first, job.request.replications) + job.missing - job.left,
+                "missing": job.left,
+                "estimate": "-" if not job.left else "?" if seconds is None else f"{seconds * job.left:.1f} s",
             }
         )
     import pandas as pd  # a slow import, for which every run would wait
 
-    missing = sum(job.missing for job in jobs)
+    missing = sum(job.left for job in jobs)
     cached = sum(not job.missing for job in jobs)
     return (
         f"{pd.DataFrame(rows).to_string(index=False)}\n"
         f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
-        f"about {total:.0f} s on one core{f' and {unknown} cells of unknown cost' if unknown else ''}"
+        f"about {duration(total)} on one core{f' and {unknown} cells of unknown cost' if unknown else ''}, "
+        f"and {_megabytes([job.cell for job in jobs if job.left]):.0f} MB of memory for each process"
     )
+
+
+def _megabytes(cells: Sequence[Cell]) -> float:
+    """What a process may need: what this one needs, which has the same libraries, and the largest block."""
+    largest = max((len(cell.checkpoints) * (2 + len(getattr(cell.instance, "gaps", ()))) for cell in cells), default=0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KILO + BLOCK * largest * 8 / KILO**2
 
 
 def _costs(store: Store, policies: Iterable[str]) -> dict[tuple[str, int], dict[int, list[float]]]:
