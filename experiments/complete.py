@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from experiments import cost
+from experiments.again import reasons
 from experiments.config.build import build
 from experiments.config.plan import Plan, merge
 from experiments.simulate import Job, look_up, run_on
@@ -15,7 +16,12 @@ from experiments.store import Store, changed_source
 
 def describe(plans: Sequence[Plan]) -> str:
     """What would be run, what is stored, and what the rest may cost, for each folder of results."""
-    return "\n".join(cost.describe(_jobs(of_folder, store), store) for store, of_folder in _by_store(plans))
+    return "\n".join(_described(of_folder, store) for store, of_folder in _by_store(plans))
+
+
+def _described(plans: Sequence[Plan], store: Store) -> str:
+    jobs = _jobs(plans, store)
+    return "\n".join([cost.describe(jobs, store), *reasons(jobs, store)])
 
 
 def complete(plans: Sequence[Plan], runner: Runner) -> str:
@@ -41,6 +47,8 @@ def _complete(plans: Sequence[Plan], store: Store, runner: Runner) -> str:
     began = time.perf_counter()
     cells, simulated = sum(job.missing > 0 for job in jobs), sum(job.left for job in jobs)
     if cells:
+        for line in reasons(jobs, store):
+            print(line, flush=True)
         store.check_writable()
         run_on(runner, jobs, store)
     return (

@@ -1,16 +1,20 @@
 """What a plan would cost."""
 
 import itertools
+import resource
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median
 
 from experiments.cells import Cell
+from experiments.progress import duration
 from experiments.results_file import DamagedFileError, read_footer
 from experiments.simulate import Job
+from experiments.simulate.job import BLOCK
 from experiments.store import Store
 
 OF_CELL = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
+KILO = 1024
 
 
 def describe(jobs: Sequence[Job], store: Store) -> str:
@@ -25,18 +29,20 @@ def describe(jobs: Sequence[Job], store: Store) -> str:
     for job in jobs:
         cell = job.request.cell
         seconds = _seconds(costs, cell)
-        if job.missing and seconds is None:
+        if job.left and seconds is None:
             unknown += 1
-        elif job.missing and seconds is not None:
-            total += seconds * job.missing
-        estimate = "-" if not job.missing else "?" if seconds is None else f"{seconds * job.missing:.1f} s"
-        rows.append([*(cell.columns[name] for name in OF_CELL), job.first, job.missing, estimate])
-    missing = sum(job.missing for job in jobs)
+        elif job.left and seconds is not None:
+            total += seconds * job.left
+        estimate = "-" if not job.left else "?" if seconds is None else f"{seconds * job.left:.1f} s"
+        stored = min(job.first, job.request.replications) + job.missing - job.left
+        rows.append([*(cell.columns[name] for name in OF_CELL), stored, job.left, estimate])
+    missing = sum(job.left for job in jobs)
     cached = sum(not job.missing for job in jobs)
     return (
         f"{_table([*OF_CELL, 'stored', 'missing', 'estimate'], rows)}\n"
         f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
-        f"about {total:.0f} s on one core{f' and {unknown} cells of unknown cost' if unknown else ''}"
+        f"about {duration(total)} on one core{f' and {unknown} cells of unknown cost' if unknown else ''}, "
+        f"and {_megabytes([job.cell for job in jobs if job.left]):.0f} MB of memory for each process"
     )
 
 
@@ -49,6 +55,12 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def _word(value: object) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _megabytes(cells: Sequence[Cell]) -> float:
+    """What a process may need: what this one needs, which has the same libraries, and the largest block."""
+    largest = max((len(cell.checkpoints) * (2 + len(getattr(cell.instance, "gaps", ()))) for cell in cells), default=0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KILO + BLOCK * largest * 8 / KILO**2
 
 
 def _costs(store: Store, policies: Iterable[str]) -> dict[tuple[str, int], dict[int, list[float]]]:

@@ -43,13 +43,13 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int = -1) 
     shell would refuse, for cells of several kinds, and for a policy that fails.
     """
     from experiments.complete import complete
-    from experiments.config.plan import plan
+    from experiments.config.plan import plan_all
     from experiments.frames import rows_of_plans
     from experiments.simulate import PolicyError
     from experiments.simulate.runners import Processes
 
     composer = Composer(config_dirs)
-    plans = [plan(job, composer) for job in jobs_of(words, several=True, composer=composer)]
+    plans = list(plan_all(jobs_of(words, several=True, composer=composer), composer))
     try:
         complete(plans, Processes(workers))
     except PolicyError as failure:

@@ -128,16 +128,6 @@ def alive(pid):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_ends_the_command_in_one_line(running):
-    command, (first, _) = running
-    os.kill(first, signal.SIGKILL)
-    _, error = command.communicate(timeout=50)
-    assert command.returncode == 2
-    assert error.startswith("error: a process was ended from outside, most often as memory ran out;")
-    assert error.count("\n") == 1
-
-
-@pytest.mark.slow
 def test_workers_end_with_the_command_that_started_them(running):
     command, workers = running
     command.kill()

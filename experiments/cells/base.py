@@ -19,6 +19,7 @@ from bandits.arrays import IntArray
 from bandits.learner import Environment, Learner
 
 RECORDED = 200
+ROUNDING = 1e-9  # of the largest regret: what sums may lose
 NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 Rows = Mapping[str, NDArray[Any]]
 Values = NDArray[Any]  # a number, or yes or no, for each replication
@@ -166,11 +167,13 @@ def mismatch(instance: Environment, policy: Learner[Any]) -> str:
 
 
 def check_curves(rows: Rows) -> None:
-    """Raise `ValueError` unless all replications are at the same checkpoints, and every regret is a number."""
+    """Raise `ValueError` unless all replications are at the same checkpoints, and no regret is infinite or decreases."""
     t = rows["t"]
     if (t != t[0]).any() or t.shape != rows["regret"].shape:
         raise ValueError("its replications are not each at the same checkpoints")
     check_finite(rows, "regret")
+    if (np.diff(rows["regret"], axis=1) < -ROUNDING * np.abs(rows["regret"]).max(initial=1.0)).any():
+        raise ValueError("its pseudo-regret decreases")
 
 
 def check_finite(rows: Rows, name: str) -> None:

@@ -31,13 +31,15 @@ class Parts:
     def __init__(self) -> None:
         self._built: dict[tuple[str, str], Any] = {}
 
-    def build(self, config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
-        """See `build`."""
+    def build(
+        self, config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]
+    ) -> tuple[Built, dict[str, Any]]:
+        """See `build`; also the resolved keys and values of the node."""
         resolved = _resolved(config, group, files)
         content = (group, repr(resolved))
         if content not in self._built:
             self._built[content] = _build(config, group, resolved, files, kind)
-        return typing.cast(Built, self._built[content])
+        return typing.cast(Built, self._built[content]), resolved
 
 
 def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
@@ -45,7 +47,7 @@ def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[
 
     `files` says where each config group was read from. Raises `UserError` that names the file and the key.
     """
-    return Parts().build(config, group, files, kind)
+    return Parts().build(config, group, files, kind)[0]
 
 
 def _resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[str, Any]:

@@ -67,11 +67,11 @@ class CommandLine:
 
     def plans(self) -> "list[Plan]":
         """What each job asks for; says where a policy that joins could not."""
-        from experiments.config.plan import plan  # brings all policies along, which --help need not wait for
+        from experiments.config.plan import plan_all  # brings all policies along, which --help need not wait for
 
         composer = self.composer
         with Progress("planning", {"jobs": len(self.jobs)}) as progress:
-            plans = [progress.after(plan(job, composer), jobs=1) for job in self.jobs]
+            plans = [progress.after(asked, jobs=1) for asked in plan_all(self.jobs, composer)]
         for line in dict.fromkeys(line for asked in plans for line in asked.left_out):
             print(f"warning: {line}", file=sys.stderr)
         return plans

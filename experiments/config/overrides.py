@@ -30,6 +30,11 @@ def parsed(text: str) -> Override:
         raise UserError(f"{text}: leave out @{item.package}")
     if (item.is_add() or item.is_force_add()) and key != "experiment":
         raise UserError(f"{text}: nothing reads this key; with + goes +experiment=NAME only")
+    if key == "hydra/launcher":
+        raise UserError(
+            f"{text}: jobs are collected before they run, so Hydra has none to launch; use runner=slurm or "
+            "runner=dask, see docs/machines.md"
+        )
     if (key == "hydra" or key.startswith(("hydra.", "hydra/"))) and key != SEARCH_PATH:
         raise UserError(f"{key}: unknown key; of Hydra's own keys only {SEARCH_PATH} can be set")
     if key in GROUPS:

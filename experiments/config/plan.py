@@ -2,8 +2,8 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -15,11 +15,12 @@ from experiments.cells import Cell, kind_of
 from experiments.config.build import Parts
 from experiments.config.compose import Composed, Composer
 from experiments.config.joining import Seat, Setting, names
-from experiments.config.overrides import PARTS
+from experiments.config.overrides import PARTS, parsed
 from experiments.config.values import flag, whole_number
 from experiments.errors import UserError
 from experiments.own_code import blamed, in_words, is_own, require_own_name
 
+OF_CELLS = ("horizon", "replications", "recorded", "exact")  # keys, besides those of instance and policy
 FEW = 3  # reasons are enough
 MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
 MOST_RECORDED = 10**6  # checkpoints of a curve, each with the pulls of every arm
@@ -84,6 +85,35 @@ def plan(overrides: Sequence[str], composer: Composer) -> Plan:
     published = None if composed.config.published_dir is None else folder(composed.config, "published_dir")
     results = folder(composed.config, "results_dir")
     return Plan(tuple(overrides), composer, composed, results, published, requests, left_out)
+
+
+def plan_all(jobs: Sequence[Sequence[str]], composer: Composer) -> Iterator[Plan]:
+    """The plan of each job, as `plan` makes it: those that differ in values of their cell alone share a config.
+
+    So a sweep of ten thousand cells is composed once. Raises `UserError`.
+    """
+    shared: dict[tuple[str, ...], tuple[Plan, _Planner]] = {}
+    for job in jobs:
+        items = [parsed(text) for text in job]
+        setting = tuple((item.key_or_group, item.value()) for item in items if _is_of_cell(item.key_or_group))
+        keys = [key for key, _ in setting]
+        same = (*(text for text, item in zip(job, items, strict=True) if item.key_or_group not in keys), *keys)
+        if same not in shared:
+            asked = plan(job, composer)
+            shared[same] = asked, _Planner(asked.composed, composer)
+        else:
+            first, planner = shared[same]
+            if first.config.cells is None and not names(first.config):
+                composed = replace(first.composed, given={**first.composed.given, **dict(setting)})
+                asked = replace(first, overrides=tuple(job), composed=composed, requests=[planner.request(setting)])
+            else:
+                asked = plan(job, composer)
+        yield asked
+
+
+def _is_of_cell(key: str) -> bool:
+    """Whether a key is a value of a cell, and of nothing else."""
+    return key in OF_CELLS or (key.partition(".")[0] in PARTS and "." in key)
 
 
 class _Party(NamedTuple):
@@ -211,8 +241,9 @@ class _Planner:
         chosen.set({key: value for key, value in setting if key not in PARTS}, self._composer)
         config = chosen.config
         files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
-        instance: Environment = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
-        policy: Learner[Any] = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+        instance, of_instance = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
+        policy: Learner[Any]
+        policy, of_policy = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
         with blamed(f"{files['policy']} on {files['instance']}"):
             require_own_name(instance, str(files["instance"]))
             require_own_name(policy, str(files["policy"]))
@@ -223,9 +254,9 @@ class _Planner:
             if is_own(policy) or is_own(instance):
                 json.dumps([cell.key, cell.columns, cell.caveats])  # what else will be asked of them
         replications = _positive(config, "replications") if cell.repeatable else 1
-        resolved = {group: OmegaConf.to_container(config[group], resolve=True) for group in ("instance", "policy")}
         budget = OmegaConf.to_container(config.budget, resolve=True)
-        return Request(cell, replications, {**resolved, "budget": budget, "horizon": config.horizon})
+        parts = {"instance": of_instance, "policy": of_policy, "budget": budget}
+        return Request(cell, replications, {**parts, "horizon": config.horizon})
 
     def _chosen_for(self, setting: Setting) -> Composed:
         """A config for all cells that make the same choices and set the same keys: none keeps a value of another."""

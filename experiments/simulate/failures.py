@@ -69,10 +69,14 @@ class PolicyError(FailedRunsError):
 
     def __init__(self, failures: Sequence[Failure], root: Path) -> None:
         found: dict[tuple[str, str], list[Failure]] = {}
-        for failure in sorted(failures, key=lambda failure: failure.where):
+        for failure in sorted(failures, key=_order):
             found.setdefault((failure.policy, failure.why), []).append(failure)
         lines = [f"error: {of}: {why}: {_places(several)}" for (of, why), several in found.items()]
-        super().__init__("\n".join([*lines, _what_now(failures, root)]))
+        super().__init__("\n".join([*lines, _what_now(sorted(failures, key=_order), root)]))
+
+
+def _order(failure: Failure) -> tuple[str, int]:
+    return failure.identity, failure.replication
 
 
 def _places(failures: Sequence[Failure]) -> str:

@@ -1,0 +1,64 @@
+"""Why cells that were simulated once are simulated again."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.results_file import DamagedFileError, read_footer
+from experiments.simulate import Job
+from experiments.store import Store
+
+
+def reasons(jobs: Sequence[Job], store: Store) -> Iterator[str]:
+    """A line for each reason, with how many cells it is about; nothing of cells that are new, or stored."""
+    missing = [job for job in jobs if job.missing]
+    more = [job for job in missing if job.stored]
+    if more:
+        new = sum(job.missing for job in more)
+        yield f"{_cells(more)} stored with fewer replications: {new} more are simulated"
+    damaged = [job for job in missing if job.damage]
+    if damaged:
+        yield f"{_cells(damaged)} computed again: damaged files"
+    begun = [job for job in missing if job.left < job.missing]
+    if begun:
+        kept = sum(job.missing - job.left for job in begun)
+        yield f"{_cells(begun)} begun before: {kept} replications are taken from there"
+    older = _older(store, missing)
+    raised = [job for job in missing if job.cell.identity in older]
+    if raised:
+        parts = sorted({part for job in raised for part in _raised(job, older[job.cell.identity])})
+        yield f"{_cells(raised)} computed again: {', '.join(parts)}"
+
+
+def _cells(jobs: Sequence[Job]) -> str:
+    return "1 cell" if len(jobs) == 1 else f"{len(jobs)} cells"
+
+
+def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, int]]:
+    """The revisions under which something else is stored of the cells of `jobs` that have none, by identity."""
+    of_later = [job.cell for job in jobs if not job.stored and _revisions(job) != {"instance": 1, "policy": 1}]
+    wanted = {cell.identity for cell in of_later}
+    found: dict[str, dict[str, int]] = {}
+    for path in (path for policy in {cell.policy.name for cell in of_later} for path in store.files(policy)):
+        footer = _footer(path)
+        if footer.get("identity") in wanted:
+            found[footer["identity"]] = footer["revisions"]
+    return found
+
+
+def _footer(path: Path) -> dict[str, Any]:
+    try:
+        return read_footer(path)
+    except DamagedFileError:
+        return {}
+
+
+def _revisions(job: Job) -> dict[str, int]:
+    return {"instance": job.cell.instance.revision, "policy": job.cell.policy.revision}
+
+
+def _raised(job: Job, before: dict[str, int]) -> Iterator[str]:
+    """The parts of a cell whose revision is not that `before`."""
+    for part, revision in _revisions(job).items():
+        if revision != before[part]:
+            yield f"{getattr(job.cell, part).name} has revision {revision}, stored are numbers of {before[part]}"

@@ -1,0 +1,451 @@
+"""Runs that are stopped go on where they were, and end with the same bits; failures are told; processes share work."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bandits.environments.bernoulli import C1
+from bandits.policies.elimination import DPSE
+from bandits.policies.ucb import UCB1
+from bandits.seeds import entropy
+from experiments import leases
+from experiments.cells.regret import RegretCell
+from experiments.config.plan import Request
+from experiments.leases import Leases
+from experiments.results_file import read_file
+from experiments.simulate import Job, PolicyError, look_up, pieces, run, runners, simulate_block
+from experiments.simulate.failures import Failures
+from experiments.simulate.pieces import Pieces
+from experiments.simulate.runners import Threads
+from experiments.simulate.status import Told, sweeps
+from experiments.simulate.sweep import run_on
+from experiments.store import Store
+
+CELL = RegretCell(C1(3), UCB1(), 2_000)
+POLICY = r"""
+import os
+import signal
+import time
+from dataclasses import dataclass
+
+from bandits import StepwisePolicy
+from bandits.guarantees import NOT_PRIVATE
+
+
+@dataclass(frozen=True)
+class Paced(StepwisePolicy):
+    name, label, citation, guarantee = "paced", "Paced", "none", NOT_PRIVATE
+    pause: float = 0.02
+    dies: bool = False
+
+    def start(self, arms, horizon):
+        return arms
+
+    def select(self, state, t, rng):
+        time.sleep(self.pause)
+        if self.dies and t == 4 and rng.random() < 0.05:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return int(rng.integers(state))
+
+    def update(self, state, arm, reward, rng):
+        pass
+"""
+COUNT = 30
+# As the command, with a piece after every block.
+COMMAND = "from experiments.simulate import pieces; pieces.SECONDS = 0.0; from experiments.run import *; "
+COMMAND += "exit_on_user_error(main)"
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+def simulate(store, cell=CELL, replications=20):
+    run(look_up([Request(cell, replications, {})], store), store, workers=1)
+    return store.read(cell)
+
+
+def same(one, other):
+    return all((values == other.rows[name]).all() for name, values in one.rows.items())
+
+
+def interrupted(monkeypatch, blocks):
+    """Simulation that Ctrl-C stops after so many blocks."""
+    left = iter(range(blocks))
+
+    def attempt(task):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return runners_attempt(task)
+
+    runners_attempt = runners.attempt
+    monkeypatch.setattr(runners, "attempt", attempt)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e6], ids=["pieces all along", "pieces at the end"])
+def test_what_was_simulated_before_an_interruption_is_not_simulated_again(store, tmp_path, monkeypatch, seconds):
+    whole = simulate(Store(tmp_path / "whole"))
+    monkeypatch.setattr(pieces, "SECONDS", seconds)
+    with monkeypatch.context() as patch:
+        interrupted(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            simulate(store)
+    assert store.read(CELL) is None
+    (job,) = look_up([Request(CELL, 20, {})], store)
+    assert (job.missing, job.left) == (20, 5)
+    assert [task.numbers for task in job.tasks()] == [range(15, 20)]
+    run([job], store, workers=1)
+    assert same(store.read(CELL), whole)
+    assert Pieces(store.root).keys() == set()
+
+
+def test_a_resumed_cell_tells_which_replications_came_from_where(store, monkeypatch):
+    before = replace(simulate_block(CELL, 5, 10), origin={"commit": "before"})
+    Pieces(store.root).save(CELL, [before])
+    stored = simulate(store, replications=12)
+    assert [run["replications"] for run in stored.footer["runs"]] == [[0, 5], [5, 10], [10, 12]]
+    assert [run["commit"] == "before" for run in stored.footer["runs"]] == [False, True, False]
+    assert stored.footer["runs"][1]["seconds"] == pytest.approx(before.seconds.sum())
+
+
+def test_pieces_of_fewer_or_other_replications_than_asked_for_are_used_as_far_as_they_go(store, tmp_path):
+    whole = simulate(Store(tmp_path / "whole"), replications=9)
+    for start, stop in ((0, 3), (2, 4), (8, 30)):
+        Pieces(store.root).save(CELL, [simulate_block(CELL, start, stop)])
+    (job,) = look_up([Request(CELL, 9, {})], store)
+    assert [list(task.numbers) for task in job.tasks()] == [[4], [5, 6, 7]]
+    run([job], store, workers=1)
+    assert same(store.read(CELL), whole)
+
+
+def test_a_damaged_piece_counts_as_not_there(store):
+    saved = Pieces(store.root)
+    saved.save(CELL, [simulate_block(CELL, 0, 5)])
+    (path,) = store.root.rglob("*.piece")
+    whole = path.read_bytes()
+    (block,) = saved.read(CELL)
+    assert block.numbers.tolist() == [0, 1, 2, 3, 4]
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        assert saved.read(CELL) == []
+        path.write_bytes(whole[:place])
+        assert saved.read(CELL) == []
+    path.write_bytes(whole)
+    (path.parent / f"other-{path.name}").write_bytes(whole)  # not under its own name
+    assert len(saved.read(CELL)) == 1
+    assert saved.read(RegretCell(C1(3), UCB1(), 2_001)) == []
+
+
+def test_a_piece_is_due_after_seconds_and_a_share_of_what_is_kept():
+    assert not Pieces.is_due(2.0, 0.0)
+    assert Pieces.is_due(2.01, 0.0)
+    assert not Pieces.is_due(11.0, 1000.0)
+    assert Pieces.is_due(12.1, 1000.0)
+
+
+class Broken(UCB1):
+    name = "broken"
+    works = False
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        pulls = super().simulate(instance, horizon, checkpoints, rng)
+        if not self.works and pulls[-1, 0] % 7 == 3:
+            raise RuntimeError("it is <broken>")
+        return pulls
+
+
+def test_a_failure_is_recorded_with_seed_and_traceback_until_the_cell_succeeds(store, monkeypatch):
+    cell = RegretCell(C1(3), Broken(), 2_000)
+    with pytest.raises(PolicyError, match=r"RuntimeError: it is <broken>.*replication \d+") as raised:
+        simulate(store, cell, 60)
+    told = Failures(store.root).read(cell.key)
+    assert told["seed_entropy"] == str(entropy(cell.identity))
+    assert told["traceback"][-1] == "RuntimeError: it is <broken>"
+    assert any("in simulate" in line for line in told["traceback"])
+    assert f"replication {told['replication']}" in str(raised.value)
+    assert f"experiments.replay key={cell.key} replication={told['replication']}" in str(raised.value)
+    with pytest.raises(RuntimeError, match="broken"):
+        cell.replicate(told["replication"])
+    assert all(cell.replicate(number) for number in range(told["replications"][0], told["replication"]))
+    assert store.read(cell) is None
+    monkeypatch.setattr(Broken, "works", True)
+    assert simulate(store, cell, 60).replications == 60
+    assert Failures(store.root).keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (lambda regret: regret * np.nan, "not a finite number"),
+        (lambda regret: regret[::-1], "decreases"),
+    ],
+)
+def test_numbers_that_cannot_be_are_a_failure_of_their_replication(store, monkeypatch, wrong, why):
+    regret = RegretCell.replicate
+    monkeypatch.setattr(
+        RegretCell,
+        "replicate",
+        lambda cell, number: {
+            **(row := regret(cell, number)),
+            "regret": wrong(row["regret"]) if number == 7 else row["regret"],
+        },
+    )
+    with pytest.raises(PolicyError, match=rf"{why}.*replication 7"):
+        simulate(store)
+    (job,) = look_up([Request(CELL, 20, {})], store)
+    assert [task.numbers for task in job.tasks()] == [range(5, 10)]  # the others are kept
+
+
+def test_threads_give_the_same_bits(store, tmp_path):
+    whole = simulate(Store(tmp_path / "whole"))
+    run_on(Threads(3), [Job(Request(CELL, 20, {}), None)], store)
+    assert same(store.read(CELL), whole)
+
+
+def test_a_lease_is_had_by_one_until_it_is_released(tmp_path):
+    one, other = Leases(tmp_path), Leases(tmp_path)
+    assert one.take("a")
+    assert not other.take("a")
+    assert other.take("b")
+    other.release("a")  # which it does not hold
+    assert not other.take("a")
+    with one.renewed():
+        pass
+    assert other.take("a")
+
+
+def test_a_lease_of_a_process_that_is_no_more_is_over_at_once(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    Leases(tmp_path).take("a")
+    (file,) = tmp_path.iterdir()
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"pid": ended.pid}))
+    assert Leases(tmp_path).take("a")
+    assert json.loads(file.read_text())["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("content", ['{"host": "elsewhere", "pid": 1}', "", "[]"])
+def test_a_lease_from_elsewhere_is_over_when_nobody_renews_it(tmp_path, monkeypatch, content):
+    now = [0.0]
+    monkeypatch.setattr(leases.time, "monotonic", lambda: now[0])
+    file = tmp_path / "a.lease"
+    file.write_text(content)
+    mine = Leases(tmp_path)
+    assert not mine.take("a")
+    now[0] += leases.EXPIRY - 1
+    os.utime(file, (1, 1))  # renewed, by a clock that is far behind
+    assert not mine.take("a")
+    now[0] += leases.EXPIRY - 1
+    assert not mine.take("a")
+    now[0] += 2
+    assert mine.take("a")
+
+
+def test_a_cell_that_another_process_is_at_is_left_to_it_and_waited_for(store, monkeypatch, capsys):
+    others, good = Leases(store.root / ".leases"), RegretCell(C1(3), DPSE(0.5), 2_000)
+    others.take(CELL.key)
+
+    def other_process(_):
+        assert store.read(good).replications == 20  # done meanwhile
+        simulate(Store(store.root / "apart"))
+        store.write(Store(store.root / "apart").read(CELL))
+        others.release(CELL.key)
+        monkeypatch.setattr(runners, "attempt", lambda _: pytest.fail("simulated again"))
+
+    monkeypatch.setattr("experiments.simulate.sweep.time.sleep", other_process)
+    run(look_up([Request(cell, 20, {}) for cell in (CELL, good)], store), store, workers=1)
+    assert store.read(CELL).replications == 20
+    assert capsys.readouterr().err == "waiting for 1 cells that other processes are at\n"
+
+
+def test_status_tells_of_a_process_that_ended_without_a_word(store):
+    simulate(store)
+    (told,) = sweeps(store.root)
+    assert (told.state, told.failed) == ("done", 0)
+    assert told.progress.startswith("1 of 1 cells, 20 of 20 replications")
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    lost = replace(told, state="running", process=ended.pid)
+    assert lost.is_lost
+    assert str(lost).startswith("ended without a word")
+    assert not replace(told, state="running").is_lost
+    elsewhere = replace(told, state="running", machine="elsewhere", written=time.time())
+    assert not elsewhere.is_lost
+    assert replace(elsewhere, written=time.time() - 61).is_lost
+    assert isinstance(told, Told)
+
+
+# With real processes.
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a policy that takes a fifth of a second for a replication, and its results without interruption."""
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "policy").mkdir()
+    (folder / "policy" / "paced.yaml").write_text("_target_: paced.Paced\npause: 0.02\ndies: false\n")
+    (folder / "paced.py").write_text(POLICY)
+    assert started(folder, "whole").wait() == 0
+    return folder
+
+
+def started(folder, results, *words, **how):
+    """A command that simulates with two workers."""
+    asked = ["--config-dir", folder, "policy=paced", "horizon=10", f"replications={COUNT}", "runner.workers=2"]
+    command = [sys.executable, "-c", COMMAND, *asked, f"results_dir={folder / results}", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+
+
+def rows(folder, results):
+    """The numbers of the only cell that is stored."""
+    (path,) = (folder / results).glob("*/*.parquet")
+    contents = read_file(path)
+    assert contents.replications == COUNT
+    return contents
+
+
+def until(folder, results, count, process):
+    """Wait until so many pieces are there."""
+    while len(list((folder / results).rglob("*.piece"))) < count and process.poll() is None:
+        time.sleep(0.01)
+
+
+def goes_on(folder, results):
+    """The command again, which ends; its words."""
+    again = started(folder, results)
+    out, err = again.communicate(timeout=300)
+    assert again.returncode == 0, err
+    assert same(rows(folder, results), rows(folder, "whole"))
+    assert not list((folder / results).rglob("*.piece"))
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sent", "count"),
+    [(signal.SIGINT, 1), (signal.SIGTERM, 3), (signal.SIGKILL, 0), (signal.SIGKILL, 2), (signal.SIGKILL, 5)],
+)
+def test_a_stopped_run_goes_on_and_ends_with_the_same_bits(folder, sent, count):
+    results = f"{sent.name}{count}"
+    process = started(folder, results)
+    until(folder, results, count, process)
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=100)
+    if sent != signal.SIGKILL:
+        assert process.returncode == 130
+        assert "interrupted; what was simulated is stored; this goes on: " in err
+        assert "Traceback" not in err
+    out = goes_on(folder, results)
+    if count:
+        assert "1 cell begun before" in out
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced_and_nothing_is_lost(folder):
+    process = started(folder, "worker")
+    until(folder, "worker", 1, process)
+    children = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    found = [line.split(maxsplit=2) for line in children.splitlines()]
+    workers = [int(pid) for pid, parent, args in found if int(parent) == process.pid and "popen_loky" in args]
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert same(rows(folder, "worker"), rows(folder, "whole"))
+
+
+@pytest.mark.slow
+def test_a_replication_that_kills_its_worker_is_found_and_told_and_the_other_cells_are_complete(folder):
+    process = started(folder, "dies", "-m", "policy.dies=true,false")
+    _, err = process.communicate(timeout=400)
+    assert process.returncode == 1
+    assert "was ended from outside, twice (SIGKILL(-9))" in err
+    assert same(rows(folder, "dies"), rows(folder, "whole"))
+    (record,) = (folder / "dies" / "failures").iterdir()
+    key, replication = record.stem, json.loads(record.read_text())["replication"]
+    command = [sys.executable, "-m", "experiments.replay", "--config-dir", folder, f"results_dir={folder / 'dies'}"]
+    alone = [*command, f"key={key}", f"replication={replication}"]
+    assert subprocess.run(alone, capture_output=True, check=False).returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_when_there_is_room(folder):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500)); " + COMMAND
+    words = started(folder, "never", "--help")
+    words.communicate()
+    process = subprocess.Popen(
+        [*words.args[:2], limit, *words.args[3:-2], f"results_dir={folder / 'full'}", "runner.workers=1"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 2
+    assert f"results_dir={folder / 'full'}: cannot be written: File too large" in err
+    assert err.count("\n") == 1
+    assert not list((folder / "full").rglob("*.tmp"))
+    goes_on(folder, "full")
+
+
+@pytest.mark.slow
+def test_two_processes_at_one_folder_share_the_work(folder):
+    budgets = "policy.pause=0.01,0.011,0.012,0.013,0.014,0.015,0.016,0.017"
+    both = [started(folder, "shared", "-m", budgets) for _ in range(2)]
+    told = [process.communicate(timeout=400) for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert len(list((folder / "shared").glob("*/*.parquet"))) == 8
+    assert not list((folder / "shared").rglob("*.conflict*"))
+    assert not list((folder / "shared").rglob("*.lease"))
+
+
+@pytest.mark.slow
+def test_an_array_job_gives_the_same_bits(folder):
+    process = started(folder, "array", "runner=slurm", "runner.cluster=local", "runner.jobs=2")
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert same(rows(folder, "array"), rows(folder, "whole"))
+
+
+@pytest.mark.slow
+def test_dask_gives_the_same_bits_when_a_worker_is_killed(folder):
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        process = started(folder, "dask", "runner=dask", f"runner.scheduler={cluster.scheduler_address}")
+        until(folder, "dask", 1, process)
+        os.kill(cluster.workers[0].pid, signal.SIGKILL)
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert same(rows(folder, "dask"), rows(folder, "whole"))
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["runner=dask"], "runner.scheduler: must be the address of a Dask scheduler"),
+        (["runner=slurm", "runner.jobs=0"], "runner.jobs: must be above 0"),
+        (["hydra/launcher=joblib"], "use runner=slurm or runner=dask"),
+    ],
+)
+def test_what_a_runner_needs_is_said_in_one_line(call, tmp_path, words, answer):
+    outcome = call("horizon=100", "replications=1", f"results_dir={tmp_path}", *words)
+    assert outcome.code == 2
+    assert answer in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_missing_library_names_its_extra(call, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    words = ["runner=dask", "runner.scheduler=tcp://127.0.0.1:1"]
+    outcome = call("horizon=100", "replications=1", f"results_dir={tmp_path}", *words)
+    assert outcome.code == 2
+    assert "pip install '.[dask]'" in outcome.err
