@@ -170,16 +170,22 @@ def event(policy: Learner[Any], horizon: int) -> Finding:
     return Finding("one sequence", "", Bounds(kept, shown, witness, "exact law of one sequence", 1e-10 * abs(shown)))
 
 
-def composed_epsilon(policy: PerturbedLeader, arms: int, horizon: int) -> float:
-    """An upper bound on pure epsilon: the budgets of all decisions that a reward may move add up.
+def composed_budget(policy: Learner[Any], arms: int, horizon: int) -> tuple[float, float]:
+    """Epsilon and delta of all decisions that a reward may move: they add up to a promise about the transcript.
 
-    That of the first pull of an arm moves none of the first pulls of the others. Infinite with delta > 0: no number of
-    decisions adds up to a pure epsilon.
+    That of the first pull of an arm moves none of the first pulls of the others. A delta of 1 promises nothing.
     """
     guarantee = policy.guarantee
-    if not guarantee.private or guarantee.delta > 0:
+    first = max(policy.start, 1) if isinstance(policy, PerturbedLeader) else 1  # pulls of each arm that see nothing
+    decisions = max(0, horizon - arms * first)
+    return guarantee.epsilon * decisions if decisions else 0.0, min(1.0, guarantee.delta * decisions)
+
+
+def composed_epsilon(policy: PerturbedLeader, arms: int, horizon: int) -> float:
+    """An upper bound on pure epsilon of the transcript; infinite with delta > 0, which adds up to no pure epsilon."""
+    if policy.guarantee.delta > 0 or not policy.guarantee.private:
         return math.inf
-    return guarantee.epsilon * max(0, horizon - arms * max(policy.start, 1))
+    return composed_budget(policy, arms, horizon)[0]
 
 
 def promised_epsilon(policy: Learner[Any], arms: int, horizon: int) -> float:
