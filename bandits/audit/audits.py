@@ -29,6 +29,7 @@ from bandits.policies.perturbed_leader import (
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.stopping_rules import StoppingRule
 
+FARTHEST = 600.0  # scales that an arm is behind: its chance is a double still
 NOTHING = Bounds(0.0, 0.0, "nothing that is released up to this horizon depends on a reward", "ledger")
 
 
@@ -152,7 +153,11 @@ def transcript(
         return upper
     if choice is None:
         choice = 0.0, "none computed"
-    epsilon = replace(upper.epsilon, shown=choice[0], witness=choice[1], method="ledger; law of the first choice")
+    method = "ledger; law of the first choice"
+    kept = upper.epsilon.kept
+    if _only_choice(policy, arms, horizon):
+        kept, method = choice[0], "exact law of the only choice"
+    epsilon = replace(upper.epsilon, kept=kept, shown=choice[0], witness=choice[1], method=method)
     delta = None if upper.delta is None else replace(upper.delta, shown=0.0, witness="none found", method="ledger")
     return Finding(upper.mechanism, upper.calibration, epsilon, delta)
 
@@ -216,4 +221,10 @@ def _first_choice(policy: Learner[Any], arms: int, horizon: int, domain: Domain)
         return None
     if first >= horizon or arms != 2:
         return 0.0, "no law of two arms" if arms != 2 else "no choice up to this horizon depends on a reward"
-    return first_choice(draws, change)
+    return first_choice(draws, change, min(first // arms - 1, int(FARTHEST / change)))
+
+
+def _only_choice(policy: Learner[Any], arms: int, horizon: int) -> bool:
+    """Whether a transcript of two arms has one choice, and each arm one reward before it: then that is all of it."""
+    one_reward = isinstance(policy, DPUCB | DPUCBBound | DPUCBTossou | DPRUCB)
+    return one_reward and arms == 2 and horizon == 3
