@@ -11,7 +11,6 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.audit.sampled import neighbouring_tables, played, require_playable
 from bandits.audit.transcripts import Convention
 from bandits.learner import Learner
-from bandits.policies.base import Policy
 from bandits.seeds import stream
 from experiments.errors import UserError
 from experiments.own_code import in_words, is_own
@@ -29,7 +28,7 @@ def plays(
     Every block has a random stream of its own, which follows from the policy, the table and the number of the block.
     """
     require_playable(policy)
-    tables = neighbouring_tables(arms, horizon)
+    tables = neighbouring_tables(arms, horizon, policy.guarantee.neighbours)
     tasks = [(side, begin) for side in (0, 1) for begin in range(0, runs, BLOCK)]
     identity = f"audit {policy!r} {arms} {horizon} {convention}"
     found = joblib.Parallel(n_jobs=workers, return_as="generator")(
@@ -54,7 +53,7 @@ def plays(
 
 
 def _block(
-    parent: int, policy: Policy, table: FloatArray, runs: int, identity: str, number: int, convention: Convention
+    parent: int, policy: Any, table: FloatArray, runs: int, identity: str, number: int, convention: Convention
 ) -> IntArray | Exception:
     """Some plays, or why a policy could not make them."""
     prepare(parent)

@@ -12,6 +12,7 @@ import dataclasses
 import itertools
 import math
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ import yaml
 from joblib import Parallel, delayed
 from omegaconf import OmegaConf
 
+from bandits import Scope
 from experiments.audit_rows import NO_PROMISE, NOT_PROMISED, OURS, AuditRow, audit
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
@@ -32,6 +34,7 @@ from experiments.progress import Progress
 AUDITS = CONF / "audits.yaml"
 ROWS = REPOSITORY / "results" / "audit.parquet"
 PAGE = REPOSITORY / "docs" / "privacy.md"
+WIDTH = 120
 LEVELS = {
     "release": "Releases: the numbers that a policy computes with noise",
     "decision": "Decisions: one arm, the history fixed but for one reward",
@@ -53,6 +56,7 @@ both to the code. All columns, with methods and errors, are in `results/audit.pa
 `python -m experiments.audit policy=NAME level=... arms=... horizon=...` audits one more.
 
 {summary}
+{scopes}
 """
 
 
@@ -100,7 +104,7 @@ def audited(case: dict[str, Any], ours: dict[str, Any], composer: Composer) -> A
 
 def page(rows: Sequence[AuditRow]) -> str:
     """docs/privacy.md."""
-    parts = [HEADER.format(summary=summary(rows))]
+    parts = [HEADER.format(summary=summary(rows), scopes=scopes(rows))]
     for level, title in LEVELS.items():
         of_level = [row for row in rows if row.level == level]
         if not of_level:
@@ -119,6 +123,28 @@ def summary(rows: Sequence[AuditRow]) -> str:
     text = f"{len(rows)} audits: " + ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common()) + "."
     violated = sorted({f"`{row.policy}` ({row.parameters})" for row in rows if row.verdict == "violated"})
     return f"{text} Violated: {'; '.join(violated) or 'none'}."
+
+
+def scopes(rows: Sequence[AuditRow]) -> str:
+    """What promises about one decision come to over the longest transcripts that were audited."""
+    longest: dict[str, AuditRow] = {}
+    for row in sorted(rows, key=lambda row: row.horizon):
+        if row.level == "event" and row.scope == Scope.DECISION and math.isfinite(row.epsilon_shown):
+            longest[row.policy] = row
+    texts = [
+        f"`{row.policy}` with ε = {_number(row.epsilon_claimed)} shows {_number(row.epsilon_shown)} over "
+        f"{row.horizon:,} steps"
+        for row in longest.values()
+    ]
+    if not texts:
+        return ""
+    return textwrap.fill(
+        "Scopes are unlike: a promise about one decision is none about the transcript, as in Figures 4 and 5 of "
+        f"wang2024, where both stand side by side. At delta = 0 {'; '.join(texts)}.",
+        WIDTH,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _table(rows: Iterable[AuditRow]) -> list[str]:

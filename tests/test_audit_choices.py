@@ -135,6 +135,15 @@ def test_tails_of_sums_of_laplace_variables():
     assert first_choice(2, 1.0)[0] == pytest.approx(1 - math.log(1.5), rel=1e-12)
 
 
+def test_the_dearest_first_choice_is_that_of_the_arm_farthest_behind():
+    """Against all differences of three rewards each, and both choices."""
+    draws, change = 2, 0.7
+    below = {d: 1 - sum_tail(draws, d * change) if d >= 0 else sum_tail(draws, -d * change) for d in range(-3, 4)}
+    ratios = [abs(math.log(below[d] / below[d + 1])) for d in range(-3, 3)]
+    ratios += [abs(math.log((1 - below[d]) / (1 - below[d + 1]))) for d in range(-3, 3)]
+    assert first_choice(draws, change, 2)[0] == pytest.approx(max(ratios), rel=1e-9)
+
+
 RULES = [
     (DPExponentialNAS(epsilon=2.0, accuracy=0.5, beta=0.05), [2**power for power in range(1, 20)]),
     (DPNAS(epsilon=20.0, accuracy=0.9, beta=0.5), list(range(1, 800))),

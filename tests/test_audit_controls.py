@@ -16,10 +16,12 @@ from scipy import stats
 from bandits.audit.betting import refuted
 from bandits.audit.sampled import neighbouring_tables, played, sampled_epsilon
 from bandits.audit.transcripts import Convention
+from bandits.guarantees import Neighbours
 from bandits.policies.elimination import DPSE
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBTossou
 from bandits.policies.private_ucb import DPUCB
 
+TABLES = neighbouring_tables(2, 5, Neighbours.ONE_REWARD)
 EDGES = np.linspace(-3, 4, 40)
 RUNS, FAILURE = 4000, 1e-6
 
@@ -161,14 +163,20 @@ class LooksAtRawSums(DPUCB):
 def flagged_by_plays(policy, runs, seed):
     """Whether either method refutes 1 by arms on neighbouring tables."""
     rng = np.random.default_rng(seed)
-    plays = [played(policy, table, runs, rng, Convention.STREAM) for table in neighbouring_tables(2, 5)]
+    plays = [
+        played(policy, table, runs, rng, Convention.STREAM)
+        for table in neighbouring_tables(2, 5, Neighbours.ONE_REWARD)
+    ]
     codes = np.unique(np.concatenate(plays), axis=0, return_inverse=True)[1]
     return any(method(codes[:runs], codes[runs:], 1.0) for method in METHODS)
 
 
 def test_indices_of_raw_sums_are_a_violation_and_caught():
     """Arms follow from rewards without noise: they are others on two neighbouring tables, each with probability 1."""
-    rows = [played(LooksAtRawSums(1.0), table, 2, None, Convention.STREAM) for table in neighbouring_tables(2, 5)]
+    rows = [
+        played(LooksAtRawSums(1.0), table, 2, None, Convention.STREAM)
+        for table in neighbouring_tables(2, 5, Neighbours.ONE_REWARD)
+    ]
     assert (rows[0] == rows[0][0]).all()
     assert (rows[0] != rows[1]).any()
     assert all(flagged_by_plays(LooksAtRawSums(1.0), 200, seed) for seed in range(5))

@@ -1,6 +1,7 @@
 """Policies on given rewards play the law that is simulated, and sampled lower bounds agree with exact ones."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,12 +15,17 @@ from bandits.audit.sampled import at_least, at_most, require_runs, sampled_delta
 from bandits.audit.transcripts import Convention, transcripts
 from bandits.audit.verdicts import Finding, Verdict
 from bandits.environments.bernoulli import Bernoulli
-from bandits.policies.elimination import DPSE
+from bandits.environments.full_information import BernoulliLosses
+from bandits.environments.gap_profiles import OneGap
+from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.full_information import RNMFTNL, DecreasingHedge, FollowTheLeader
 from bandits.policies.heavy_tailed import DPRSE
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.perturbed_leader import DPFTPLNew, GDPElimNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
+from bandits.policies.random_prefix import RandomPrefix
 from bandits.policies.stopping_rules import DPNAS
+from bandits.policies.ucb import UCB1
 from experiments.audit_plays import plays
 
 MEANS = (0.9, 0.2, 0.5)
@@ -34,6 +40,8 @@ PLAYED = [
     (DPFTPLNew(1.0, 0.05), 30),
     (DPSE(100.0, beta=0.9), 2000),
     (GDPElimNew(1.0, 0.1), 8500),
+    (UCB1(), 40),
+    (SuccessiveElimination(beta=0.9), 200),
 ]
 CLOSE = {"dp_se": (0.9, 0.775, 0.775), "gdp_elim_new": (0.9, 0.4)}  # near their thresholds, so that runs differ
 
@@ -54,6 +62,47 @@ def test_what_is_played_is_what_is_simulated(policy, horizon, failure):
     simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
     assert np.unique(played).size > 1
     assert stats.ks_2samp(played, simulated).pvalue > failure
+
+
+LEARNERS = [
+    RNMFTNL(1.0),
+    RNMFTNL(1.0, "gumbel", resample=True),
+    RandomPrefix(1.0, "exponential"),
+    FollowTheLeader(),
+    DecreasingHedge(),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", LEARNERS, ids=str)
+def test_what_is_played_under_full_information_is_what_is_simulated(policy, failure):
+    """Plays of the best of three arms, on fresh tables of losses and simulated."""
+    instance, horizon, runs = BernoulliLosses(OneGap(3, 0.3), best=0.3), 25, 1500
+    losses, noise, rng = (np.random.default_rng(seed) for seed in (1, 2, 3))
+    means = np.array([0.3, 0.6, 0.6])[:, None]
+    played = [
+        (policy.play((losses.random((3, horizon)) < means) * 1.0, horizon, noise) == 0).sum() for _ in range(runs)
+    ]
+    simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
+    assert np.unique(played).size > 5
+    assert stats.ks_2samp(played, simulated).pvalue > failure
+
+
+def test_plays_of_report_noisy_max_show_what_it_costs():
+    """Two arms, one vector of losses: exactly known, and its input is the worst."""
+    policy = RNMFTNL(1.0, "exponential")
+    exact = transcript(policy, 2, 2, policy.domain, Convention.TABLE).epsilon
+    found = with_plays(exact_less(exact), policy.guarantee, both(policy, 2, 20_000), 1e-6).epsilon
+    assert exact.kept - 0.2 < found.shown <= exact.kept
+
+
+def exact_less(bounds):
+    return Finding("", "", replace(bounds, shown=0.0))
+
+
+def test_losses_outside_the_unit_interval_are_refused():
+    with pytest.raises(ParameterError, match="table: rnm_ftnl needs losses"):
+        RNMFTNL(1.0).play(np.full((2, 3), 1.5), 3, np.random.default_rng(1))
 
 
 def test_conventions_name_the_reward_that_is_seen():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
-from bandits.audit.audits import composed_epsilon, promised_epsilon
+from bandits.audit.audits import composed_budget, composed_epsilon, promised_epsilon
 from bandits.audit.lattice import TwoLaws, run_laws
 from bandits.audit.spending import ENUMERATED, transcript_epsilon
 from bandits.audit.transcripts import Convention, transcripts
@@ -37,7 +37,12 @@ def test_epsilon_and_delta_of_two_laws_by_hand():
     assert laws.delta(math.log(2)) == pytest.approx(0.25)
     assert laws.epsilon(0.25) == pytest.approx(math.log(2), abs=1e-8)
     assert laws.epsilon(0.5) == 0
-    assert math.isinf(TwoLaws(np.array([1.0, 0.0]), np.array([0.5, 0.5])).epsilon(0.1))
+    assert TwoLaws(np.array([1.0, 0.0]), np.array([0.5, 0.5])).epsilon(0.1) == 600  # as much as is looked for
+    rare = TwoLaws(np.array([1.0, 0.0]), np.array([1e-100, 1.0]))
+    assert rare.epsilon(0.5) == 600  # the other direction: nothing of the second outcome
+    assert TwoLaws(np.array([0.5, 0.5]), np.array([0.5e-100, 1.0])).epsilon(0.1) == pytest.approx(
+        100 * math.log(10) + math.log(0.8), rel=1e-9
+    )
 
 
 def test_epsilon_at_a_delta_is_the_inverse_of_delta_at_an_epsilon():
@@ -70,6 +75,12 @@ def test_budgets_of_decisions_add_up():
     assert composed_epsilon(DPFTPLNew(0.5, 0.0), 9, 5) == 0
     assert math.isinf(composed_epsilon(DPFTPLNew(0.5, 0.01), 2, 10))
     assert math.isinf(composed_epsilon(ThompsonBeta(), 2, 10))
+
+
+def test_a_delta_of_many_decisions_is_no_promise():
+    assert composed_budget(DPFTPLNew(0.5, 0.01), 2, 52) == (25.0, 0.5)
+    assert composed_budget(DPFTPLNew(0.5, 0.01), 2, 1000) == (499.0, 1.0)
+    assert composed_budget(DPFTPLGauss(1.0, 0.01, "exact"), 3, 5) == (0.0, 0.0)
 
 
 def test_what_is_promised_for_a_transcript():

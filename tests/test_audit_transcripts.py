@@ -143,3 +143,19 @@ def test_verdicts(kept, shown, verdict):
     finding = Finding("", "", Bounds(kept, shown, "", ""))
     assert finding.verdict(Guarantee(1.0)) == verdict
     assert finding.verdict(Guarantee(1.0, 0.1)) == "undecided"  # nothing is known of delta
+
+
+@pytest.mark.parametrize("policy", [DPUCB(1.0), DPUCB(9.0, split_budget=False), DPRUCB(2.0)], ids=str)
+def test_three_steps_of_two_arms_have_one_choice(policy):
+    """Its exact law is all of the transcript; with four steps there are bounds only."""
+    three, four = (transcript(policy, 2, steps, policy.domain, Convention.STREAM).epsilon for steps in (3, 4))
+    assert three.kept == three.shown > 0
+    assert four.kept > four.shown > 0
+    ledger = dearest(releases(policy, 2, 3, policy.domain), 0.0).epsilon
+    assert three.kept < ledger.kept
+
+
+def test_the_one_choice_by_hand():
+    """Two draws of scale 2, and rewards that differ by -1: log of (1/2) over e^(-1/2) (1 + 1/4) / 2."""
+    found = transcript(DPUCB(1.0, split_budget=False), 2, 3, Domain.UNIT, Convention.STREAM).epsilon
+    assert found.kept == pytest.approx(0.5 - math.log(1.25), rel=1e-10)

@@ -177,7 +177,7 @@ def test_follow_the_leader_pays_for_the_first_step_only_when_losses_never_vary()
 def test_hedge_plays_in_proportion_to_its_weights(failure):
     sums = np.tile([0.0, 2.0], (20_000, 1))
     steps = np.full(20_000, 9)
-    plays = DecreasingHedge().play(sums, steps, stream("hedge", 0))
+    plays = DecreasingHedge().choose(sums, steps, stream("hedge", 0))
     rate = 2 * math.sqrt(math.log(2) / 9)
     chance = math.exp(-2 * rate) / (1 + math.exp(-2 * rate))
     assert abs(plays.mean() - chance) < norm.isf(failure / 2) * math.sqrt(chance * (1 - chance) / 20_000)

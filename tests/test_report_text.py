@@ -1,9 +1,11 @@
 """What the report is made of: numbers in words, sections, tables and captions, also of kinds that are new to it."""
 
+import math
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -19,6 +21,7 @@ from experiments.stored import Stored
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
+from scripts.privacy import ROWS
 from scripts.report import claims
 from scripts.report.captions import caption
 from scripts.report.cell_tables import of_cells
@@ -26,6 +29,7 @@ from scripts.report.claims import BADGES
 from scripts.report.collect import jobs_of
 from scripts.report.exhibits import Exhibit
 from scripts.report.page import sections
+from scripts.report.privacy import audits, verdicts
 from scripts.report.run_time import fact_of, run_times
 
 
@@ -154,3 +158,26 @@ def test_only_claims_of_some_papers_are_judged():
     composer = Composer()
     found = claims.judged(composer, ["published_dir=nowhere"], {"tao2022"})
     assert {verdict.paper for verdict in found.verdicts} == {erratum.paper for erratum in found.errata} == {"tao2022"}
+
+
+def test_audits_are_shown_as_stored():
+    table = audits()
+    assert len(table.rows) == len(pd.read_parquet(ROWS))
+    assert sum(number for _, number in verdicts(table)) == len(table.rows)
+    titles = [column.title for column in table.columns]
+    shown = {(row[0].text, row[titles.index("verdict")].text) for row in table.rows}
+    assert {("dp_se", "tight"), ("dp_ftpl_new", "not promised"), ("ucb1", "no promise")} <= shown
+    assert audits(ROWS.with_name("none.parquet")).rows == []
+
+
+def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
+    """Of a promise with delta the bounds on delta, else on epsilon; what is not known or infinite is written so."""
+    stored = pd.read_parquet(ROWS).iloc[[0]]
+    nan, inf = math.nan, math.inf
+    one = stored.assign(delta_claimed=0.01, delta_kept=0.007, delta_shown=0.005, level="release", slack=nan)
+    other = stored.assign(delta_claimed=0.0, epsilon_kept=inf, epsilon_shown=3.0, level="event")
+    pd.concat([one, other]).to_parquet(tmp_path / "audit.parquet")
+    rows = [[entry.text for entry in row] for row in audits(tmp_path / "audit.parquet").rows]
+    assert rows[0][7:10] == ["δ", "0.007", "0.005"]
+    assert rows[0][11] == "–"
+    assert rows[1][7:10] == ["ε", "∞", "3"]

@@ -28,6 +28,7 @@ from bandits.policies.perturbed_leader import (
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.stopping_rules import StoppingRule
 
+FARTHEST = 600.0  # scales that an arm is behind: its chance is a double still
 NOTHING = Bounds(0.0, 0.0, "nothing that is released up to this horizon depends on a reward", "ledger")
 
 
@@ -152,7 +153,11 @@ def transcript(
         return upper
     if choice is None:
         choice = 0.0, "none computed"
-    epsilon = replace(upper.epsilon, shown=choice[0], witness=choice[1], method="ledger; law of the first choice")
+    method = "ledger; law of the first choice"
+    kept = upper.epsilon.kept
+    if _only_choice(policy, arms, horizon):
+        kept, method = choice[0], "exact law of the only choice"
+    epsilon = replace(upper.epsilon, kept=kept, shown=choice[0], witness=choice[1], method=method)
     delta = None if upper.delta is None else replace(upper.delta, shown=0.0, witness="none found", method="ledger")
     return Finding(upper.mechanism, upper.calibration, epsilon, delta)
 
@@ -170,16 +175,22 @@ def event(policy: Learner[Any], horizon: int) -> Finding:
     return Finding("one sequence", "", Bounds(kept, shown, witness, "exact law of one sequence", 1e-10 * abs(shown)))
 
 
-def composed_epsilon(policy: PerturbedLeader, arms: int, horizon: int) -> float:
-    """An upper bound on pure epsilon: the budgets of all decisions that a reward may move add up.
+def composed_budget(policy: Learner[Any], arms: int, horizon: int) -> tuple[float, float]:
+    """Epsilon and delta of all decisions that a reward may move: they add up to a promise about the transcript.
 
-    That of the first pull of an arm moves none of the first pulls of the others. Infinite with delta > 0: no number of
-    decisions adds up to a pure epsilon.
+    That of the first pull of an arm moves none of the first pulls of the others. A delta of 1 promises nothing.
     """
     guarantee = policy.guarantee
-    if not guarantee.private or guarantee.delta > 0:
+    first = max(policy.start, 1) if isinstance(policy, PerturbedLeader) else 1  # pulls of each arm that see nothing
+    decisions = max(0, horizon - arms * first)
+    return guarantee.epsilon * decisions if decisions else 0.0, min(1.0, guarantee.delta * decisions)
+
+
+def composed_epsilon(policy: PerturbedLeader, arms: int, horizon: int) -> float:
+    """An upper bound on pure epsilon of the transcript; infinite with delta > 0, which adds up to no pure epsilon."""
+    if policy.guarantee.delta > 0 or not policy.guarantee.private:
         return math.inf
-    return guarantee.epsilon * max(0, horizon - arms * max(policy.start, 1))
+    return composed_budget(policy, arms, horizon)[0]
 
 
 def promised_epsilon(policy: Learner[Any], arms: int, horizon: int) -> float:
@@ -210,4 +221,10 @@ def _first_choice(policy: Learner[Any], arms: int, horizon: int, domain: Domain)
         return None
     if first >= horizon or arms != 2:
         return 0.0, "no law of two arms" if arms != 2 else "no choice up to this horizon depends on a reward"
-    return first_choice(draws, change)
+    return first_choice(draws, change, min(first // arms - 1, int(FARTHEST / change)))
+
+
+def _only_choice(policy: Learner[Any], arms: int, horizon: int) -> bool:
+    """Whether a transcript of two arms has one choice, and each arm one reward before it: then that is all of it."""
+    one_reward = isinstance(policy, DPUCB | DPUCBBound | DPUCBTossou | DPRUCB)
+    return one_reward and arms == 2 and horizon == 3

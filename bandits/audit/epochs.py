@@ -55,13 +55,16 @@ def _phase_law(
     return np.array([won, lost, max(0.0, 1 - won - lost)])
 
 
-def first_choice(draws: int, change: float) -> tuple[float, str]:
-    """Pure epsilon of the first choice between two arms with one reward each, `draws` Laplace draws in all.
+def first_choice(draws: int, change: float, behind: int = 0) -> tuple[float, str]:
+    """Pure epsilon of the first choice between two arms with `draws` Laplace draws in all.
 
-    The reward of arm 2 is the highest; that of arm 1 is the highest or lower by `change` scales.
+    One reward moves the difference by `change` scales.
+    Arm 1 is chosen although it is behind by `behind` rewards, or by one more. The log of the chance is concave in the
+    difference, so that it is the dearest where arm 1 is as far behind as can be: with one reward each, and no others
+    between, this is exact for all rewards of the domain.
     """
-    return math.log(0.5) - math.log(sum_tail(draws, change)), (
-        "both arms with the highest reward, or arm 1 with the lowest; arm 1 is the first to be chosen"
+    return math.log(sum_tail(draws, behind * change) / sum_tail(draws, (behind + 1) * change)), (
+        f"arm 2 with {behind + 1} of the highest rewards, arm 1 with one or none; arm 1 is the first to be chosen"
     )
 
 

@@ -15,6 +15,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.audit.transcripts import Decision
 
 LARGEST_LOSS = 60.0  # of a log ratio that is told apart from larger ones
+LARGEST_EPSILON = 600.0  # whose exponential is a double
 BINS = 480
 Walk = tuple[FloatArray, FloatArray]  # chances of each place and bin under both inputs, shapes (pulls of arm 1, bins)
 
@@ -33,12 +34,12 @@ class TwoLaws:
         return max(float(np.maximum(p - growth * q, 0).sum()) for p, q in pairs)
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon that is not refuted at `delta` > 0, from below; infinite where none is large enough."""
-        if self.delta(LARGEST_LOSS) > delta:
-            return math.inf
+        """The least epsilon that is not refuted at `delta` > 0, from below; `LARGEST_EPSILON` where that is larger."""
+        if self.delta(LARGEST_EPSILON) > delta:
+            return LARGEST_EPSILON
         if self.delta(0.0) <= delta:
             return 0.0
-        low, high = 0.0, LARGEST_LOSS
+        low, high = 0.0, LARGEST_EPSILON
         while high - low > 1e-9:
             middle = (low + high) / 2
             low, high = (middle, high) if self.delta(middle) > delta else (low, middle)

@@ -17,10 +17,17 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.audit.betting import betting_delta, betting_epsilon
 from bandits.audit.transcripts import Convention
 from bandits.audit.verdicts import Bounds, Finding
-from bandits.guarantees import Guarantee
+from bandits.guarantees import Guarantee, Neighbours
 from bandits.learner import Learner
 from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
+from bandits.policies.full_information import FullInformationPolicy
+
+INPUTS = {
+    Neighbours.ONE_REWARD: "first reward of arm 1 is 0 or 1, all others 0",
+    Neighbours.ONE_LOSS_VECTOR: "first losses are 1 for arm 1 alone or for all others, the rest 0",
+    Neighbours.ONE_VALUE: "first value is 0 or 1, the rest 0",
+}
 
 
 def at_least(hits: int, runs: int, failure: float) -> float:
@@ -60,11 +67,16 @@ def _bound(hits: int, other: int, runs: int, failure: float, delta: float) -> fl
     return math.log(low / at_most(other, runs, failure / 2)) if low > 0 else -math.inf
 
 
-def neighbouring_tables(arms: int, horizon: int) -> tuple[FloatArray, FloatArray]:
-    """Rewards 0 everywhere, but for the first reward of the first arm: it is 0 or 1. Shapes (arms, horizon)."""
+def neighbouring_tables(arms: int, horizon: int, neighbours: Neighbours) -> tuple[FloatArray, FloatArray]:
+    """Two tables that differ in what the first step shows, all else 0. Shapes (arms, horizon).
+
+    The first reward of arm 1 is 0 or 1, or arm 1 has all losses of the first step or none.
+    """
     first = np.zeros((arms, horizon))
     second = first.copy()
     second[0, 0] = 1.0
+    if neighbours is Neighbours.ONE_LOSS_VECTOR:
+        first[1:, 0] = 1.0
     return first, second
 
 
@@ -99,11 +111,17 @@ def require_runs(runs: int, failure: float) -> None:
 
 def require_playable(policy: Learner[Any]) -> None:
     """Raise `ParameterError` for a policy that cannot be played on a table of rewards."""
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy | FullInformationPolicy):
         raise ParameterError("policy", f"{policy.name} cannot be played on a table of rewards")
 
 
-def played(policy: Policy, table: FloatArray, runs: int, rng: np.random.Generator, convention: Convention) -> IntArray:
+def played(
+    policy: Policy | FullInformationPolicy,
+    table: FloatArray,
+    runs: int,
+    rng: np.random.Generator,
+    convention: Convention,
+) -> IntArray:
     """The arms of `runs` plays on one table, shape (runs, horizon)."""
     return np.array([policy.play(table, table.shape[1], rng, convention) for _ in range(runs)], dtype=np.int64)
 
@@ -123,20 +141,20 @@ def with_plays(finding: Finding, claimed: Guarantee, plays: tuple[IntArray, IntA
             sampled_delta(first, second, failure / 2, claimed.epsilon),
         )
         told = f"what is more than e^{claimed.epsilon:g} times as frequent"
-        return replace(finding, delta=_sampled(bounds, shown, told, failure, len(codes)))
+        return replace(finding, delta=_sampled(bounds, shown, INPUTS[claimed.neighbours], told, failure, len(codes)))
     bounds = finding.epsilon or Bounds(math.inf, 0.0, "none", "none")
     held_out, event = sampled_epsilon(first, second, failure / 2)
     shown = _larger(betting_epsilon(first, second, failure / 2), held_out)
     told = f"arms {', '.join(texts[number] for number in event[:3])}"
-    return replace(finding, epsilon=_sampled(bounds, shown, told, failure, len(codes)))
+    return replace(finding, epsilon=_sampled(bounds, shown, INPUTS[claimed.neighbours], told, failure, len(codes)))
 
 
 def _larger(bets: float, held_out: float) -> tuple[float, str]:
     return (bets, "bets") if bets > held_out else (held_out, "Clopper-Pearson")
 
 
-def _sampled(bounds: Bounds, shown: tuple[float, str], event: str, failure: float, runs: int) -> Bounds:
+def _sampled(bounds: Bounds, shown: tuple[float, str], told: str, event: str, failure: float, runs: int) -> Bounds:
     if shown[0] <= bounds.shown:
         return bounds
-    witness = f"first reward of arm 1 is 0 or 1, all others 0; {event}"
+    witness = f"{told}; {event}"
     return replace(bounds, shown=shown[0], witness=witness, method=shown[1], failure=failure, runs=runs)

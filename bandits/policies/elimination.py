@@ -190,6 +190,19 @@ class SuccessiveElimination(Policy):
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
 
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        viable, sums = np.arange(arms), np.zeros(arms)
+        inverse = horizon if self.beta is None else 1 / self.beta  # of delta
+        for pulls in itertools.count(1):
+            if len(viable) == 1:
+                break
+            for place, arm in enumerate(viable):
+                sums[place] += yield int(arm)
+            kept = sums.max() - sums < 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * inverse))
+            viable, sums = viable[kept], sums[kept]
+        while True:
+            yield int(viable[0])
+
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)
         log = PullLog(arms, horizon, checkpoints)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.ledger import Release
 from bandits.audit.releases import NoisyMax
+from bandits.audit.transcripts import Convention
 from bandits.environments.full_information import FullInformation, Losses
 from bandits.exact.regret import expected_regret_curve
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
@@ -27,6 +28,22 @@ class FullInformationPolicy(Learner[FullInformation]):
     """A policy under full information: it plays one arm and sees the losses of all."""
 
     faces: ClassVar[type[Any]] = FullInformation
+
+    def play(
+        self, table: FloatArray, horizon: int, rng: np.random.Generator, convention: Convention = Convention.TABLE
+    ) -> IntArray:
+        """The arms that are played, shape (horizon,), where losses are those of a `table` in [0, 1], (arms, horizon).
+
+        `rng` gives noise only. All losses of a step are seen after it, so that the convention changes nothing. Raises
+        `ParameterError` for losses outside [0, 1], and for a policy that is only known as a simulation.
+        """
+        if not ((table >= 0) & (table <= 1)).all():
+            raise ParameterError("table", f"{self.name} needs losses in [0, 1]")
+        return self.leaders(table[:, :horizon], rng)
+
+    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
+        """The arm played at each step of a table of losses, shape (steps,). Raises `ParameterError` if not defined."""
+        raise ParameterError("policy", f"{self.name} cannot be played on given losses: it defines no leaders")
 
     @abstractmethod
     def simulate(
@@ -96,6 +113,22 @@ class RNMFTNL(FullInformationPolicy):
         noise = Noise(self.noise, self.scale)
         return int(groups[report_noisy_max(-np.concatenate(sums), np.concatenate(counts), noise, rng)])
 
+    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
+        arms, horizon = table.shape
+        played = np.empty(horizon, dtype=np.int64)
+        leader, begin, rounds = int(rng.integers(arms)), 0, 1
+        while begin < horizon:
+            played[begin : begin + rounds] = leader
+            leader = self.leader_of(table[:, begin : begin + rounds], rng)
+            begin, rounds = begin + rounds, 2 * rounds
+        return played
+
+    def leader_of(self, losses: FloatArray, rng: np.random.Generator) -> int:
+        """The arm with the largest -G + Q after the loss vectors of an epoch, shape (arms, rounds)."""
+        seen = rng.random(losses.shape) < losses if self.resample else losses
+        ones = np.ones(len(losses), dtype=np.int64)
+        return report_noisy_max(-seen.sum(axis=1, dtype=float), ones, Noise(self.noise, self.scale), rng)
+
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The choice after each epoch that ends before the horizon."""
         ended = range(horizon.bit_length() - 1)  # epoch k ends with step 2^(k + 1) - 1
@@ -132,8 +165,14 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
     def guarantee(self) -> Guarantee:
         return NOT_PRIVATE
 
+    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
+        arms, horizon = table.shape
+        order = rng.permutation(arms)  # of ties, as in `simulate`
+        before = np.concatenate([np.zeros((1, arms)), np.cumsum(table.T[:-1, order], axis=0)])
+        return np.asarray(order[self.choose(before, np.arange(1, horizon + 1), rng)])
+
     @abstractmethod
-    def play(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
+    def choose(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
         """The arm played at each of `steps`, from the `sums` (steps, arms) of the losses before it."""
 
     def simulate(
@@ -146,7 +185,7 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
             steps = np.arange(step + 1, min(step + max(1, BLOCK // len(group_of)), horizon) + 1)
             after = sums + np.cumsum(instance.losses_of(group_of, len(steps), rng), axis=0)
             before = np.concatenate([sums[None], after[:-1]])
-            groups = group_of[self.play(before, steps, rng)]
+            groups = group_of[self.choose(before, steps, rng)]
             np.add.at(played, (np.searchsorted(checkpoints, steps), groups), 1)
             sums, step = after[-1], int(steps[-1])
         return np.asarray(np.cumsum(played[:-1], axis=0))
@@ -160,7 +199,7 @@ class FollowTheLeader(StepwiseFullInformationPolicy):
     label: ClassVar[str] = "Follow the leader"
     citation: ClassVar[str] = "Kotlowski (2018)"
 
-    def play(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
+    def choose(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
         return np.asarray(np.argmin(sums, axis=1))
 
 
@@ -172,7 +211,7 @@ class DecreasingHedge(StepwiseFullInformationPolicy):
     label: ClassVar[str] = "Decreasing Hedge"
     citation: ClassVar[str] = "Mourtada and Gaiffas (2019)"
 
-    def play(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
+    def choose(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
         rates = 2 * np.sqrt(math.log(sums.shape[1]) / steps)
         weights = np.cumsum(np.exp(-rates[:, None] * (sums - sums.min(axis=1, keepdims=True))), axis=1)
         levels = rng.random(len(steps)) * weights[:, -1]

@@ -34,6 +34,10 @@ class RandomPrefix(RNMFTNL):
         """The group of the arm with the largest -G + Q after a random prefix of `rounds` loss vectors."""
         return super().noisy_leader(instance, int(rng.integers(rounds // 2 + 1, rounds, endpoint=True)), rng)
 
+    def leader_of(self, losses: FloatArray, rng: np.random.Generator) -> int:
+        rounds = losses.shape[1]
+        return super().leader_of(losses[:, : int(rng.integers(rounds // 2 + 1, rounds, endpoint=True))], rng)
+
     def regret_of_groups(
         self, means: ArrayLike, counts: ArrayLike, checkpoints: Sequence[int], losses: Losses
     ) -> FloatArray:

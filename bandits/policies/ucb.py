@@ -1,5 +1,7 @@
 """Upper confidence bounds without privacy."""
 
+import itertools
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +12,7 @@ from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
 from bandits.mechanisms.tree import tree_levels
-from bandits.policies.base import Policy, require_bernoulli
+from bandits.policies.base import Choices, Policy, require_bernoulli
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,13 @@ class UCB1(Policy):
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        sums, pulls = np.zeros(arms), np.zeros(arms)
+        for t in itertools.count(1):
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + np.sqrt(2 * math.log(t) / pulls)))
+            pulls[arm] += 1
+            sums[arm] += yield arm
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         noiseless = NoisySums(bonus=0.0, scale=0.0, levels=tree_levels(horizon))

@@ -8,13 +8,14 @@ from typing import Any
 
 import jinja2
 
-from experiments.config.compose import Composer
+from experiments.config.compose import CONF, Composer
 from experiments.papers import Paper, papers
 from experiments.provenance import provenance
 from scripts.drawing.numbers import quantity
 from scripts.report.claims import Judged, ShownClaim, errata_table, outcomes
 from scripts.report.exhibits import Exhibit, Gap
 from scripts.report.policies import not_shown
+from scripts.report.privacy import audits, verdicts
 from scripts.report.run_time import Fact, commits, run_times
 from scripts.report.tables import PageTable
 from scripts.report.text import duration, short_commit, slug
@@ -25,7 +26,7 @@ FEW = 8  # rows that need no filter
 
 @dataclass(frozen=True)
 class Section:
-    """The experiments of a paper, or of a folder of one's own."""
+    """The experiments of a paper, or of another folder."""
 
     identifier: str
     heading: str
@@ -52,6 +53,8 @@ def html(composer: Composer, exhibits: Sequence[Exhibit], judged: Judged, learne
             outcomes=outcomes(judged.verdicts),
             errata=errata_table(judged.errata),
             policies=learners,
+            audits=(table := audits()),
+            verdicts=verdicts(table),
             run_times=run_times(facts),
             commits=commits(facts),
             provenance=_provenance(exhibits, facts),
@@ -77,7 +80,8 @@ def sections(exhibits: Sequence[Exhibit], known: Mapping[str, Paper]) -> list[Se
     found = []
     for name, group in itertools.groupby(exhibits, lambda exhibit: exhibit.paper):
         paper = known.get(name)
-        heading = paper.cited if paper else f"Own experiments: {name}"
+        ours = (CONF / "experiment" / name).is_dir()
+        heading = paper.cited if paper else f"{'Beyond the papers' if ours else 'Own experiments'}: {name}"
         subtitle = ", ".join(filter(None, [paper.title, paper.venue])) if paper else ""
         found.append(Section(slug(f"paper-{name}"), heading, subtitle, list(group)))
     return found

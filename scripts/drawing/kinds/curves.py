@@ -17,6 +17,8 @@ from typing import Any, cast
 import numpy as np
 
 from bandits.arrays import FloatArray
+from bandits.audit.audits import composed_budget
+from bandits.guarantees import Scope
 from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
@@ -182,7 +184,20 @@ def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]
 def _caption(spec: Spec, cells: Sequence[Stored], named: Mapping[str, str]) -> list[str]:
     caveats = sorted({f"{named[stored.cell.key]}: {caveat}" for stored in cells for caveat in stored.cell.caveats})
     runs = f"T = {words.horizons(cells)}, {words.runs(cells)} runs; mean and {BANDS[spec.band]}"
-    return [runs, *(_share(spec, name, cells) for name in spec.shares), *caveats]
+    return [runs, *(_share(spec, name, cells) for name in spec.shares), *unlike_scopes(cells), *caveats]
+
+
+def unlike_scopes(cells: Sequence[Stored]) -> list[str]:
+    """What promises about one decision add up to over the transcript, if others here promise the transcript."""
+    scopes = {stored.cell.policy.guarantee.scope for stored in cells}
+    if not {Scope.DECISION, Scope.TRANSCRIPT} <= scopes:
+        return []
+    single = [stored for stored in cells if stored.cell.policy.guarantee.scope is Scope.DECISION]
+    names = ", ".join(dict.fromkeys(words.name(stored.cell.policy) for stored in single))
+    budgets = [composed_budget(stored.cell.policy, stored.cell.arms, stored.cell.horizon) for stored in single]
+    epsilon, delta = max(budgets)
+    both = f"ε = {quantity(epsilon)}" + (f" and δ = {delta:g}" if delta else "")
+    return [f"unlike scopes: {names} for one decision, whose budgets add up to {both} over the transcript"]
 
 
 def _share(spec: Spec, name: str, cells: Sequence[Stored]) -> str:
