@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bandits import ParameterError
 from bandits.environments.streams import SignedBernoulli
 from bandits.environments.tabulated_sums import LawOfSum
+from bandits.policies.base import require_sums
+from bandits.policies.elimination import DPSE
 from bandits.seeds import stream
 
 
@@ -25,3 +28,12 @@ def test_a_cell_with_a_slope(failure, monkeypatch):
     assert draws.min() >= 3
     assert stats.kstest((draws - 3) / 2, lambda x: x**2).pvalue > failure
     assert draws.mean() == pytest.approx(3 + 2 * 2 / 3, abs=0.05)
+
+
+def test_sums_beyond_what_the_noise_is_made_for():
+    """Ten rewards in [0, 1]: sums from 0 to 10, but for rounding."""
+    fine = np.array([0.0, 10.0 + 1e-9])
+    assert require_sums(DPSE(1.0), fine, 0, 10) is fine
+    for sums in ([10.1], [-0.1], [np.nan]):
+        with pytest.raises(ParameterError, match="instance"):
+            require_sums(DPSE(1.0), np.array(sums), 0, 10)
