@@ -20,7 +20,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures report quick test lint check accept reproduce audit bench lock clean
+.PHONY: help setup figures report quick test lint check accept reproduce audit mutants bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -68,6 +68,9 @@ reproduce: $(READY) ## simulate everything again from nothing and compare it wit
 
 audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and docs/privacy.md
 	$(RUN) -m scripts.privacy $(ARGS)
+
+mutants: $(READY) ## change the code in more than 300 ways, one at a time: do its tests notice? ARGS=bounds for files of that path
+	$(RUN) -m tests.mutants $(ARGS)
 
 bench: $(READY) ## measure the kernels against plain loops, and the commands
 	$(RUN) -m scripts.bench

@@ -18,13 +18,18 @@ def _keep_machine_code_apart() -> None:
     that it calls has changed. After a change to the noise, the loops that draw it would still use the old code.
     """
     package = Path(__file__).parent
-    digest = hashlib.sha256()
-    for source in sorted(package.rglob("*.py")):
-        digest.update(source.read_bytes())
     config: Any = numba.config
     base = Path(config.CACHE_DIR or package / "__pycache__")
     if os.access(base if base.exists() else base.parent, os.W_OK):
-        config.CACHE_DIR = str(base / f"loops-{digest.hexdigest()[:16]}")
+        config.CACHE_DIR = str(base / folder_of(package))
+
+
+def folder_of(package: Path) -> str:
+    """The name of the folder for the machine code of a `package`: it changes with every change to its sources."""
+    digest = hashlib.sha256()
+    for source in sorted(package.rglob("*.py")):
+        digest.update(source.read_bytes())
+    return f"loops-{digest.hexdigest()[:16]}"
 
 
 _keep_machine_code_apart()

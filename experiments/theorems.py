@@ -36,7 +36,10 @@ def _require_trusted(path: str, module: str, key: str) -> None:
 
 
 def value_of(bound: str, arguments: Words, stored: Stored, more: Mapping[str, float] | None = None) -> float:
-    """The bound for a cell, `more` being words besides those of the cell; NaN where its theorem does not apply."""
+    """The bound for a cell, `more` being words besides those of the cell; NaN where its theorem does not apply to it.
+
+    Raises `ParameterError` that names the argument where one that is written down, and not a word, is out of range.
+    """
     known = more or {}
     given = {
         name: known[word] if word in known else stored.word(word) if isinstance(word, str) else word
@@ -45,7 +48,9 @@ def value_of(bound: str, arguments: Words, stored: Stored, more: Mapping[str, fl
     function = imported(bound, "bound")
     try:
         return float(function(**given))
-    except ParameterError:
-        return math.nan
+    except ParameterError as error:
+        if isinstance(arguments.get(error.parameter, ""), str):
+            return math.nan
+        raise ParameterError(f"arguments.{error.parameter}", error.problem) from None
     except (TypeError, ValueError) as error:
         raise ParameterError("arguments", str(error)) from None

@@ -103,6 +103,7 @@ def _told(verdict: Verdict) -> dict[str, str]:
     """What the page says of a verdict."""
     whose = "Claim of ours" if verdict.ours else "Claim"
     told = {"Where": verdict.where, whose: verdict.claim, "Evidence": verdict.evidence, "Power": verdict.power}
+    told["Note"] = verdict.note
     return {name: text for name, text in told.items() if text}
 
 

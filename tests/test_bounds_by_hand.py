@@ -93,6 +93,10 @@ def test_wu2025_in_numbers():
     assert wu2025.deterministic_resampling_regret(8, 0.5, "laplace") == pytest.approx(1 + 2 * (32 * 4.3240771 + 16))
     by_gap, by_epsilon = 256 * 2.0794415 + 128, 64 * 4.3240771 + 64
     assert wu2025.resampled_regret(8, 0.1, 0.5, "laplace") == pytest.approx(1 + 10 * by_gap + 2 * by_epsilon)
+    # gap 0.5, epsilon = 0.25, 32 vectors: 4 x 32 x 0.125 = 16, over 16 or over 32
+    assert wu2025.choice_probability(0.5, 0.25, 32, "gumbel") == pytest.approx(2 * math.exp(-1))
+    assert wu2025.choice_probability(0.5, 0.25, 32, "laplace") == pytest.approx(2 * math.exp(-0.5))
+    assert wu2025.choice_probability(0.25, 0.5, 32, "exponential") == pytest.approx(2 * math.exp(-0.5))
     assert wu2025.resampled_worst_case_regret_order(8, 0.5, 10**6) == pytest.approx(1442.02688 + 2 * 4.3240771)
 
 

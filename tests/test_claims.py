@@ -227,6 +227,7 @@ RATIO = {
 MALFORMED = [
     ({"test": "ratios"}, ["test", "ratios", "ratio"]),
     ({"at_leest": 1}, ["at_leest", "at_least"]),
+    ({"outcome": "holds"}, ["outcome", "unknown"]),
     ({"at_least": "much"}, ["at_least", "a number"]),
     ({"at_least": None}, ["at_least", "at_most"]),
     ({"numerator": "ucb1"}, ["numerator", "mapping"]),
@@ -267,6 +268,8 @@ def test_a_malformed_claim_is_one_line(tmp_path, keys, named):
         ({"arguments": {"gaps": "gap", "epsilon": "epsilon", "horizon": "horizon"}}, ["gap", "gaps"]),
         ({"arguments": {"gaps": "gaps"}}, ["arguments", "epsilon"]),
         ({"side": "left"}, ["side", "upper or lower"]),
+        ({"arguments": {"gaps": "gaps", "epsilon": -1, "horizon": "horizon"}}, ["arguments.epsilon", "> 0", "got -1"]),
+        ({"arguments": {"gaps": "gaps", "epsilon": "epsilon", "horizon": 1}}, ["arguments.horizon", "at least 2"]),
     ],
 )
 def test_a_malformed_bound_is_one_line(tmp_path, keys, named):

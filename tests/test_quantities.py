@@ -77,3 +77,14 @@ def test_what_matches():
     assert not matches([1, 2], [1, 2, 3])
     assert matches([1, 2], [1, 2])
     assert not matches("c1", "c2")
+
+
+def test_what_a_cell_is():
+    """Parameters at their defaults are left out, so that a new one changes no key; `beta` is one of them."""
+    told = '{"horizon": 100, "instance": {"arms": 3, "class": "bandits:c1"}, '
+    assert RegretCell(C1(3), DPSE(0.5), 100).identity == (
+        told + '"policy": {"class": "bandits:dp_se", "epsilon": 0.5}}'
+    )
+    assert RegretCell(C1(3), DPSE(0.5, beta=0.1), 100).identity == (
+        told + '"policy": {"beta": 0.1, "class": "bandits:dp_se", "epsilon": 0.5}}'
+    )

@@ -125,6 +125,9 @@ def test_two_cells_at_one_place_are_told_apart(cells):
     assert labels(drawing.panels) == ["Δ = 0.1", "Δ = 0.2"]
 
 
+ORDER = "bandits.bounds.wu2025.resampled_worst_case_regret_order"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -133,6 +136,11 @@ def test_two_cells_at_one_place_are_told_apart(cells):
         ({"overlays": [{"label": "b"}]}, "figure.overlays: b: needs either a bound or a word"),
         ({"overlays": [{"label": "b", "word": "bet"}]}, "figure.overlays: b: arguments: bet is no column"),
         ({"overlays": [{"label": "b", "bound": "bandits.bounds.nope.f"}]}, "figure.overlays: b: bound: cannot import"),
+        (
+            {"overlays": [{"label": "b", "bound": ORDER, "arguments": {"arms": "arms", "epsilon": -1, "horizon": 9}}]},
+            "figure.overlays: b: arguments.epsilon: must be a finite number > 0",
+        ),
+        ({"overlays": [{"label": "b", "bound": ORDER}]}, "figure.overlays: b: arguments: "),
         ({"overlays": [{"label": "b", "word": "gap", "filter": {"polcy": 1}}]}, "b: filter: polcy is no column"),
         ({"overlays": [{"lable": "b"}]}, "figure.overlays: lable: unknown; did you mean label"),
         ({"scales": ["log"]}, "figure.scales: must be those of x and y"),

@@ -37,7 +37,7 @@ def require_small_epsilon(epsilon: float) -> None:
 def two_point_means(means: ArrayLike) -> FloatArray:
     """The means of Theorem 8 of Tao et al. (2022), which keep all moments at most 1, as an array."""
     array = np.asarray(means, dtype=np.float64)
-    require(bool(((array > 0) & (array <= 0.5)).all()), "means", means, "numbers in (0, 0.5]")
+    require(array.size > 0 and bool(((array > 0) & (array <= 0.5)).all()), "means", means, "numbers in (0, 0.5]")
     suboptimal = array[array < array.max()]
     shares = (array.max() - suboptimal) / suboptimal
     within = len(shares) > 0 and bool(((shares >= 0.2 - 1e-12) & (shares <= 0.5 + 1e-12)).all())

@@ -26,11 +26,15 @@ def dp_se_pulls(gap: float, arms: int, epsilon: float, horizon: int) -> float:
     epochs by log2(2/gap).
     """
     require_gap(gap)
+    require_arms(arms)
+    require_epsilon(epsilon)
+    require_horizon(horizon)
     return math.log(arms * math.log2(2 / gap) * horizon) * (1024 / gap**2 + 96 / (epsilon * gap))
 
 
 def dp_se_regret(gaps: FloatArray, epsilon: float, horizon: int) -> float:
     """Expected regret of DP-SE (Theorem 4.3 of Sajed and Sheffet 2019, with the constants of Lemma 4.2)."""
+    require_gaps(gaps)
     arms = len(gaps) + 1
     return 1 + sum(float(gap) * dp_se_pulls(float(gap), arms, epsilon, horizon) for gap in gaps)
 
@@ -77,7 +81,7 @@ def consistent_lower_bound_slope(means: FloatArray) -> float:
     Sum of gap / kl(mean, best mean) over the suboptimal arms: Lai and Robbins (1985), of which Sajed and
     Sheffet (2019) quote the order, the sum of 1 / gap. A limit as T grows to infinity, so no bound at a finite T.
     """
-    require(bool(((means > 0) & (means < 1)).all()), "means", list(means), "numbers in (0, 1)")
+    require(len(means) > 0 and bool(((means > 0) & (means < 1)).all()), "means", list(means), "numbers in (0, 1)")
     best = float(means.max())
     suboptimal = [float(mean) for mean in means if mean < best]
     return sum((best - mean) / bernoulli_divergence(mean, best) for mean in suboptimal)

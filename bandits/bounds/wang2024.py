@@ -9,14 +9,16 @@ import math
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.bounds.common import require_horizon
+from bandits.bounds.common import require_gaps, require_horizon
 from bandits.mechanisms.start_phases import beta_paper, gauss_paper
 from bandits.mechanisms.truncated_laplace import optimism
 from bandits.parameters import require, require_arms, require_epsilon
+from bandits.policies.perturbed_leader import require_budget
 
 
 def dp_ftpl_gauss_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int, slack: float) -> float:
     """The leading term of Theorem 11 of Wang and Zhu (2024), 0 < slack < gap / 2; O(arms / slack^4) comes on top."""
+    _require(gaps, horizon)
     _require_slack(gaps, slack)
     learning = 2 * gaps * math.log(horizon) / (gaps - 2 * slack) ** 2
     return float(np.maximum(learning, gauss_paper(epsilon, delta) * gaps).sum())
@@ -24,6 +26,7 @@ def dp_ftpl_gauss_regret(gaps: FloatArray, epsilon: float, delta: float, horizon
 
 def dp_ftpl_beta_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int, slack: float) -> float:
     """The leading term of Theorem 13 of Wang and Zhu (2024), 0 < slack < gap / 2; O(arms / slack^4) comes on top."""
+    _require(gaps, horizon)
     _require_slack(gaps, slack)
     learning = 5 * gaps * math.log(horizon) / (2 * (gaps - 2 * slack) ** 2)
     return float(np.maximum(learning, beta_paper(epsilon, delta) * gaps).sum())
@@ -31,12 +34,16 @@ def dp_ftpl_beta_regret(gaps: FloatArray, epsilon: float, delta: float, horizon:
 
 def dp_ftpl_new_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int) -> float:
     """Expected regret of DP-FTPL-New (Theorem 16 of Wang and Zhu 2024), also for epsilon = 0 or delta = 0."""
+    _require(gaps, horizon)
+    require_budget(epsilon, delta)
     privacy = 4 * optimism(horizon, epsilon, delta)
     return float(np.maximum(16 * math.log(horizon) / gaps, privacy).sum()) + 4 * (len(gaps) + 1)
 
 
 def gdp_elim_new_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int) -> float:
     """Expected regret of GDP-Elim-New (Theorem 18 of Wang and Zhu 2024), also for epsilon = 0 or delta = 0."""
+    _require(gaps, horizon)
+    require_budget(epsilon, delta)
     least = float(gaps.min())
     learning = 1024 * gaps * math.log(horizon) / least**2
     privacy = 32 * gaps / least * optimism(horizon**2, epsilon, delta / 2)
@@ -63,6 +70,7 @@ def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: fl
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
     require(scale > 0, "scale", scale, "a number > 0")
     require(0 < power < 1, "power", power, "a number in (0, 1)")
+    require_horizon(horizon)
     growth, room = math.expm1(epsilon), float(horizon) ** (1 - power)
     log = math.log((growth + 5 * delta) * room / (40 * scale * growth + 5 * delta * room))
     require(horizon >= 3 * log / epsilon, "horizon", horizon, f"at least {3 * log / epsilon:.6g} for this budget")
@@ -82,6 +90,11 @@ def transcript_lower_bound_order(arms: int, epsilon: float, delta: float, horizo
     growth = -math.expm1(-epsilon)
     share = delta * math.exp(-epsilon)
     return arms / epsilon * math.log((growth + share) * horizon / (growth + share * horizon))
+
+
+def _require(gaps: FloatArray, horizon: float) -> None:
+    require_gaps(gaps)
+    require_horizon(horizon)
 
 
 def _require_slack(gaps: FloatArray, slack: float) -> None:

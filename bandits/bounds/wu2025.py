@@ -70,6 +70,18 @@ def resampled_worst_case_regret_order(arms: int, epsilon: float, horizon: int) -
     return math.sqrt(horizon * math.log(arms)) + math.log(arms) ** 2 / epsilon
 
 
+def choice_probability(gap: float, epsilon: float, rounds: int, noise: NoiseName) -> float:
+    """The most that an arm of this gap can have as chance to be chosen after `rounds` loss vectors.
+
+    c1 exp(-4 n gap min(gap, epsilon) / c2), n = 2^(r-1) the rounds: (4), (7) and (9) of Wu and Wang (2025), who leave
+    c1 and c2 open, with those of `_rate`. Above 1 it says nothing. For losses that vary or not.
+    """
+    require_gap(gap)
+    require_epsilon(epsilon)
+    require(rounds >= 1, "rounds", rounds, "a whole number >= 1")
+    return _FACTOR * math.exp(-4 * rounds * gap * min(gap, epsilon) / _rate(noise))
+
+
 def deterministic_regret(arms: int, epsilon: float) -> float:
     """Expected regret of RNM-FTNL(0, Gumbel or exponential) where losses never vary, at every horizon.
 

@@ -40,7 +40,7 @@ class Claim:
     condition: what a verdict in favour is limited to, as the profiles that were searched; may be empty.
     proof: where it is proved, so that a verdict in favour is more than what was tested; may be empty.
     ours: whether the claim is ours, as what a false one of the paper should say.
-    note: for whoever reads the file.
+    note: what else is to be known, as what the paper leaves open; may be empty.
     """
 
     file: str

@@ -32,6 +32,7 @@ def judge(claim: Claim, results: Results) -> Verdict:
         _joined({name: finding.summary for name, finding in findings.items()}),
         _joined({name: finding.power for name, finding in findings.items()}),
         claim.ours,
+        claim.note,
         findings,
         shlex.join(["python", "-m", "experiments.claims", *places, *asked]),
     )

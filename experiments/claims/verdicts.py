@@ -90,6 +90,7 @@ class Verdict:
     evidence: the numbers in a sentence.
     power: what results would have turned the verdict, in a sentence; empty where none was judged.
     ours: whether the claim is ours and not the paper's.
+    note: what else is to be known, as what the paper leaves open; may be empty.
     findings: what each form of the claim came to, the main form first.
     command: what to type to judge it again.
     """
@@ -103,6 +104,7 @@ class Verdict:
     evidence: str
     power: str
     ours: bool
+    note: str
     findings: Mapping[str, Finding]
     command: str
 

@@ -41,14 +41,19 @@ class Overlay:
                 raise UserError(f"figure.overlays: {self.label}: {error}") from None
 
     def of(self, stored: Stored, more: Mapping[str, float] | None = None) -> float:
-        """Its value, NaN for a cell that the theorem says nothing about; `more` are words besides those of the cell."""
+        """Its value, NaN for a cell that the theorem says nothing about; `more` are words besides those of the cell.
+
+        Raises `UserError` for bad arguments.
+        """
         columns = stored.columns
         if not all(matches(columns.get(name), wanted) for name, wanted in self.filter.items()):
             return math.nan
         try:
             return value_of(self.bound, self.arguments, stored, more) if self.bound else stored.number(self.word)
-        except ParameterError:  # a parameter left at null is of no theorem
-            return math.nan
+        except ParameterError as error:
+            if error.parameter.startswith("arguments"):
+                raise UserError(f"figure.overlays: {self.label}: {error}") from None
+            return math.nan  # a parameter left at null is of no theorem
 
 
 def _overlay(item: Mapping[str, Any]) -> Overlay:

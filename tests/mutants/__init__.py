@@ -9,7 +9,8 @@ changes nothing that could be seen is `equivalent`, with the reason. Tests run i
 results/: what is stored was made by the same code, and should not be what notices.
 
 Compiled loops: `bandits.compiled` keeps machine code in a folder named after the sources, so that a mutation of any
-file of `bandits` has its own. Bytecode is told apart by the content of its source, as size and second may be the same.
+file of `bandits` has its own, and shares it here where the file holds no compiled loop. Bytecode is told apart by the
+content of its source, as size and second may be the same.
 """
 
 import compileall
@@ -130,6 +131,7 @@ class Scratch:
                 shutil.copy(source, folder / name)
         checked = py_compile.PycInvalidationMode.CHECKED_HASH  # by content: a mutant may be as long and as young
         compileall.compile_dir(folder, quiet=2, invalidation_mode=checked)
+        (folder / "loops").mkdir()
         return cls(folder)
 
     def fails(self, tests: Iterable[str]) -> bool | None:
@@ -148,12 +150,21 @@ class Scratch:
             return Fate.EQUIVALENT
         path = self.folder / mutant.file
         text = path.read_text()
+        known = self._machine_code()
         path.write_text(text.replace(mutant.old, mutant.new))
+        if "@compiled" not in text and not self._machine_code().exists():
+            self._machine_code().symlink_to(known)
         try:
             failed = self.fails(mutant.tests)
         finally:
             path.write_text(text)
         return Fate.BROKEN if failed is None else Fate.KILLED if failed else Fate.SURVIVED
+
+    def _machine_code(self) -> Path:
+        """Where `bandits.compiled` keeps the loops of the sources as they are now."""
+        from bandits.compiled import folder_of
+
+        return self.folder / "loops" / folder_of(self.folder / "bandits")
 
     def failing(self, mutants: Iterable[Mutant]) -> Iterator[str]:
         """The files of tests of these mutants in which something fails without any mutation: they notice nothing."""
@@ -170,7 +181,6 @@ def _run(folder: Path, tests: list[str]) -> None:
     """In a process of its own: run tests in a copy, the libraries being imported already."""
     os.chdir(folder)
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "loops")}
-    (folder / "loops").mkdir(exist_ok=True)
     sys.dont_write_bytecode = True
     sys.path[:] = [str(folder), *(place for place in sys.path if place not in ("", str(REPOSITORY)))]
     import numba

@@ -3,10 +3,14 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 from scipy import integrate
 
+from bandits.arrays import FloatArray
 from bandits.bounds.tao2022 import ldprse_regret, ldprse_regret_order
 from bandits.environments.heavy_tails import S1, S2, S3
+from bandits.loops.heavy_leader import DPRUCBConstants
+from bandits.policies.heavy_tailed import DPRUCB
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
@@ -26,6 +30,32 @@ def theory_on_the_instances() -> list[Setting]:
 def _local_regret(bound: Callable[..., float], family: type[S1 | S2 | S3], v: float) -> float:
     instance = family(v)
     return bound(instance.gaps[instance.gaps > 0], 1.0, 10**15, v, instance.moment)
+
+
+def mean_of_dprucb() -> list[Setting]:
+    """Largest error of a private mean of DPRUCB in 1000 runs, over the width of Lemma 3, all t = n pulls of one arm"""
+    settings = []
+    for v in (0.5, 0.9):
+        for epsilon in (0.1, 1.0):
+            policy, instance = DPRUCB(epsilon), S1(v)
+            constants = policy.loop_arguments(instance, 10**4)
+            for pulls in (15, 255, 4095):  # as many nodes of the tree as can be
+                rng = np.random.default_rng(pulls)
+                errors = _private_means(instance, constants, pulls, rng) - instance.mean_rewards[0]
+                width = constants.bonus * (math.log(2 * pulls**4) / pulls) ** (v / (1 + v))
+                where = {"v": v, "epsilon": epsilon, "pulls": pulls}
+                settings.append(Setting(where, exactly(errors.max() / width), at_most=1.0))
+    return settings
+
+
+def _private_means(instance: S1, constants: DPRUCBConstants, pulls: int, rng: np.random.Generator) -> FloatArray:
+    """The private mean of arm 1 after so many pulls in each of 1000 runs, by Algorithm 2: one node for each set bit."""
+    bounds = (constants.truncation_rate * np.arange(1, pulls + 1)) ** (1 / (1 + instance.v))
+    rewards = instance.scales[0] * np.exp(rng.standard_exponential((1000, pulls)) / instance.tail_index)
+    sums = np.where(rewards <= bounds, rewards, 0.0).sum(axis=1)
+    ends = [pulls >> level << level for level in range(constants.levels) if pulls >> level & 1]
+    noise = sum(rng.laplace(scale=constants.noise_scale * bounds[end - 1], size=1000) for end in ends)
+    return np.asarray((sums + noise) / pulls)
 
 
 def pareto_moment() -> list[Setting]:

@@ -8,6 +8,7 @@ from scipy import special
 
 from bandits.arrays import FloatArray
 from bandits.bounds.wu2025 import (
+    choice_probability,
     deterministic_lower_bound,
     deterministic_resampling_regret,
     deterministic_sharp_lower_bound,
@@ -18,10 +19,12 @@ from bandits.exact.regret import expected_regret_curve, selection_probabilities
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.policies.full_information import RNMFTNL
 from experiments.claims.checks import ROUNDING
-from experiments.claims.settings import Setting
+from experiments.claims.settings import Range, Setting
 from experiments.intervals import exactly
 
 DERIVATIVE = 1e-6  # by which a numerical derivative may be off
+SMALLEST_CHANCE = 1e-28  # below it computed chances are rounding
+SHARES = Range(0.0, 1.0)
 LEARNING_HORIZONS = (10**4, 10**5, 10**6, 10**7)
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 
@@ -38,6 +41,22 @@ def choice_probabilities() -> list[Setting]:
             )
             where = {"noise": noise, "rounds": rounds}
             settings.append(Setting(where, exactly((chance / counts * places).max()), at_most=1 + ROUNDING))
+    return settings
+
+
+def geometric_decay() -> list[Setting]:
+    """Chance that an arm is chosen after n vectors of Bernoulli losses, beside the best one alone"""
+    settings = []
+    for noise in NOISES:
+        for gap in (0.02, 0.2, 0.7):
+            for epsilon in (0.05, 0.5, 2.0):
+                for rounds in (1 << power for power in range(0, 19, 3)):
+                    where = {"noise": noise, "gap": gap, "epsilon": epsilon, "n": rounds}
+                    chance = selection_probabilities(
+                        [0.3, 0.3 + gap], [1, 1], noise, epsilon, rounds, losses="bernoulli", calibration="proved"
+                    )[1]
+                    limit = choice_probability(gap, epsilon, rounds, noise)
+                    settings.append(Setting(where, exactly(chance), at_most=limit + SMALLEST_CHANCE, possible=SHARES))
     return settings
 
 

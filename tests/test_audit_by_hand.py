@@ -1,0 +1,30 @@
+"""Distances and chances of small laws, worked out on paper."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bandits.audit.laws import LaplaceLaw, delta_between, epsilon_between, largest_of
+from bandits.policies.hybrid_ucb import DPUCBInt
+
+
+def test_two_laws_on_three_outcomes():
+    """(0.5, 0.4, 0.1) and (0.2, 0.4, 0.4), epsilon = log 2: 0.5 - 0.4 one way, 0.4 - 0.2 the other."""
+    first, second = np.array([0.5, 0.4, 0.1]), np.array([0.2, 0.4, 0.4])
+    assert delta_between(first, second, math.log(2)) == pytest.approx(0.2)
+    assert delta_between(second, first, math.log(2)) == pytest.approx(0.2)
+    assert epsilon_between(first, second) == pytest.approx(math.log(4))
+
+
+def test_the_largest_of_three_equal_laws():
+    """A third each; one that lies below two others by 1: E of S_1(max), with density f F twice."""
+    assert largest_of([LaplaceLaw(0.0, 1.0)] * 3) == pytest.approx([1 / 3] * 3)
+    chances = largest_of([LaplaceLaw(0.0, 1.0), LaplaceLaw(1.0, 1.0)])
+    assert chances == pytest.approx([0.75 * math.exp(-1), 1 - 0.75 * math.exp(-1)])  # (2 + 1) e^-1 / 4
+
+
+def test_the_means_that_a_first_reward_is_in():
+    """Every second pull, v = 1.5, up to 7 pulls of an arm: 2^-0.75, 4^-0.75, 6^-0.75."""
+    (means,) = DPUCBInt(0.5, 0.1, v=1.5, calibrate=False).ledger(2, 8)
+    assert means.costs == pytest.approx([0.5946036, 0.3535534, 0.2608475], rel=1e-6)

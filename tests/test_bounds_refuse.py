@@ -1,0 +1,40 @@
+"""No bound is silently a number where its theorem says nothing: each argument of each bound has a range."""
+
+import math
+
+import numpy as np
+import pytest
+from test_bounds import ANYWHERE, BOUNDS, arguments
+
+from bandits import ParameterError
+
+WRONG = {
+    "gaps": [np.array([]), np.array([0.05, 0.0]), np.array([0.05, 1.5]), np.array([np.nan, 0.05])],
+    "means": [np.array([]), np.array([-0.1, 0.3]), np.array([np.nan, 0.3])],
+    "arms": [1, 0, -3],
+    "horizon": [0, -1, math.nan],
+    "delta": [-0.1, 1.0, math.nan],
+    "noise": ["normal"],
+}
+ANY_NUMBER = [-1.0, 0.0, math.nan]
+NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative"}
+NONE_TO_ASK = {("suboptimal_gaps", "gaps")}
+
+
+def cases():
+    for name in BOUNDS:
+        for key in arguments(name):
+            if key in NOT_ASKED:
+                continue
+            for value in WRONG.get(key, [math.inf, *ANY_NUMBER] if key in ("u", "epsilon") else ANY_NUMBER):
+                zero = {"variance", "epsilon"} if "variance" in arguments(name) or "delta" in arguments(name) else set()
+                if not (key in zero and value == 0):
+                    yield name, key, value
+
+
+@pytest.mark.parametrize(("name", "key", "value"), list(cases()), ids=str)
+def test_an_argument_out_of_range_is_named(name, key, value):
+    assert key in ANYWHERE
+    with pytest.raises(ParameterError) as error:
+        BOUNDS[name](**arguments(name, **{key: value}))
+    assert error.value.parameter in (key, key.removesuffix("s"), key.removeprefix("least_"))
