@@ -15,7 +15,7 @@ from experiments.errors import UserError
 from experiments.simulate import Job, run
 from experiments.store import Store, stored_cells
 from scripts.drawing import words
-from scripts.drawing.drawing import Band, Drawing, Series, without_mathtext
+from scripts.drawing.drawing import Band, Drawing, Series, without_mathtext, wrapped
 from scripts.drawing.kinds import kind
 from scripts.drawing.labels import names_behind
 from scripts.drawing.render import render
@@ -234,3 +234,15 @@ def test_labels_that_cannot_be_drawn_name_the_file(cells):
 def test_names_stand_behind_shared_labels_only(cells):
     found = cells("{instance: c2, policy: [dp_se, ucb1]}")
     assert names_behind(found) == {"dp_se": "", "ucb1": ""}
+
+
+def test_headings_are_broken_where_the_figure_ends():
+    """Four inches are 60 characters, powers counted as they are drawn, and no line ends within mathematical text."""
+    long = "mean of $10^{5}$ runs $a b$; " + "scope " * 20
+    drawing = Drawing("Title", [long.strip(), ""], "", [[]], (4.0, 3.0))
+    first, *rest = drawing.heading.split("\n")
+    assert first == "Title"
+    assert " ".join(rest).split() == long.split()
+    assert max(map(len, map(without_mathtext, rest))) <= 60
+    assert len(rest) == 4  # 22 + 20 x 6 characters in three lines, and the empty one
+    assert wrapped("$a b c d$ e", 3) == ["$a b c d$", "e"]

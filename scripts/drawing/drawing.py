@@ -16,6 +16,7 @@ from scripts.drawing.numbers import SUPERSCRIPTS
 Scale = Literal["linear", "log"]
 Place = Literal["best", "upper left"]
 Dashes = str | tuple[int, tuple[float, ...]]  # "solid", "dashed", "none", or an offset and lengths
+CHARACTERS = 15  # of a heading, in an inch
 LONGEST = 1800  # characters that a screen reader is asked to read in one go
 
 
@@ -138,8 +139,9 @@ class Drawing:
 
     @property
     def heading(self) -> str:
-        """Title and caption, as they stand above the panels."""
-        return "\n".join([self.title, *self.caption])
+        """Title and caption, as they stand above the panels, in lines that the figure is wide enough for."""
+        given = "\n".join([self.title, *self.caption]).split("\n")
+        return "\n".join(line for text in given for line in wrapped(text, int(self.size[0] * CHARACTERS)))
 
     @property
     def legend_columns(self) -> int:
@@ -166,6 +168,18 @@ def without_mathtext(text: str) -> str:
     powers = re.sub(r"\^\{(-?\d+)\}", lambda power: power[1].translate(SUPERSCRIPTS), text)
     without = re.sub(r"(?<!\\)\$", "", powers.replace("\\cdot", "·"))
     return without.replace("\\$", "$")
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """`text` in lines of about `width` characters, broken between words, and not within mathematical text."""
+    lines = [""]
+    for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):
+        longer = f"{lines[-1]} {word}".lstrip()
+        if lines[-1] and len(without_mathtext(longer)) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def labels(panels: Sequence[Panel]) -> list[str]:
