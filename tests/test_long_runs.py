@@ -293,7 +293,9 @@ def folder(tmp_path_factory):
     (folder / "policy").mkdir()
     (folder / "policy" / "paced.yaml").write_text("_target_: paced.Paced\npause: 0.02\ndies: false\n")
     (folder / "paced.py").write_text(POLICY)
-    assert started(folder, "whole").wait() == 0
+    process = started(folder, "whole")
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
     return folder
 
 

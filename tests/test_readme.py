@@ -28,8 +28,17 @@ from scripts.drawing.kinds import NAMES, curves, rates
 
 README = (REPOSITORY / "README.md").read_text()
 REFERENCE = (REPOSITORY / "docs" / "reference.md").read_text()
-WRITTEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/reference.md", "docs/architecture.md")  # by hand
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README + REFERENCE, flags=re.MULTILINE | re.DOTALL)
+LONG_RUNS = (REPOSITORY / "docs" / "long_runs.md").read_text()
+WRITTEN = (  # by hand
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/reference.md",
+    "docs/architecture.md",
+    "docs/long_runs.md",
+    "docs/machines.md",
+)
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README + REFERENCE + LONG_RUNS, flags=re.MULTILINE | re.DOTALL)
 PYTHON = ".venv/bin/python"
 COMMANDS = list(
     dict.fromkeys(

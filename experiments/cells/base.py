@@ -167,7 +167,7 @@ def mismatch(instance: Environment, policy: Learner[Any]) -> str:
 
 
 def check_curves(rows: Rows) -> None:
-    """Raise `ValueError` unless all replications are at the same checkpoints, regret finite and not decreasing."""
+    """Raise `ValueError` unless replications are at the same checkpoints, and regret is finite and never decreases."""
     t = rows["t"]
     if (t != t[0]).any() or t.shape != rows["regret"].shape:
         raise ValueError("its replications are not each at the same checkpoints")
