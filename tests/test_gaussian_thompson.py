@@ -106,8 +106,8 @@ def test_the_loop_of_leaders_agrees_in_law(policy, failure):
 )
 @pytest.mark.parametrize("instance", [C2(3), Beta((0.8, 0.5), 2.0)], ids=repr)
 def test_skipped_and_single_steps_agree_in_law(policy, instance, failure):
-    """Pulls after half and all of 1,500 steps, 300 runs; the plain form keeps every reward."""
-    horizon, runs, arms = 1500, 300, instance.number_of_arms
+    """Pulls after half and all of 600 steps, 150 runs; the plain form keeps every reward."""
+    horizon, runs, arms = 600, 150, instance.number_of_arms
     checkpoints = np.array([horizon // 2, horizon])
     fast = [policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)]
     plain = []

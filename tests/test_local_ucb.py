@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ks_2samp, norm
 
 from bandits import ParameterError
-from bandits.environments.bernoulli import C2, Bernoulli
+from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import S1
 from bandits.environments.resampling import Beta
 from bandits.loops.local_ucb import free_steps, neglected
@@ -52,15 +52,15 @@ def test_which_arms_come_first():
     assert free_steps(np.array([14, 100, 200]), 0, 30) > 10**9  # its own pulls grow faster than the need
 
 
-INSTANCES = [C2(3), Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)]
+INSTANCES = [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", [LDPUCBB(1.0), LDPUCBB(20.0), LDPUCBL(1.0), LDPUCBL(20.0)], ids=repr)
+@pytest.mark.parametrize("policy", [LDPUCBB(1.0), LDPUCBL(1.0), LDPUCBL(20.0)], ids=repr)
 @pytest.mark.parametrize("instance", INSTANCES, ids=repr)
 def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
-    """Final pulls of the best arm over 400 runs of 1,200 steps each; the steps are those of the class."""
-    horizon, runs = 1200, 400
+    """Final pulls of the best arm over 200 runs of 600 steps each; the steps are those of the class."""
+    horizon, runs = 600, 200
     checkpoints = np.array([horizon // 2, horizon])
     fast = [policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)]
     steps = [

@@ -15,6 +15,8 @@ from bandits.environments.resampling import Beta
 from bandits.loops.top_two import TopTwo, challenger, optimist, settled, threshold
 from bandits.policies.top_two import AdaPTT
 from bandits.seeds import stream
+from experiments.cells import KINDS
+from experiments.cells.identification import IdentificationCell
 
 
 def test_thresholds_by_hand():
@@ -103,6 +105,23 @@ def test_every_phase_costs_epsilon():
 def test_a_run_that_ends_early_returns_no_arm():
     found = AdaPTT(1.0, 0.01).simulate(C2(3), 50, stream("short", 0))
     assert (found.samples, found.arm, found.expired) == (50, None, True)
+
+
+def test_a_cell_records_pulls_and_the_arm():
+    cell = IdentificationCell(C2(3), AdaPTT(1.0, 0.1), 1000)
+    assert KINDS["identification"] is IdentificationCell
+    rows = {"samples": np.array([900, 1000, 700]), "arm": np.array([0, -1, 2])}
+    footer = {"columns": {"horizon": 1000, "arms": 3}}
+    cell.check(rows, footer)
+    assert cell.quantities["wrong_arm"].measure(cell, rows).tolist() == [False, True, True]
+    assert cell.quantities["identification_samples"].measure(cell, rows).tolist() == [900, 1000, 700]
+    found = cell.replicate(0)
+    assert found == {"samples": cell.replicate(0)["samples"], "arm": cell.replicate(0)["arm"]}
+    rows["arm"][0] = -1
+    with pytest.raises(ValueError, match="end early without an arm"):
+        cell.check(rows, footer)
+    with pytest.raises(ParameterError, match="horizon: must be at least the number of arms, 3"):
+        IdentificationCell(C2(3), AdaPTT(1.0, 0.1), 2)
 
 
 def test_what_is_refused():

@@ -59,9 +59,7 @@ class IdentificationCell(Cell):
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         unstopped = rows["samples"] == footer["columns"]["horizon"]
         if (rows["samples"] < footer["columns"]["arms"]).any() or ((rows["arm"] == NO_ARM) & ~unstopped).any():
-            raise ValueError(
-                "its runs are shorter than one pull of every arm, or end without an arm before the horizon"
-            )
+            raise ValueError("its runs are too short for one pull of every arm, or end early without an arm")
 
     def simulated_steps(self, rows: Rows) -> int:
         return int(rows["samples"].sum())
