@@ -175,6 +175,13 @@ def test_what_does_not_go_together(make, message):
         (["instance=signed_bernoulli", "policy=dp_nas", "exact=true"], "exact: has no meaning for signed_bernoulli"),
         (["instance=worst_profile", "policy=rnm_ftnl", "exact=true"], "exact: has no meaning for worst_profile"),
         (["instance=worst_profile", "policy=rnm_ftnl", "horizon=0"], "horizon: must be a whole number in 1.."),
+        (["instance=neighbouring_rewards", "policy=ucb1"], "policy: ucb1 has no ledger"),
+        (["instance=neighbouring_rewards", "policy=rnm_ftnl"], "policy: rnm_ftnl is no bandit policy"),
+        (
+            ["instance=neighbouring_rewards", "policy=dp_se", "horizon=1e6"],
+            "horizon: must be a whole number in 1..1000",
+        ),
+        (["instance=neighbouring_rewards", "policy=dp_se", "instance.at_delta=1"], "at_delta: must be a number in"),
         (["instance=c1", "profile.gap=0.3"], "profile.gap=0.3: c1 has no gap profile"),
         (["instance=c1", "profile=geometric"], "profile=geometric: c1 has no gap profile"),
         (["instance=worst_profile", "policy=rnm_ftnl", "instance.arms=2"], "instance.arms: must be a whole number >"),

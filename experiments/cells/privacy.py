@@ -6,9 +6,12 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
+from bandits import ParameterError
 from bandits.audit.spending import transcript_epsilon
 from bandits.environments.neighbours import NeighbouringRewards
 from bandits.learner import Environment, Learner
+from bandits.policies.base import Policy
+from bandits.policies.perturbed_leader import PerturbedLeader
 from experiments.cells.base import Cell, Quantity, Rows, column
 
 
@@ -28,6 +31,10 @@ class PrivacyCell(Cell):
     longest: ClassVar[int] = 10**5  # decisions whose laws are integrated one by one
 
     def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise ParameterError("policy", f"{self.policy.name} is no bandit policy; rewards are changed here")
+        if type(self.policy).ledger is Learner.ledger and not isinstance(self.policy, PerturbedLeader):
+            raise ParameterError("policy", f"{self.policy.name} has no ledger, from which its transcript is bounded")
         self._check_own()
 
     @classmethod
