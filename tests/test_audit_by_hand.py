@@ -7,6 +7,8 @@ import pytest
 
 from bandits.audit.laws import LaplaceLaw, delta_between, epsilon_between, largest_of
 from bandits.policies.hybrid_ucb import DPUCBInt
+from bandits.policies.perturbed_leader import GDPElimNew
+from bandits.policies.stopping_rules import DPNAS
 
 
 def test_two_laws_on_three_outcomes():
@@ -28,3 +30,14 @@ def test_the_means_that_a_first_reward_is_in():
     """Every second pull, v = 1.5, up to 7 pulls of an arm: 2^-0.75, 4^-0.75, 6^-0.75."""
     (means,) = DPUCBInt(0.5, 0.1, v=1.5, calibrate=False).ledger(2, 8)
     assert means.costs == pytest.approx([0.5946036, 0.3535534, 0.2608475], rel=1e-6)
+
+
+def test_the_values_of_phases():
+    """Two arms, delta = 0.004: a phase of 2000 pulls each, then one that is under way, both at half of delta."""
+    phases = GDPElimNew(0.0, 0.004).ledger(2, 10_000)
+    assert [(phase.count, phase.noise_delta) for phase in phases] == [(2000, 0.002), (4716, 0.002)]
+
+
+def test_the_noises_of_a_stopping_rule():
+    """12 R / epsilon twice and 4 R / epsilon, R = 3 and epsilon = 2."""
+    assert DPNAS(2.0, accuracy=0.5, beta=0.05).scales(3.0) == (18.0, 18.0, 6.0)
