@@ -25,6 +25,7 @@ def test_batches_by_hand():
     assert lengths(DPKLUCB(1.0), 6) == [1, 1, 2, 4, 8, 16]
     assert np.cumsum(lengths(DPIMED(1.0, 1, 1.5), 8)).tolist() == [1, 2, 3, 5, 8, 12, 18, 27]
     assert np.cumsum(lengths(DPIMED(1.0, 7, 1.1), 8)).tolist() == [7, 8, 9, 10, 11, 13, 15, 17]
+    assert np.cumsum(lengths(DPIMED(1.0, 50, 1.1), 3)).tolist() == [50, 55, 61]  # 1.1 x 50 is 55.00000000000001
     assert lengths(DPKLUCB(0.1, None), 3) == [30, 30, 60]
     assert lengths(DPKLUCB(1e-100, None), 1) == [2**62]
 

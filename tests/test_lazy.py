@@ -8,7 +8,7 @@ from scipy.stats import ks_2samp
 from bandits import ParameterError, regret
 from bandits.environments.bernoulli import C1, C2, Bernoulli
 from bandits.loops.lazy import Arms, lazy_leader, steps_until_passed
-from bandits.loops.lazy_thompson import Shift, bonus, chance, drawn, parameters, plan, settled, wait
+from bandits.loops.lazy_thompson import Shift, bonus, chance, drawn, event, parameters, plan, settled, wait
 from bandits.loops.plain_batches import lazy_steps
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.seeds import stream
@@ -122,6 +122,21 @@ def test_rates_bound_the_chance_of_every_step_of_a_window():
             assert (law.cdf if arm == watch.leader else law.sf)(watch.bar) <= bound <= watch.rates[arm] * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("arm", [0, 1, 2])
+def test_events_have_their_exact_chance_and_law(arm, failure):
+    """At a candidate step early in a long window most candidates are dropped."""
+    state, rng, runs = arms([256, 128, 64], [0.6, 0.45, 0.4]), stream("events", arm), 20_000
+    watch = plan(state, 1.0, 6.0)
+    added = 6.0 if arm == watch.leader else 1.0
+    values = np.array([event(state, watch, arm, added, rng) for _ in range(runs)])
+    happened, law = values[values >= 0], stats.beta(*parameters(state, arm, added))
+    side = law.cdf(watch.bar) if arm == watch.leader else law.sf(watch.bar)
+    assert stats.binomtest(len(happened), runs, side / watch.rates[arm]).pvalue > failure
+    start = 0.0 if arm == watch.leader else law.cdf(watch.bar)
+    assert stats.kstest(happened, lambda x: (law.cdf(x) - start) / side).pvalue > failure
+    assert 20 < len(happened) < runs
+
+
 def test_waits_are_geometric(failure):
     rng = stream("waits", 0)
     found = np.bincount([min(wait(0.3, rng), 12) for _ in range(20_000)], minlength=13)[1:]
@@ -155,3 +170,4 @@ def test_ledger_and_refusals():
         LazyDPTS(0.0)
     assert LazyDPTS(1.0).legend() == "Lazy-DP-TS (ln)"
     assert AnytimeLazyUCB(1.0).legend() == "Anytime-Lazy-UCB (log2)"
+    assert (AnytimeLazyUCB(1.0).unit, LazyDPTS(1.0).unit) == (math.log(2), 1.0)

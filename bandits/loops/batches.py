@@ -67,7 +67,7 @@ def batch_pulls(
 def batch_length(rule: Rule, pulls: int) -> int:
     """Length of the next batch of an arm with so many pulls: to at least `ratio` times as many, and one more.
 
-    The factor below 1 keeps the rounding of 1.1 x 10 from making 12 of 11. No batch is longer than `LONGEST`.
+    The factor below 1 keeps the rounding of 1.1 x 50 from making 56 of 55. No batch is longer than `LONGEST`.
     """
     if pulls == 0:
         return int(min(rule.first, LONGEST))
