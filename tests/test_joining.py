@@ -64,6 +64,7 @@ POLICIES = {
     "stops": "defaults: [dp_nas]\n_target_: joining_policies.Stops\n",
 }
 LAWS = {"wang2024/fig01", "wang2024/fig02", "wang2024/fig03"}
+TRANSCRIPTS = {"audit/decision_vs_transcript"}  # of policies with a ledger, which none of these has
 COMPUTED = {"wu2025/open_questions", "wu2025/random_prefix", "wu2025/worst_profiles"}  # expected regret that has a form
 
 
@@ -84,7 +85,7 @@ def composer(folder):
 
 def kin(name):
     """The policies of one's own that can play an experiment."""
-    if name in LAWS:
+    if name in LAWS | TRANSCRIPTS:
         return set()
     if name in COMPUTED:
         return {"exact"}
