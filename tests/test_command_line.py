@@ -44,7 +44,7 @@ BAD_INPUT = [
     (["policy=dp_ucb", "policy.split_budget=2"], ["policy.split_budget", "true or false"]),
     (["policy=dp_ucb", "policy.gamma=1"], ["policy.gamma", "(0, 1)"]),
     (["policy._target_=nowhere.Policy"], ["dp_se.yaml", "_target_", "nowhere"]),
-    (["policy._target_=pathlib.Path"], ["dp_se.yaml", "_target_", "dataclass"]),
+    (["policy._target_=pathlib.Path"], ["dp_se.yaml", "_target_", "is not imported"]),
     (["instance=null"], ["None"]),
     (["cells=3"], ["cells", "list"]),
     (["horizon"], ["horizon", "key=value"]),
