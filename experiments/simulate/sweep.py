@@ -67,6 +67,7 @@ class Sweep:
         self._pieces, self._records = Pieces(store.root), Failures(store.root)
         self._open: dict[str, Job] = {}  # cells that this process is at
         self._unsaved: dict[str, list[Block]] = defaultdict(list)
+        self._seconds: dict[str, float] = defaultdict(float)  # of simulation of what is unsaved
         self._saved: dict[str, float] = defaultdict(float)  # seconds of simulation in pieces
         self._killers: set[str] = set()  # cells that killed a worker
 
@@ -132,10 +133,10 @@ class Sweep:
             return
         key = job.cell.key
         self._unsaved[key].append(block)
-        unsaved = sum(float(block.seconds.sum()) for block in self._unsaved[key])
-        if self._pieces.is_due(unsaved, self._saved[key]):
+        self._seconds[key] += float(block.seconds.sum())
+        if self._pieces.is_due(self._seconds[key], self._saved[key]):
             self._save(job)
-            self._saved[key] += unsaved
+            self._saved[key] += self._seconds.pop(key)
 
     def _save(self, job: Job) -> None:
         with self._store.writing():
