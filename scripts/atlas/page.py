@@ -51,8 +51,8 @@ the merit of a policy:
 Policies with δ > 0, or in Gaussian privacy, promise less than ε-privacy, and one decision is far less than a whole
 sequence: [privacy](privacy.md) has how much a sequence spends. For them the bound is a unit and no bound. Policies that
 take T as a parameter know it here. On C1 to C4 the first arm is the best, and ties go to the first arm: that favours
-policies whose first indices tie, as AdaP-KLUCB's; on the other instances it does not. The instances were fixed before any policy was run on them: five are from papers,
-three were drawn.
+policies whose first indices tie, as AdaP-KLUCB's; on the other instances it does not. The instances were fixed before
+any policy was run on them: five are from papers, three were drawn.
 """
 
 
