@@ -123,7 +123,7 @@ class Stored(Contents):
 
 def matches(value: Any, wanted: Any) -> bool:
     """Whether `value` is `wanted` or among it."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return isinstance(wanted, Sequence) and len(value) == len(wanted) and all(map(matches, value, wanted))
     if isinstance(wanted, Iterable) and not isinstance(wanted, str):
         return any(matches(value, option) for option in wanted)
