@@ -20,17 +20,17 @@ from scripts.tables.__main__ import main
 from scripts.tables.table import Table, written
 
 NAMES = [
+    "azize2022/against_dp_se",
+    "azize2025/lower_bound",
     "final_regret",
-    "slopes",
     "spread",
+    "slopes",
+    "hu2022/published",
     "sajed2019/ratios",
     "tao2022/separation",
     "tao2022/lost_best_arm",
     "tao2022/rates",
     "wang2024/start_phases",
-    "azize2022/against_dp_se",
-    "azize2025/lower_bound",
-    "hu2022/published",
     "wu2025/rates",
     "wu2025/one_gap",
     "wu2025/prefixes",
