@@ -20,17 +20,17 @@ from scripts.tables.__main__ import main
 from scripts.tables.table import Table, written
 
 NAMES = [
+    "azize2022/against_dp_se",
+    "azize2025/lower_bound",
     "final_regret",
-    "slopes",
     "spread",
+    "slopes",
+    "hu2022/published",
     "sajed2019/ratios",
     "tao2022/separation",
     "tao2022/lost_best_arm",
     "tao2022/rates",
     "wang2024/start_phases",
-    "azize2022/ratios",
-    "azize2025/lower_bound",
-    "hu2022/published",
     "wu2025/rates",
     "wu2025/one_gap",
     "wu2025/prefixes",
@@ -318,7 +318,7 @@ def test_the_constants_of_the_private_lower_bound(printed):
 
 @pytest.mark.slow
 def test_ratios_of_adap(printed):
-    lines = printed("azize2022/ratios")
+    lines = printed("azize2022/against_dp_se")
     regret = load("azize2022/epsilons", instance="c2", epsilon=1).groupby("policy").regret.mean()
     of_row = line(lines, "c2", "1")
     assert f" {quantity(regret.dp_se / regret.adap_ucb)} [" in of_row

@@ -4,7 +4,7 @@ from experiments import intervals
 from scripts.tables.table import ERROR, Table, by, cells_of, where
 
 
-def ratios() -> Table:
+def against_dp_se() -> Table:
     """How many times the final regret of AdaP-UCB and AdaP-KLUCB DP-SE has. The interval is Fieller's."""
     rows = []
     for (instance, epsilon), setting in by(cells_of("azize2022/epsilons"), "instance", "epsilon"):
