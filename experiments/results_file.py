@@ -92,7 +92,7 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: names that are no text
         raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
 
 

@@ -158,6 +158,14 @@ def test_damaged_files_are_refused_or_the_same(tmp_path, numbers):
     assert ends["refused"] > DAMAGED // 2
 
 
+def test_a_column_whose_name_is_no_text_is_damage(tmp_path, numbers):
+    path = Store(tmp_path).path(CELL)
+    write_file(path, numbers[1])
+    path.write_bytes(path.read_bytes().replace(b"regret", b"re\xe1ret"))
+    with pytest.raises(DamagedFileError, match="not a readable parquet file"):
+        read_file(path)
+
+
 def test_damaged_caches_change_nothing(tmp_path, numbers):
     seed = random.Random(3)
     path = Store(tmp_path).path(CELL)
