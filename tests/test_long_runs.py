@@ -16,8 +16,11 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from bandits.seeds import entropy
 from experiments import leases
+from experiments.again import reasons
 from experiments.cells.regret import RegretCell
-from experiments.config.plan import Request
+from experiments.config.compose import Composer
+from experiments.config.jobs import jobs_of
+from experiments.config.plan import Request, plan, plan_all
 from experiments.leases import Leases
 from experiments.results_file import read_file
 from experiments.simulate import Job, PolicyError, look_up, pieces, run, runners, simulate_block
@@ -451,3 +454,40 @@ def test_a_missing_library_names_its_extra(call, tmp_path, monkeypatch):
     outcome = call("horizon=100", "replications=1", f"results_dir={tmp_path}", *words)
     assert outcome.code == 2
     assert "pip install '.[dask]'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["instance=c1,c2", "policy=dp_se,dp_ucb", "budget.epsilon=0.1,0.25", "horizon=1e3,2e3", "replications=2,3"],
+        ["instance=dtol_deterministic", "policy=rnm_ftnl", "profile=one_gap,uniform", "profile.arms=3,4,5"],
+        ["policy=dp_se", "results_dir=a,b", "policy.epsilon=1,2"],
+        ["policy=dp_se", "+experiment=sajed2019/fig01", "horizon=1e4,2e4"],
+    ],
+)
+def test_a_sweep_is_planned_at_once_as_job_by_job(words):
+    composer = Composer()
+    jobs = jobs_of(words, several=True, composer=composer)
+    assert len(jobs) > 1
+    for job, asked in zip(jobs, plan_all(jobs, composer), strict=True):
+        alone = plan(job, composer)
+        assert (asked.requests, asked.overrides, asked.results) == (alone.requests, alone.overrides, alone.results)
+        assert asked.composed.given == alone.composed.given
+
+
+def test_a_run_says_why_cells_are_simulated_again(store, monkeypatch):
+    few, damaged = RegretCell(C1(3), DPSE(0.5), 2_000), RegretCell(C1(3), DPSE(1.0), 2_000)
+    for cell in (CELL, few, damaged):
+        simulate(store, cell, 3)
+    store.path(damaged).write_bytes(b"")
+    monkeypatch.setattr(UCB1, "revision", 2)
+    later = RegretCell(C1(3), UCB1(), 2_000)
+    Pieces(store.root).save(later, [simulate_block(later, 0, 2)])
+    new = RegretCell(C1(3), DPSE(2.0), 2_000)
+    jobs = look_up([Request(cell, 5, {}) for cell in (later, few, damaged, new)], store)
+    assert list(reasons(jobs, store)) == [
+        "1 cell stored with fewer replications: 2 more are simulated",
+        "1 cell computed again: damaged files",
+        "1 cell begun before: 2 replications are taken from there",
+        "1 cell computed again: ucb1 has revision 2, stored are numbers of 1",
+    ]
