@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from bandits.audit.laws import LaplaceLaw, delta_between, epsilon_between, largest_of
+from bandits.audit.ledger import Domain, LaplaceRelease
+from bandits.audit.transcripts import Transcripts
 from bandits.policies.hybrid_ucb import DPUCBInt
 from bandits.policies.perturbed_leader import GDPElimNew
 from bandits.policies.stopping_rules import DPNAS
@@ -41,3 +43,16 @@ def test_the_values_of_phases():
 def test_the_noises_of_a_stopping_rule():
     """12 R / epsilon twice and 4 R / epsilon, R = 3 and epsilon = 2."""
     assert DPNAS(2.0, accuracy=0.5, beta=0.05).scales(3.0) == (18.0, 18.0, 6.0)
+
+
+def test_a_number_with_laplace_noise():
+    """An item of [-1, 1] moves a mean of two by 1, noise of scale 1/2: 2; of [0, 1] half as much."""
+    release = LaplaceRelease("mean", "", -1.0, 1.0, 2.0, 0.5)
+    assert release.cost(Domain.SIGNED).kept == 2.0
+    assert release.cost(Domain.NONNEGATIVE).kept == 1.0
+
+
+def test_neighbouring_tables():
+    """Two rewards, four tables: bit 1 apart are 0 and 2, 1 and 3."""
+    made = Transcripts(np.zeros((1, 1), dtype=int), np.ones((4, 1)), [(0, 0), (1, 0)])
+    assert [tables.tolist() for tables in made._neighbours(1)] == [[0, 1], [2, 3]]
