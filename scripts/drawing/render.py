@@ -11,12 +11,15 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.ticker import NullFormatter
 
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
 from scripts.drawing.style import RC_PARAMS, SMALL
+from scripts.drawing.ticks import PlainNumbers, PlainPowers
 
 Handles = dict[str, Any]  # what is drawn under each label
 
@@ -46,12 +49,22 @@ def save(drawing: Drawing, stem: Path, command: str) -> list[str]:
     figure = render(drawing)
     try:
         with mpl.rc_context(RC_PARAMS):
-            figure.savefig(f"{stem}.pdf", metadata={"Keywords": command, "CreationDate": None})
-            figure.set_layout_engine("none")  # the layout is found once
-            figure.savefig(f"{stem}.png", metadata={"Description": command})
+            _lay_out(figure)  # once: `savefig` would go through all text for each file
+            png: Any = FigureCanvasAgg(figure)  # untyped
+            png.print_png(f"{stem}.png", metadata={"Description": command})
+            pdf: Any = FigureCanvasPdf(figure)
+            pdf.print_pdf(f"{stem}.pdf", metadata={"Keywords": command, "CreationDate": None})
     finally:
         plt.close(figure)
     return [f"{stem}.pdf", f"{stem}.png"]
+
+
+def _lay_out(figure: Figure) -> None:
+    """Give every part its place, and leave it there."""
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.execute(figure)
+    figure.set_layout_engine("none")
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> Handles:
@@ -100,6 +113,11 @@ def _keywords(look: Look) -> dict[str, Any]:
 
 def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
     of = axes.xaxis if name == "x" else axes.yaxis
+    if axis.scale == "log":
+        of.set_major_formatter(PlainPowers())
+        of.set_minor_formatter(PlainPowers(labelOnlyBase=False))
+    elif axis.scale == "linear":
+        of.set_major_formatter(PlainNumbers())
     if axis.decades_only:
         of.set_minor_formatter(NullFormatter())
     if not axis.numbered:
