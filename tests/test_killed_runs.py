@@ -1,0 +1,193 @@
+"""Runs that are stopped and killed as real processes: nothing is lost, and the bits are those of a run left alone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from experiments.results_file import read_file
+
+POLICY = r"""
+import os
+import signal
+import time
+from dataclasses import dataclass
+
+from bandits import StepwisePolicy
+from bandits.guarantees import NOT_PRIVATE
+
+
+@dataclass(frozen=True)
+class Paced(StepwisePolicy):
+    name, label, citation, guarantee = "paced", "Paced", "none", NOT_PRIVATE
+    pause: float = 0.02
+    dies: bool = False
+
+    def start(self, arms, horizon):
+        return arms
+
+    def select(self, state, t, rng):
+        time.sleep(self.pause)
+        if self.dies and t == 4 and rng.random() < 0.05:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return int(rng.integers(state))
+
+    def update(self, state, arm, reward, rng):
+        pass
+"""
+COUNT = 30
+# As the command, with a piece after every block.
+COMMAND = "from experiments.simulate import pieces; pieces.SECONDS = 0.0; from experiments.run import *; "
+COMMAND += "exit_on_user_error(main)"
+
+
+def same(one, other):
+    return all((values == other.rows[name]).all() for name, values in one.rows.items())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a policy that takes a fifth of a second for a replication, and its results without interruption."""
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "policy").mkdir()
+    (folder / "policy" / "paced.yaml").write_text("_target_: paced.Paced\npause: 0.02\ndies: false\n")
+    (folder / "paced.py").write_text(POLICY)
+    process = started(folder, "whole")
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    return folder
+
+
+def started(folder, results, *words, **how):
+    """A command that simulates with two workers."""
+    asked = ["--config-dir", folder, "policy=paced", "horizon=10", f"replications={COUNT}", "runner.workers=2"]
+    command = [sys.executable, "-c", COMMAND, *asked, f"results_dir={folder / results}", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+
+
+def rows(folder, results):
+    """The numbers of the only cell that is stored."""
+    (path,) = (folder / results).glob("*/*.parquet")
+    contents = read_file(path)
+    assert contents.replications == COUNT
+    return contents
+
+
+def until(folder, results, count, process):
+    """Wait until so many pieces are there."""
+    while len(list((folder / results).rglob("*.piece"))) < count and process.poll() is None:
+        time.sleep(0.01)
+
+
+def goes_on(folder, results):
+    """The command again, which ends; its words."""
+    again = started(folder, results)
+    out, err = again.communicate(timeout=300)
+    assert again.returncode == 0, err
+    assert same(rows(folder, results), rows(folder, "whole"))
+    assert not list((folder / results).rglob("*.piece"))
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sent", "count"),
+    [(signal.SIGINT, 1), (signal.SIGTERM, 3), (signal.SIGKILL, 0), (signal.SIGKILL, 2), (signal.SIGKILL, 5)],
+)
+def test_a_stopped_run_goes_on_and_ends_with_the_same_bits(folder, sent, count):
+    results = f"{sent.name}{count}"
+    process = started(folder, results)
+    until(folder, results, count, process)
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=100)
+    if sent != signal.SIGKILL:
+        assert process.returncode == 130
+        assert "interrupted; what was simulated is stored; this goes on: " in err
+        assert "Traceback" not in err
+    out = goes_on(folder, results)
+    if count:
+        assert "1 cell begun before" in out
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced_and_nothing_is_lost(folder):
+    process = started(folder, "worker")
+    until(folder, "worker", 1, process)
+    children = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    found = [line.split(maxsplit=2) for line in children.splitlines()]
+    workers = [int(pid) for pid, parent, args in found if int(parent) == process.pid and "popen_loky" in args]
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert same(rows(folder, "worker"), rows(folder, "whole"))
+
+
+@pytest.mark.slow
+def test_a_replication_that_kills_its_worker_is_found_and_told_and_the_other_cells_are_complete(folder):
+    process = started(folder, "dies", "-m", "policy.dies=true,false")
+    _, err = process.communicate(timeout=400)
+    assert process.returncode == 1
+    assert "was ended from outside, twice (SIGKILL(-9))" in err
+    assert same(rows(folder, "dies"), rows(folder, "whole"))
+    (record,) = (folder / "dies" / "failures").iterdir()
+    key, replication = record.stem, json.loads(record.read_text())["replication"]
+    command = [sys.executable, "-m", "experiments.replay", "--config-dir", folder, f"results_dir={folder / 'dies'}"]
+    alone = [*command, f"key={key}", f"replication={replication}"]
+    assert subprocess.run(alone, capture_output=True, check=False).returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_when_there_is_room(folder):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500)); " + COMMAND
+    words = started(folder, "never", "--help")
+    words.communicate()
+    process = subprocess.Popen(
+        [*words.args[:2], limit, *words.args[3:-2], f"results_dir={folder / 'full'}", "runner.workers=1"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 2
+    assert f"results_dir={folder / 'full'}: cannot be written: File too large" in err
+    assert err.count("\n") == 1
+    assert not list((folder / "full").rglob("*.tmp"))
+    goes_on(folder, "full")
+
+
+@pytest.mark.slow
+def test_two_processes_at_one_folder_share_the_work(folder):
+    budgets = "policy.pause=0.01,0.011,0.012,0.013,0.014,0.015,0.016,0.017"
+    both = [started(folder, "shared", "-m", budgets) for _ in range(2)]
+    told = [process.communicate(timeout=400) for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert len(list((folder / "shared").glob("*/*.parquet"))) == 8
+    assert not list((folder / "shared").rglob("*.conflict*"))
+    assert not list((folder / "shared").rglob("*.lease"))
+
+
+@pytest.mark.slow
+def test_an_array_job_gives_the_same_bits(folder):
+    process = started(folder, "array", "runner=slurm", "runner.cluster=local", "runner.jobs=2")
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert same(rows(folder, "array"), rows(folder, "whole"))
+
+
+@pytest.mark.slow
+def test_dask_gives_the_same_bits_when_a_worker_is_killed(folder):
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        process = started(folder, "dask", "runner=dask", f"runner.scheduler={cluster.scheduler_address}")
+        until(folder, "dask", 1, process)
+        os.kill(cluster.workers[0].pid, signal.SIGKILL)
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert same(rows(folder, "dask"), rows(folder, "whole"))
