@@ -85,6 +85,7 @@ def test_clopper_pearson_by_hand():
     assert at_most(0, 10, 0.01) == pytest.approx(1 - 0.01**0.1)
 
 
+@pytest.mark.slow
 def test_played_transcripts_have_the_exact_law(failure):
     policy, horizon = ThompsonBeta(), 4
     exact = transcripts(lambda n, s: policy.decision(n, s, horizon), 2, horizon, Convention.STREAM)
@@ -96,6 +97,7 @@ def test_played_transcripts_have_the_exact_law(failure):
     assert stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue > failure
 
 
+@pytest.mark.slow
 def test_a_sampled_bound_lies_below_the_exact_one():
     policy = ThompsonBeta()
     exact = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
