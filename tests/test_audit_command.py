@@ -58,6 +58,7 @@ def test_a_promise_about_decisions_says_nothing_of_transcripts():
     assert found.epsilon_shown == pytest.approx(2.51026600)
 
 
+@pytest.mark.slow
 def test_sampled_bounds_are_marked():
     found = row("policy=dp_ucb_bound", "budget.epsilon=40", "horizon=6", runs=4000)
     assert found.runs in (0, 8000)

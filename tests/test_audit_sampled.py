@@ -138,6 +138,7 @@ def test_clopper_pearson_by_hand():
     assert at_most(0, 10, 0.01) == pytest.approx(1 - 0.01**0.1)
 
 
+@pytest.mark.slow
 def test_played_transcripts_have_the_exact_law(failure):
     policy, horizon = ThompsonBeta(), 4
     exact = transcripts(lambda n, s: policy.decision(n, s, horizon), 2, horizon, Convention.STREAM)
@@ -153,6 +154,7 @@ def both(policy, horizon, runs):
     return plays(policy, 2, horizon, Convention.STREAM, runs, workers=1)
 
 
+@pytest.mark.slow
 def test_sampled_bounds_lie_below_exact_ones():
     """And near them: the worst sequence of five arms is rare."""
     policy = ThompsonBeta()

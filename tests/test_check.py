@@ -207,6 +207,7 @@ def test_computed_cells_have_a_tolerance(call, overwrite, tmp_path, factor, code
     assert ("computed values differ by a relative 1.0e-06, 1e-09 is allowed" in outcome.out) == bool(code)
 
 
+@pytest.mark.slow
 def test_instances_that_a_processor_may_round_are_compared_by_their_law(call, overwrite, tmp_path):
     """Their estimates may differ in bits; the law of the samples, the headline, may not."""
     asked = ["instance=uniform_stream", "instance.mean=0.4", "policy=exponential_nas", "horizon=1e6", "replications=30"]

@@ -42,6 +42,7 @@ def test_ratio(tmp_path, mean, spread, expected):
     assert "paper=paper id=mine" in found.command
 
 
+@pytest.mark.slow
 def test_limits_are_corrected_for_many_settings(tmp_path):
     keys = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["arms"]}
     one = [measured(UCB1(), 11, 3), measured(DPSE(1.0), 10, 0.1)]

@@ -41,6 +41,7 @@ class FixedRewards(Bernoulli):
         return rounds * self.mean_rewards[arms]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.001, 0.005, 0.01, 1])
 @pytest.mark.parametrize("horizon", [100, 20_000, 200_000])
 def test_dp_se_is_algorithm_3_number_by_number(epsilon, horizon):

@@ -173,6 +173,7 @@ def test_a_wrong_join_is_one_line(composer, join, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_pure_policy_is_in_every_panel_of_its_budget(call, folder, tmp_path):
     """Figure 6 has δ along its axis: there the policy is a level line; Figure 4 has panels of one δ each."""
     shown = {}
@@ -193,6 +194,7 @@ def test_a_pure_policy_is_in_every_panel_of_its_budget(call, folder, tmp_path):
     assert level.y[0] == level.y[1]
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_printed(call, folder, tmp_path):
     asked = ["+experiment=wang2024/fig06", "join=pulls", "plan=true", f"results_dir={tmp_path}"]
     outcome = call("--config-dir", folder, *asked)

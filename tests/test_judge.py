@@ -144,6 +144,7 @@ def test_true_claims_fail_and_false_ones_hold_as_rarely_as_the_ledger_says(kind,
     assert false.count(Outcome.UNDECIDED) > 0.8 * LEDGERS  # nothing so near to the limit can be told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LEDGER)
 def test_a_departure_is_seen_where_the_ledger_says_it_would_be(kind):
     """Of the size that is stated about every second time, of twice that nearly always, of a fifth rarely."""

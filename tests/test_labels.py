@@ -188,6 +188,7 @@ def test_texts_that_cannot_be_drawn_are_one_line(written):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from([*"ab1 $$$%_^&<>{}\\#~\"'\n", r"\frac", "<script>"]), max_size=15).map("".join))
 def test_any_label_is_drawn_or_refused(label):
@@ -202,6 +203,7 @@ def test_any_label_is_drawn_or_refused(label):
     plt.close(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["_mine", "US$", "<script>alert(1)</script> & 5 %", r"$\alpha_1$", "", "  "])
 @pytest.mark.parametrize("name", KINDS)
 def test_labels_of_policies_are_drawn(cells, name, label):

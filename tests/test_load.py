@@ -85,6 +85,7 @@ def test_a_value_that_nothing_stored_has_is_an_error(results, filters, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_folder_of_experiments_is_all_in_it():
     table, one = load("tao2022", t=10_000_000, instance="s1"), load("tao2022/fig01", t=10_000_000)
     assert len(table) > len(one) > 0

@@ -40,12 +40,14 @@ def test_run_gives_the_rows_of_what_it_ran(tmp_path):
     assert len(run(*words, workers=1)) == len(table)  # what is missing is simulated again
 
 
+@pytest.mark.slow
 def test_run_tells_how_stopping_rules_ended(tmp_path):
     words = ("+experiment=sajed2019/stopping_mean", "replications=2", f"results_dir={tmp_path}", "published_dir=null")
     table = run(*words, "horizon=1e4", workers=1)
     assert {"samples", "expired", "estimate"} <= set(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -95,6 +95,7 @@ WORDS = st.tuples(st.sampled_from(["", "", "", "+", "++", "~"]), KEYS, VALUES).m
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS, min_size=1, max_size=3), st.booleans())
 def test_any_words_are_planned_or_one_line(call, tmp_path, words, several):

@@ -154,6 +154,7 @@ def test_every_outcome_has_a_badge():
     assert set(BADGES) == set(Outcome)
 
 
+@pytest.mark.slow
 def test_only_claims_of_some_papers_are_judged():
     composer = Composer()
     found = claims.judged(composer, ["published_dir=nowhere"], {"tao2022"})

@@ -233,6 +233,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_rest(store, monkeypatch):
     assert [path.name for path in store.path(CELL).parent.iterdir()] == [store.path(CELL).name]
 
 
+@pytest.mark.slow
 def test_results_are_the_same_bits_on_any_number_of_workers_in_any_order(tmp_path):
     cells = [RegretCell(C1(3), policy, 3_000) for policy in (DPUCB(0.5), UCB1(), DPUCB(5.0))]
     results = {}

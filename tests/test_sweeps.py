@@ -54,6 +54,7 @@ def exact(tmp_path_factory):
     return stored_cells(planned)
 
 
+@pytest.mark.slow
 def test_a_counterpart_without_privacy_is_a_level_line(cells):
     lines = [[*STOPPING, "policy=dp_nas", f"budget.epsilon={epsilon}"] for epsilon in (0.1, 1, 10)]
     found = cells(*lines, [*STOPPING, "policy=nas"])
@@ -89,6 +90,7 @@ def test_off_by_more_counts_what_it_says(call, tmp_path):
     assert off_by_more(stored.cell, close).tolist() == [True, False, True, True]
 
 
+@pytest.mark.slow
 def test_exact_lines_with_simulated_markers_and_bounds(cells):
     arms = [[*ALL_SEEN, f"profile.arms={arms}", "replications=5"] for arms in (4, 16)]
     found = cells(*arms, *([*line, "exact=true"] for line in arms))
