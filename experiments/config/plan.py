@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -234,13 +235,14 @@ class _Planner:
         self._composer = composer
         self._chosen: dict[tuple[tuple[str, ...], Setting], Composed] = {}
         self._parts = Parts()
+        self._file_of = cache(composer.file_of)
 
     def request(self, setting: Setting) -> Request:
         """The cell of one combination of values. Raises `UserError`."""
         chosen = self._chosen_for(setting)
         chosen.set({key: value for key, value in setting if key not in PARTS}, self._composer)
         config = chosen.config
-        files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
+        files = {group: self._file_of(group, chosen.choices[group]) for group in PARTS}
         instance, of_instance = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
         policy: Learner[Any]
         policy, of_policy = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
