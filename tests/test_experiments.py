@@ -18,10 +18,12 @@ from scripts.drawing.render import render
 EXPERIMENTS = Composer().choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
 WRITTEN = ("sajed2019/fig01", "tao2022/rates", "wang2024/fig02", "wang2024/fig07")
+WRITTEN += ("atlas/winners", "audit/decision_vs_transcript")
 # A search is slow at any horizon.
 TINIER = {
     "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=64"],
     "audit/decision_vs_transcript": ["horizon=9"],
+    **{f"atlas/{name}": ["epsilons=[0.1,1]", "slow=[dp_ucb]"] for name in ("bernoulli", "trust", "winners")},
 }
 
 

@@ -16,7 +16,7 @@ from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
 from experiments.provenance import machine
 from experiments.same_law import compare, least_probability
-from experiments.store import _agree
+from experiments.store import agree
 from experiments.stored import Contents, Stored
 
 CURVES = Contents({"t": np.array([[1, 5]] * 2), "regret": np.array([[0.5, 2.0], [1.0, 3.0]])}, {})
@@ -86,6 +86,6 @@ def test_all_replications_that_two_runs_have_are_compared():
     """The second replication differs: two runs do not agree, but for the first of them they do."""
     first = Stored(CURVES.rows, {}, CELL)
     other = replace(first, rows={**CURVES.rows, "regret": np.array([[0.5, 2.0], [1.0, 4.0]])})
-    assert _agree(first, first)
-    assert not _agree(first, other)
-    assert _agree(first.first(1), other)
+    assert agree(first, first)
+    assert not agree(first, other)
+    assert agree(first.first(1), other)

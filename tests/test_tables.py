@@ -66,7 +66,7 @@ def student(values):
 def test_tables_are_found():
     assert sorted(tables()) == sorted(NAMES)
     assert {name for name in NAMES if about_any_experiment(tables()[name])} == {"final_regret", "slopes", "spread"}
-    assert {name.partition("/")[0] for name in NAMES if "/" in name} == set(papers())
+    assert {name.partition("/")[0] for name in NAMES if "/" in name} <= set(papers())
 
 
 def test_a_table_is_found_by_being_there(monkeypatch):
