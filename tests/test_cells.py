@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
-from bandits.environments.bernoulli import C1
+from bandits.environments.bernoulli import C1, C2
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses
 from bandits.environments.gap_profiles import OneGap
 from bandits.environments.neighbours import NeighbouringRewards
@@ -16,10 +16,12 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL, FollowTheLeader
 from bandits.policies.perturbed_leader import ThompsonBeta
 from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
+from bandits.policies.top_two import AdaPTT
 from bandits.policies.ucb import UCB1
 from experiments import load, load_outcomes, load_pulls
 from experiments.cells import KINDS
 from experiments.cells.exact import ExactCell
+from experiments.cells.identification import IdentificationCell
 from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
@@ -36,6 +38,7 @@ CELLS = {
     "exact": ExactCell(ALL_SEEN, RNMFTNL(1.0), 500, recorded=20),
     "stopping": StoppingCell(SignedBernoulli(0.62), DPExponentialNAS(1.0, 0.5, 0.05), 1024),
     "privacy": PrivacyCell(NeighbouringRewards(), ThompsonBeta(), 4),
+    "identification": IdentificationCell(C2(3), AdaPTT(1.0, 0.1), 2000),
     "worst_profile": WorstProfileCell(WorstProfile(8, 0.2, scales=2, generations=1), RNMFTNL(1.0), 100),
 }
 

@@ -265,7 +265,7 @@ def test_a_malformed_claim_is_one_line(tmp_path, keys, named):
     ("keys", "named"),
     [
         ({"bound": "bandits.bounds.sajed2019.dp_se_regre"}, ["bound", "dp_se_regret"]),
-        ({"bound": "bandit.bounds.sajed2019.dp_se_regret"}, ["bound", "cannot import"]),
+        ({"bound": "bandit.bounds.sajed2019.dp_se_regret"}, ["bound", "there is no module bandit"]),
         ({"arguments": {"gaps": "gap", "epsilon": "epsilon", "horizon": "horizon"}}, ["gap", "gaps"]),
         ({"arguments": {"gaps": "gaps"}}, ["arguments", "epsilon"]),
         ({"side": "left"}, ["side", "upper or lower"]),

@@ -198,7 +198,7 @@ class SuccessiveElimination(Policy):
                 break
             for place, arm in enumerate(viable):
                 sums[place] += yield int(arm)
-            kept = sums.max() - sums < 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * inverse))
+            kept = sums.max() - sums < _slack(arms, pulls, inverse)
             viable, sums = viable[kept], sums[kept]
         while True:
             yield int(viable[0])
@@ -217,9 +217,14 @@ class SuccessiveElimination(Policy):
                 return log.pulls
             sums += instance.sums(viable, rounds, rng)
             pulls += rounds
-            threshold = 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * inverse))  # 2 n alpha_n
+            threshold = _slack(arms, pulls, inverse)
             behind = sums.max() - sums
             kept = behind < threshold
             viable, sums = viable[kept], sums[kept]
             slack = threshold - behind[kept].max()
         return log.exploit(viable[0])
+
+
+def _slack(arms: int, pulls: int, inverse: float) -> float:
+    """2 n alpha_n: how far behind the best sum of n `pulls` an arm of successive elimination stays."""
+    return 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * inverse))

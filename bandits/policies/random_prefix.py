@@ -32,11 +32,10 @@ class RandomPrefix(RNMFTNL):
 
     def noisy_leader(self, instance: FullInformation, rounds: int, rng: np.random.Generator) -> int:
         """The group of the arm with the largest -G + Q after a random prefix of `rounds` loss vectors."""
-        return super().noisy_leader(instance, int(rng.integers(rounds // 2 + 1, rounds, endpoint=True)), rng)
+        return super().noisy_leader(instance, _prefix(rounds, rng), rng)
 
     def leader_of(self, losses: FloatArray, rng: np.random.Generator) -> int:
-        rounds = losses.shape[1]
-        return super().leader_of(losses[:, : int(rng.integers(rounds // 2 + 1, rounds, endpoint=True))], rng)
+        return super().leader_of(losses[:, : _prefix(losses.shape[1], rng)], rng)
 
     def regret_of_groups(
         self, means: ArrayLike, counts: ArrayLike, checkpoints: Sequence[int], losses: Losses
@@ -44,3 +43,8 @@ class RandomPrefix(RNMFTNL):
         return random_prefix_regret_curve(
             means, counts, self.noise, self.epsilon, checkpoints, losses, self.resample, self.calibration
         )
+
+
+def _prefix(rounds: int, rng: np.random.Generator) -> int:
+    """A length in (rounds / 2, rounds], uniformly random."""
+    return int(rng.integers(rounds // 2 + 1, rounds, endpoint=True))
