@@ -12,7 +12,7 @@ from bandits.seeds import stream
 
 
 def test_bounds_by_hand():
-    gaps, epsilon, horizon = np.array([0.0, 0.5, 0.25]), math.log(3), round(math.exp(10))  # tanh(epsilon / 2) = 1/2
+    gaps, epsilon, horizon = np.array([0.5, 0.25]), math.log(3), round(math.exp(10))  # tanh(epsilon / 2) = 1/2
     log = math.log(horizon)
     # 8 log T x 4 x (2 + 4) + 4.289868 x 0.75
     assert math.isclose(ldp_ucb_b_regret(gaps, epsilon, horizon), 192 * log + 3.217401, rel_tol=1e-6)

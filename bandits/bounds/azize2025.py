@@ -18,7 +18,8 @@ def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
     Sum of gap / d_epsilon(mean, best mean) over the suboptimal arms. With an infinite epsilon it is that of Lai and
     Robbins (1985), `bandits.bounds.sajed2019.consistent_lower_bound_slope`.
     """
-    require(bool(((means > 0) & (means < 1)).all()), "means", list(means), "numbers in (0, 1)")
+    within = len(means) > 1 and bool(((means > 0) & (means < 1)).all())
+    require(within, "means", list(means), "at least two numbers in (0, 1)")
     require(epsilon >= 1e-100, "epsilon", epsilon, "a number > 0 (and at least 1e-100), or infinity")
     best = float(means.max())
     suboptimal = [float(mean) for mean in means if mean < best]

@@ -5,6 +5,8 @@ import math
 import numpy as np
 
 from bandits.arrays import FloatArray
+from bandits.bounds.common import require_gaps, require_horizon
+from bandits.parameters import require_epsilon
 
 
 def ldp_ucb_b_regret(gaps: FloatArray, epsilon: float, horizon: int) -> float:
@@ -13,7 +15,7 @@ def ldp_ucb_b_regret(gaps: FloatArray, epsilon: float, horizon: int) -> float:
     Theorem 1 of Auer, Cesa-Bianchi and Fischer (2002) for bits, whose gaps are those of the rewards times
     tanh(epsilon / 2). Regret is counted in rewards.
     """
-    gaps = gaps[gaps > 0]
+    _require(gaps, epsilon, horizon)
     return float(np.sum(8 * math.log(horizon) / (gaps * math.tanh(epsilon / 2) ** 2) + (1 + math.pi**2 / 3) * gaps))
 
 
@@ -23,6 +25,12 @@ def ldp_ucb_l_regret(gaps: FloatArray, epsilon: float, horizon: int) -> float:
     An index misses by Hoeffding's part or by Bernstein's, each with probability t^-4 on each side: twice the pi^2 / 3
     of UCB1. Pulls that are forced, up to 4 log(T + 1) <= 8 log T, are among those that the first term allows.
     """
-    gaps = gaps[gaps > 0]
+    _require(gaps, epsilon, horizon)
     leading = 8 * (1 + 4 / epsilon) ** 2 * math.log(horizon) / gaps
     return float(np.sum(leading + (2 + 2 * math.pi**2 / 3) * gaps))
+
+
+def _require(gaps: FloatArray, epsilon: float, horizon: int) -> None:
+    require_gaps(gaps)
+    require_epsilon(epsilon)
+    require_horizon(horizon)
