@@ -26,6 +26,7 @@ def test_what_a_guarantee_is():
     assert trust_of(Guarantee.gaussian(0.5, 1.0)) is Trust.GAUSSIAN
     assert trust_of(Guarantee(1.0, scope=Scope.LOCAL)) is Trust.LOCAL
     assert trust_of(Guarantee(1.0, scope=Scope.DISTRIBUTED)) is Trust.DISTRIBUTED
+    assert trust_of(Guarantee(1.0, 1e-6, Scope.DISTRIBUTED)) is Trust.ROUNDED
     assert trust_of(Guarantee(1.0, 1e-6, Scope.DECISION)) is Trust.DECISION
     assert trust_of(NOT_PRIVATE) is Trust.NONE
 
@@ -78,10 +79,23 @@ def test_the_page_says_who_wins_and_what_it_costs(cells):
     ratios = [float(entry.central.mean()) for entry in priced(cells) if entry.label == "DP-SE" and entry.budget == 1]
     low, high = sorted(ratios)
     assert row(text, "DP-SE", "central")[1].startswith(f"{math.sqrt(low * high):.2g} ({low:.2g} to {high:.2g})")
-    assert row(text, "LDP-UCB-B", "local")[0] == "–"
+    assert len(row(text, "LDP-UCB-B", "local")) == 1  # in a table with its one budget
     assert "UCB1" not in text
-    assert "2 Bernoulli instances (`bernoulli`), 2 budgets ε from 0.1 to 1" in text
+    assert "2 Bernoulli instances (`bernoulli`), 2 budgets ε\nfrom 0.1 to 1" in text
     assert "20 runs of each" in text
+
+
+def test_a_policy_that_has_not_left_its_start_wins_nothing(cells):
+    """DP-UCB pulled the best arm alone: no regret at all, and no merit."""
+    start = [
+        replace(of, rows={**of.rows, "regret": 0 * of.regret, "pulls": of.pulls * [5, 0, 0, 0, 0]})
+        if of.cell.policy.name == "dp_ucb"
+        else of
+        for of in cells
+    ]
+    text = page(priced(start))
+    assert "| 1,000 | DP-SE 2 | DP-SE 2 |" in text
+    assert [cell.removesuffix(" |") for cell in row(text, "DP-UCB", "central")] == ["start", "start"]
 
 
 def test_the_page_has_median_mean_and_quantile(cells):

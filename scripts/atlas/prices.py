@@ -23,7 +23,8 @@ class Trust(StrEnum):
     """What a policy promises, the strongest promise to the least."""
 
     LOCAL = "local: every reward is ε-private before it is sent"
-    DISTRIBUTED = "distributed: every sum that the server sees is private"
+    DISTRIBUTED = "distributed: every sum that the server sees is ε-private"
+    ROUNDED = "distributed, (ε, δ): every sum that the server sees, with δ > 0"
     PURE = "central: the whole sequence of arms is ε-private"
     APPROXIMATE = "central, (ε, δ): the whole sequence of arms, with δ > 0"
     GAUSSIAN = "central, Gaussian: the whole sequence of arms, quoted at ε"
@@ -41,8 +42,9 @@ def trust_of(guarantee: Guarantee) -> Trust:
         if guarantee.level is not None:
             return Trust.GAUSSIAN
         return Trust.APPROXIMATE if guarantee.delta else Trust.PURE
-    by_scope = {Scope.LOCAL: Trust.LOCAL, Scope.DISTRIBUTED: Trust.DISTRIBUTED, Scope.DECISION: Trust.DECISION}
-    return by_scope.get(guarantee.scope, Trust.NONE)
+    if guarantee.scope is Scope.DISTRIBUTED:
+        return Trust.ROUNDED if guarantee.delta else Trust.DISTRIBUTED
+    return {Scope.LOCAL: Trust.LOCAL, Scope.DECISION: Trust.DECISION}.get(guarantee.scope, Trust.NONE)
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class Priced:
     def place(self) -> str:
         """The instance, its parameters included."""
         return repr(self.stored.cell.instance)
+
+    @cached_property
+    def began(self) -> bool:
+        """Whether every run pulled every arm; if not, T lies within a start that is the same whatever is learnt."""
+        return bool((self.stored.pulls > 0).all())
 
     @cached_property
     def trust(self) -> Trust:
