@@ -23,7 +23,9 @@ WRITTEN += ("atlas/winners", "audit/decision_vs_transcript")
 TINIER = {
     "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=64"],
     "audit/decision_vs_transcript": ["horizon=9"],
-    **{f"atlas/{name}": ["epsilons=[0.1,1]", "slow=[dp_ucb]"] for name in ("bernoulli", "trust", "winners")},
+    "atlas/bernoulli": ["epsilons=[0.1,1]", "at=300"],
+    "atlas/trust": ["epsilons=[0.1,1]", "at=300"],
+    "atlas/winners": ["epsilons=[0.1,1]"],
 }
 
 
