@@ -192,9 +192,10 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         for number in range(len(points))
     ]
     rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    drawn = {stored.cell.key: stored for panel in spec.panels for stored in shown(panel, cells)}
     return Drawing(
         title=spec.title,
-        caption=_caption(cells),
+        caption=_caption(list(drawn.values())),
         shown=_shown(spec, bounds),
         rows=rows,
         size=(1.2 + 3.2 * columns, 0.4 + 3.2 * len(rows)),
