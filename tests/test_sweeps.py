@@ -111,7 +111,7 @@ def test_exact_lines_with_simulated_markers_and_bounds(cells):
     assert lower.x.tolist() == [4, 16]
     assert lower.y[1] == wu2025.deterministic_lower_bound(16, 1.0, 10_000)
     assert upper.label == "upper bound (Gumbel, exponential), Theorem 4"
-    assert "lines are exact, markers simulated" in drawing.heading
+    assert "lines are exact, markers simulated" in drawing.heading.replace("\n", " ")
     figure = render(drawing)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == labels([panel]) == list(drawing.legend)
     assert figure.axes[0].get_lines()[0].get_ydata().tolist() == exact.y.tolist()
