@@ -4,6 +4,11 @@ import textwrap
 
 import pytest
 
+from bandits.environments.full_information import FullInformation
+from experiments.cells.exact import ExactCell
+from experiments.cells.regret import RegretCell
+from experiments.cells.stopping import StoppingCell
+from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
@@ -63,9 +68,6 @@ POLICIES = {
     "exact": "defaults: [rnm_ftnl]\n_target_: joining_policies.Exact\n",
     "stops": "defaults: [dp_nas]\n_target_: joining_policies.Stops\n",
 }
-LAWS = {"wang2024/fig01", "wang2024/fig02", "wang2024/fig03"}
-TRANSCRIPTS = {"audit/decision_vs_transcript"}  # of policies with a ledger, which none of these has
-COMPUTED = {"wu2025/open_questions", "wu2025/random_prefix", "wu2025/worst_profiles"}  # expected regret that has a form
 
 
 @pytest.fixture(scope="module")
@@ -83,13 +85,17 @@ def composer(folder):
     return Composer([folder])
 
 
-def kin(name):
-    """The policies of one's own that can play an experiment."""
-    if name in LAWS | TRANSCRIPTS:
-        return set()
-    if name in COMPUTED:
+def kin(requests):
+    """The policies of one's own that can play the cells of an experiment, by what the cells record."""
+    kinds = {type(request.cell) for request in requests}
+    if kinds == {StoppingCell}:
+        return {"stops"}
+    if kinds == {ExactCell}:
         return {"exact"}
-    return {"stops"} if "stopping" in name else {"sees", "exact"} if name.startswith("wu2025") else {"pulls"}
+    if RegretCell not in kinds:  # transcripts are of policies with a ledger
+        return {"exact"} if kinds == {WorstProfileCell} else set()
+    full = [isinstance(request.cell.instance, FullInformation) for request in requests]
+    return {"sees", "exact"} if all(full) else {"pulls"}
 
 
 @pytest.mark.slow
@@ -98,7 +104,7 @@ def test_a_policy_joins_every_experiment_of_its_kind(composer, name):
     """With the instances, budgets, horizons and checkpoints of the others, whose cells stay as they are."""
     alone = plan([f"+experiment={name}"], composer)
     for policy in POLICIES:
-        if policy not in kin(name):
+        if policy not in kin(alone.requests):
             with pytest.raises(UserError, match=f"^join: .*{policy}") as error:
                 plan([f"+experiment={name}", f"join={policy}"], composer)
             assert "\n" not in str(error.value)
