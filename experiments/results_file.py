@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,6 +18,7 @@ from experiments.cells import KINDS, Cell, Rows
 from experiments.cells.regret import RegretCell
 from experiments.errors import UserError
 from experiments.stored import Contents, Stored
+from experiments.whole_files import put
 
 FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
 FORMAT = 2  # 1: as 2, without checksums
@@ -52,30 +52,20 @@ def write_file(path: Path, stored: Stored) -> None:
     ]
     footer = json.dumps({**stored.footer, "format": FORMAT, "rows": _checksum_of_rows(kind, stored.rows)})
     table = pa.table(arrays, schema=schema)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            with pq.ParquetWriter(
-                file,
-                schema,
-                compression="zstd",
-                compression_level=12,
-                use_dictionary=["replication", *(["t.list.element"] if "t" in kind.fields else [])],
-                use_byte_stream_split=["regret.list.element"] if "regret" in kind.fields else [],
-                write_page_checksum=True,
-                store_schema=False,  # parquet's own says the same; Arrow's would hold the footer a second time
-            ) as writer:
-                writer.write_table(table)
-                writer.add_key_value_metadata({FOOTER: footer, CHECKSUM: _checksum(footer.encode())})
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    content = BytesIO()
+    with pq.ParquetWriter(
+        content,
+        schema,
+        compression="zstd",
+        compression_level=12,
+        use_dictionary=["replication", *(["t.list.element"] if "t" in kind.fields else [])],
+        use_byte_stream_split=["regret.list.element"] if "regret" in kind.fields else [],
+        write_page_checksum=True,
+        store_schema=False,  # parquet's own says the same; Arrow's would hold the footer a second time
+    ) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({FOOTER: footer, CHECKSUM: _checksum(footer.encode())})
+    put(path, content.getvalue())
 
 
 def read_footer(path: Path) -> dict[str, Any]:

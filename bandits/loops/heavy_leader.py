@@ -17,6 +17,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.loops.leader import closest_rival, window_of
+from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import close_node, lowest_bit
 
@@ -93,9 +94,9 @@ def dprucb_pulls(
         start, end = float(before), float(before + window)
         lift = bonus * radius * start ** (1 - power)
         slope = bonus * radius * (end ** (1 - power) - start ** (1 - power)) / window
+        count = before
         while True:
-            pulls[leader] += 1
-            count = pulls[leader]
+            count += 1
             truncation = (truncation_rate * count) ** (1 / order)
             reward = scales[leader] * math.exp(rng.standard_exponential() / shape)
             if reward <= truncation:
@@ -104,10 +105,8 @@ def dprucb_pulls(
             pulled = count - before
             if pulled == window or total + lift + slope * pulled <= threshold * count:
                 break
-        while row < len(checkpoints) and checkpoints[row] <= t + pulled:
-            record[row] = pulls
-            record[row, leader] = before + checkpoints[row] - t
-            row += 1
+        row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
+        pulls[leader] = count
         t += pulled
         center[leader] = (sums[leader] + noise[leader, lowest_bit(count)]) / count
         width[leader] = bonus / float(count) ** power
@@ -157,28 +156,26 @@ def robust_ucb_pulls(
         start, end = float(before), float(before + window)
         lift = bonus * radius * start ** (1 - power)
         slope = bonus * radius * (end ** (1 - power) - start ** (1 - power)) / window
+        count = before
         while True:
-            count = pulls[leader]
             if count == len(exponents[leader]):
                 exponents[leader] = np.concatenate((exponents[leader], np.zeros(count)))
             exponents[leader][count] = rng.standard_exponential() / shape
-            pulls[leader] += 1
-            pulled = pulls[leader] - before
-            limit = moment / (2 * math.log(t + pulled) * scales[leader] ** order)
             first = count
-            if pulls[leader] & count == 0:
+            count += 1
+            pulled = count - before
+            limit = moment / (2 * math.log(t + pulled) * scales[leader] ** order)
+            if count & first == 0:
                 sums[leader] = 0.0
                 first = 0
-            for i in range(first, pulls[leader]):
+            for i in range(first, count):
                 if math.exp(order * exponents[leader][i]) <= limit * (i + 1):
                     sums[leader] += scales[leader] * math.exp(exponents[leader][i])
-            if pulled == window or sums[leader] + lift + slope * pulled <= threshold * pulls[leader]:
+            if pulled == window or sums[leader] + lift + slope * pulled <= threshold * count:
                 break
-        while row < len(checkpoints) and checkpoints[row] <= t + pulled:
-            record[row] = pulls
-            record[row, leader] = before + checkpoints[row] - t
-            row += 1
+        row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
+        pulls[leader] = count
         t += pulled
-        center[leader] = sums[leader] / pulls[leader]
-        width[leader] = bonus / float(pulls[leader]) ** power
+        center[leader] = sums[leader] / count
+        width[leader] = bonus / float(count) ** power
     return record

@@ -6,6 +6,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import close_hybrid, continued, fresh_levels
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit
@@ -137,10 +138,7 @@ def dp_ucb_int_pulls(
     while True:
         leader = int(np.argmax(index))
         end = min(t + interval, horizon)
-        while row < len(checkpoints) and checkpoints[row] <= end:
-            record[row] = pulls
-            record[row, leader] += checkpoints[row] - t
-            row += 1
+        row = record_run(record, row, checkpoints, pulls, leader, t, end - t)
         if end == horizon:
             return record
         t = end

@@ -32,6 +32,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace, laplace_above
 from bandits.mechanisms.tree import close_node, lowest_bit
 
@@ -113,18 +114,14 @@ def pulls_of_leaders(
             advance = center[leader] + width[leader] * radius - closest
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
             threshold, _ = closest_rival(center, width, math.sqrt(2 * math.log(t + window)), leader)
-        before = pulls[leader]
         run = Run(means[leader], bonus, scale, radius, threshold, window)
-        pulls[leader], sums[leader] = pull_leader(
-            run, before, sums[leader], noise[leader], largest_block, minima, minima_right, rng
+        count, sums[leader] = pull_leader(
+            run, pulls[leader], sums[leader], noise[leader], largest_block, minima, minima_right, rng
         )
-        pulled = pulls[leader] - before
-        while row < len(checkpoints) and checkpoints[row] <= t + pulled:
-            record[row] = pulls
-            record[row, leader] = before + checkpoints[row] - t
-            row += 1
+        pulled = count - pulls[leader]
+        row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
+        pulls[leader] = count
         t += pulled
-        count = pulls[leader]
         center[leader] = (sums[leader] + noise[leader, lowest_bit(count)] + bonus) / count
         width[leader] = 1 / math.sqrt(count)
     return record

@@ -17,6 +17,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.loops.leader import closest_rival, window_of
+from bandits.loops.records import record_run
 
 FORCED = 4.0  # arms with at most so many times log(t + 1) pulls come first
 SHARE = 8  # a window is no longer than this share of the leader's pulls, so that its chord stays close
@@ -45,15 +46,11 @@ def ldp_ucb_l_pulls(
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
             window = min(window, 1 + pulls[leader] // SHARE, free_steps(pulls, leader, t + 1))
             threshold, _ = closest_rival(center, widths, math.sqrt(2 * math.log(t + window)), leader)
-        before = pulls[leader]
         pulled, sums[leader] = pull_noisy(
-            means[leader], scale, before, sums[leader], window, threshold, width * radius, rng
+            means[leader], scale, pulls[leader], sums[leader], window, threshold, width * radius, rng
         )
+        row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
         pulls[leader] += pulled
-        while row < len(checkpoints) and checkpoints[row] <= t + pulled:
-            record[row] = pulls
-            record[row, leader] = before + checkpoints[row] - t
-            row += 1
         t += pulled
         center[leader] = sums[leader] / pulls[leader]
         widths[leader] = width / math.sqrt(pulls[leader])

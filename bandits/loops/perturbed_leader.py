@@ -21,6 +21,7 @@ import numpy as np
 
 from bandits.arrays import BoolArray, FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.records import record_run
 from bandits.mechanisms.truncated_laplace import offset, upper_tail
 
 GAUSS, BETA, TRUNCATED_LAPLACE = 0, 1, 2  # laws of the perturbed values
@@ -92,10 +93,7 @@ def perturbed_leader_pulls(
     t = 0
     for arm in range(arms):
         block = min(start, horizon - t)
-        while row < len(checkpoints) and checkpoints[row] <= t + block:
-            record[row] = pulls
-            record[row, arm] = checkpoints[row] - t
-            row += 1
+        row = record_run(record, row, checkpoints, pulls, arm, t, block)
         pulls[arm] = block
         sums[arm] = rng.binomial(block, means[arm])
         t += block

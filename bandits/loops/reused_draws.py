@@ -12,6 +12,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.records import record_run
 
 
 @compiled
@@ -58,10 +59,7 @@ def reused_draws_pulls(
             if settled:
                 block = lengths[epoch[arm] + 1] - waiting[arm]
         block = min(block, horizon - t)
-        while row < len(checkpoints) and checkpoints[row] <= t + block:
-            record[row] = pulls
-            record[row, arm] += checkpoints[row] - t
-            row += 1
+        row = record_run(record, row, checkpoints, pulls, arm, t, block)
         pulls[arm] += block
         waiting[arm] += block
         t += block

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from omegaconf import OmegaConf
 
 from experiments.config.compose import CONF, REPOSITORY
+from experiments.whole_files import put
 
 NOTE = ".drawn.json"
 FORMATS = ("pdf", "png")
@@ -60,10 +61,8 @@ class Drawn:
 
     def write(self) -> None:
         """Leave the note, in one step."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f"{NOTE}.tmp"
-        temporary.write_text(json.dumps({"figures": self.figures, "commands": self.commands}), encoding="utf-8")
-        temporary.replace(self.folder / NOTE)
+        note = json.dumps({"figures": self.figures, "commands": self.commands})
+        put(self.folder / NOTE, note.encode(), lasting=False)
 
     def has(self, name: str, digest: str) -> bool:
         """Whether the figure of that name was drawn from these inputs and is still there."""

@@ -9,14 +9,13 @@ page is `report_dir`/index.html. Whatever is missing is shown as a gap with the 
 the exit code is then 1.
 """
 
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.values import flag
 from experiments.errors import UserError
+from experiments.whole_files import put
 from scripts.report.collect import collected
 from scripts.report.page import facts_of, gaps_of, html
 from scripts.report.policies import policies
@@ -25,15 +24,10 @@ from scripts.report.policies import policies
 def write_page(folder: Path, text: str) -> Path:
     """Put the page into `folder` in one step; its path. Raises `UserError`."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(suffix=".tmp", dir=folder)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        temporary = Path(name)
-        temporary.chmod(0o644)
-        return temporary.replace(folder / "index.html")
+        put(path := folder / "index.html", text.encode())
     except OSError as error:
         raise UserError(f"report_dir={folder}: cannot be written: {error.strerror}") from error
+    return path
 
 
 def main() -> None:
