@@ -7,7 +7,7 @@ of its baseline (`tables`), the caption and the words for those who do not see i
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bandits.arrays import FloatArray
@@ -185,3 +185,14 @@ def wrapped(text: str, width: int) -> list[str]:
 def labels(panels: Sequence[Panel]) -> list[str]:
     """Every label of the panels once, in the order of mention."""
     return list(dict.fromkeys(mark.label for panel in panels for mark in panel.marks if mark.label))
+
+
+def even_columns(panels: int, widest: int = 4) -> int:
+    """Into how many columns, at most `widest`, so that the last row is as full as can be."""
+    return math.ceil(panels / math.ceil(panels / widest))
+
+
+def in_rows(panels: Sequence[Panel], columns: int) -> list[list[Panel]]:
+    """The panels in rows; the first of a row alone names the y axis, which the others share."""
+    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    return [[first, *(replace(panel, y=replace(panel.y, label="")) for panel in rest)] for first, *rest in rows]

@@ -19,7 +19,7 @@ from experiments.cells import QUANTITIES
 from experiments.errors import UserError
 from experiments.stored import Stored
 from scripts.drawing import words
-from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, in_rows, labels
 from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import (
@@ -76,8 +76,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     samples = [[_spread(spec, stored, *looks[stored.cell.key]) for stored in panel] for panel in inside]
     most = max(map(len, samples))
     panels = [
-        _panel(spec, conditions, of_panel, most, first=number == 0)
-        for number, (conditions, of_panel) in enumerate(zip(spec.panels, samples, strict=True))
+        _panel(spec, conditions, of_panel, most) for conditions, of_panel in zip(spec.panels, samples, strict=True)
     ]
     box = spec.shows == "box"
     how = "boxes over 25 % to 75 % with whiskers from 5 % to 95 %" if box else "share of runs"
@@ -87,7 +86,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         title=spec.title,
         caption=[f"{end}; whiskers 5 % to 95 %, box 25 % to 75 %, marker: median" if box else end],
         shown=f"{spec.axis}, {how}, {words.axes([spec.scale])}",
-        rows=[panels],
+        rows=in_rows(panels, len(panels)),
         size=(1.4 + 3.0 * len(panels), 1.4 + 0.3 * most if box else 3.4),
         legend=labels(panels),
     )
@@ -121,7 +120,7 @@ def _spread(spec: Spec, stored: Stored, label: str, look: Look) -> Spread:
     return Spread(label, measured(stored, spec.value).astype(float), look)
 
 
-def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: int, first: bool) -> Panel:
+def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: int) -> Panel:
     together = np.concatenate([sample.values for sample in samples])
     wide = spec.scale == "log" and together.min() > 0 and (together.max() / together.min()) ** 1.1 > 10
     x = Axis(spec.axis, cast(Scale, spec.scale), decades_only=bool(wide))
@@ -129,7 +128,7 @@ def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: 
         y = Axis(low=most - 0.4, high=-0.6, numbered=False)
         marks = [mark for place, sample in enumerate(samples) for mark in _box(sample, place)]
     else:
-        y = Axis("share of runs with at most this much" if first else "")
+        y = Axis("share of runs with at most this much")
         marks = [_steps(sample) for sample in samples]
     lines = [
         "{} has median {} and 5 % to 95 % from {} to {}".format(

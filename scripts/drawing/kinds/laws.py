@@ -20,7 +20,7 @@ from bandits.arrays import FloatArray
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.errors import UserError, nearest
 from experiments.stored import Stored
-from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, in_rows, labels
 from scripts.drawing.numbers import parameter, whole
 from scripts.drawing.spec import read, require_words
 
@@ -74,12 +74,8 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     """A panel for each number of pulls: F, F' and the feasible region of F'. Raises `UserError`."""
     spec = read(Spec, config)
     law, columns = spec.laws(), min(3, len(spec.panels))
-    panels = [
-        _panel(spec, law, panel, height, number % columns == 0)
-        for height in spec.heights
-        for number, panel in enumerate(spec.panels)
-    ]
-    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    panels = [_panel(spec, law, panel, height) for height in spec.heights for panel in spec.panels]
+    rows = in_rows(panels, columns)
     budget = f"ε = {spec.epsilon:g}, δ = {spec.delta:g}, one decision"
     return Drawing(
         title=spec.title,
@@ -94,7 +90,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     )
 
 
-def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], height: str, first: bool) -> Panel:
+def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], height: str) -> Panel:
     count, mirrored = int(panel["count"]), bool(panel.get("mirrored", True))
     total = float(panel.get("total", count / 2))
     before, after = law(total, count, mirrored), law(total + 1, count, mirrored)
@@ -108,7 +104,7 @@ def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], height: str, first: b
         Series(x, after.cdf(x) - base, Look("#D55E00", "dashed"), "F′, one more reward is 1"),
     ]
     title = f"{panel['title']}: {'feasible' if inside else 'not feasible'}"
-    y = Axis(HEIGHTS[height] if first else "")
+    y = Axis(HEIGHTS[height])
     return Panel(title, Axis("perturbed value x"), y, marks, words=[f"after {whole(count)} pulls"])
 
 

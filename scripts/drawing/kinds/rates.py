@@ -19,7 +19,7 @@ from bandits.arrays import FloatArray
 from experiments import intervals
 from experiments.stored import Stored
 from scripts.drawing import words
-from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows
 from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.spec import read
 from scripts.drawing.style import COUNTERPART_COLOUR, colours_of, dashes, word_of
@@ -94,9 +94,8 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         _panel(
             [rate for rate in rates if rate.label == label],
             assigned[word_of(first_of[policy].cell.policy)],
-            first=number == 0,
         )
-        for number, (policy, label) in enumerate(dict.fromkeys((rate.policy, rate.label) for rate in rates))
+        for policy, label in dict.fromkeys((rate.policy, rate.label) for rate in rates)
     ]
     budgets = ", ".join(
         f"{words.legend(stored.cell.policy)}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
@@ -106,12 +105,12 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         title=spec.title,
         caption=[f"{budgets}; {words.runs(cells)} runs"],
         shown="mean pulls of the suboptimal arm against 1 / gap, logarithmic axes; fitted slopes with 95 % intervals",
-        rows=[panels],
+        rows=in_rows(panels, len(panels)),
         size=(1.2 + 3.4 * len(panels), 3.6),
     )
 
 
-def _panel(rates: Sequence[Rate], colour: str, first: bool) -> Panel:
+def _panel(rates: Sequence[Rate], colour: str) -> Panel:
     marks, lines = [], []
     for number, rate in enumerate(rates):
         label = f"v = {rate.v:g}: slope {rate.exponent:.2f} [{rate.low:.2f}, {rate.high:.2f}]"
@@ -127,7 +126,7 @@ def _panel(rates: Sequence[Rate], colour: str, first: bool) -> Panel:
         ]
         lines.append(f"v = {rate.v:g}: slope {rate.exponent:.2f}, 95 % interval {rate.low:.2f} to {rate.high:.2f}")
     x = Axis("1 / gap", "log", decades_only=True)
-    y = Axis("mean pulls of the suboptimal arm" if first else "", "log")
+    y = Axis("mean pulls of the suboptimal arm", "log")
     return Panel(rates[0].label, x, y, marks, legend="upper left", words=lines)
 
 

@@ -17,7 +17,7 @@ from bandits.guarantees import Scope
 from experiments.errors import UserError
 from experiments.stored import Stored
 from scripts.drawing import words
-from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, labels
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows, labels
 from scripts.drawing.labels import names_behind
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import read, require_columns, require_panels, shown
@@ -64,7 +64,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         raise UserError("figure.kind: spending needs bounds on transcripts, which these cells do not record")
     labelled = _labels(cells)
     looks = _looks(cells, labelled, colours)
-    panels = [_panel(panel, cells, labelled, looks, first=panel is spec.panels[0]) for panel in spec.panels]
+    panels = [_panel(panel, cells, labelled, looks) for panel in spec.panels]
     return Drawing(
         title=spec.title,
         caption=[
@@ -73,7 +73,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
             *_endless(panels),
         ],
         shown="bounds on the ε of the whole sequence of arms against the horizon, logarithmic axes",
-        rows=[panels],
+        rows=in_rows(panels, len(panels)),
         size=(1.2 + 4.2 * len(panels), 4.2),
         legend=labels(panels),
     )
@@ -104,7 +104,6 @@ def _panel(
     cells: Sequence[Stored],
     labelled: Mapping[str, str],
     looks: Mapping[str, Look],
-    first: bool,
 ) -> Panel:
     groups: dict[str, list[Stored]] = {}
     for stored in shown(panel, cells):
@@ -113,7 +112,7 @@ def _panel(
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {panel}")
     curves = [_curve(label, of_label) for label, of_label in groups.items()]
     marks = [mark for curve in curves for mark in _marks(curve, looks[curve.label])]
-    x, y = Axis("horizon T", "log"), Axis("ε of the transcript" if first else "", "log", low=0.1)
+    x, y = Axis("horizon T", "log"), Axis("ε of the transcript", "log", low=0.1)
     return Panel(panel["title"], x, y, marks, words=[curve.words for curve in curves])
 
 

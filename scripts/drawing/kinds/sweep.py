@@ -25,7 +25,7 @@ from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
 from experiments.stored import WORDS, Stored
 from scripts.drawing import words
-from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, even_columns, in_rows, labels
 from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.numbers import quantity
 from scripts.drawing.overlays import Overlay, overlays
@@ -41,8 +41,6 @@ from scripts.drawing.spec import (
     takes,
 )
 from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashes, marker, word_of
-
-WIDEST = 4  # panels in a row
 
 
 @dataclass(frozen=True)
@@ -186,16 +184,12 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     points = [points_of(spec, number, cells) for number in range(len(spec.panels))]
     assigned = colours_of((stored.cell.policy for stored in cells), colours)
     looks = looks_of(points, {} if spec.curves else assigned)
-    columns = math.ceil(len(points) / math.ceil(len(points) / WIDEST))
-    panels = [
-        _panel(spec, number, points[number], looks, bounds, assigned, first=number % columns == 0)
-        for number in range(len(points))
-    ]
-    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
-    drawn = {stored.cell.key: stored for panel in spec.panels for stored in shown(panel, cells)}
+    panels = [_panel(spec, number, of_panel, looks, bounds, assigned) for number, of_panel in enumerate(points)]
+    rows = in_rows(panels, columns := even_columns(len(panels)))
+    drawn = {stored.cell.key for of_panel in points for curve in of_panel.values() for stored in curve.cells}
     return Drawing(
         title=spec.title,
-        caption=_caption(list(drawn.values())),
+        caption=_caption([stored for stored in cells if stored.cell.key in drawn]),
         shown=_shown(spec, bounds),
         rows=rows,
         size=(1.2 + 3.2 * columns, 0.4 + 3.2 * len(rows)),
@@ -230,7 +224,6 @@ def _panel(
     looks: Mapping[str, Placed],
     bounds: Sequence[Overlay],
     assigned: Mapping[str, str],
-    first: bool,
 ) -> Panel:
     marks = [mark for label in dict.fromkeys(curve.label for curve in points) for mark in _marks(points, label, looks)]
     marks += [_bound(overlay, place, points.values()) for place, overlay in enumerate(bounds)]
@@ -244,7 +237,7 @@ def _panel(
     return Panel(
         spec.panels[number]["title"],
         Axis(SYMBOLS.get(spec.x, spec.x), x_scale, decades_only=x_scale == "log"),
-        Axis(QUANTITIES[spec.value] if first else "", y_scale, low=0 if y_scale == "linear" else None),
+        Axis(QUANTITIES[spec.value], y_scale, low=0 if y_scale == "linear" else None),
         [mark for mark in marks if len(mark.x)],
         legend="best" if spec.slopes else None,
         words=lines,

@@ -9,7 +9,6 @@ A mark stands at every horizon and epsilon, in the colour of the policy with the
 not clear: where Student's 95 % interval of its mean meets that of another policy.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,12 +21,11 @@ from experiments.errors import UserError
 from experiments.intervals import Interval
 from experiments.stored import Stored
 from scripts.drawing import words
-from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, labels
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels
 from scripts.drawing.labels import names_behind, told_apart
 from scripts.drawing.spec import measured, read, require_columns, require_panels, require_words, shown
 from scripts.drawing.style import colours_of, marker, word_of
 
-WIDEST = 4  # panels in a row
 SIZE = 9  # points, of a mark
 PALE = 0.3
 
@@ -90,12 +88,8 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
         if not of_panel:
             raise UserError(f"figure.panels: no two private policies of the panel {panel} share horizon and epsilon")
     looks = _looks(rivals, found, colours)
-    columns = math.ceil(len(found) / math.ceil(len(found) / WIDEST))
-    panels = [
-        _panel(spec.panels[number]["title"], found[number], looks, first=number % columns == 0)
-        for number in range(len(found))
-    ]
-    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    panels = [_panel(panel["title"], of_panel, looks) for panel, of_panel in zip(spec.panels, found, strict=True)]
+    rows = in_rows(panels, columns := even_columns(len(panels)))
     return Drawing(
         title=spec.title,
         caption=[f"{words.runs(cells)} runs; pale: 95 % intervals of the two best meet"],
@@ -131,7 +125,7 @@ def _marker(number: int) -> str:
     return marker((number + 1) % 2 if number < 2 else number)
 
 
-def _panel(title: str, found: Sequence[Win], looks: Mapping[str, tuple[str, Look]], first: bool) -> Panel:
+def _panel(title: str, found: Sequence[Win], looks: Mapping[str, tuple[str, Look]]) -> Panel:
     groups: dict[tuple[str, bool], list[Win]] = {}
     for win in found:
         groups.setdefault((looks[win.best.cell.key][0], win.clear), []).append(win)
@@ -150,7 +144,7 @@ def _panel(title: str, found: Sequence[Win], looks: Mapping[str, tuple[str, Look
     return Panel(
         title,
         Axis("T", "log", low=min(horizons) / 3, high=max(horizons) * 3, decades_only=True),
-        Axis("ε" if first else "", "log", low=min(epsilons) / 2, high=max(epsilons) * 2, decades_only=True),
+        Axis("ε", "log", low=min(epsilons) / 2, high=max(epsilons) * 2, decades_only=True),
         marks,
         words=lines,
     )
