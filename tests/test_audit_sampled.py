@@ -17,10 +17,12 @@ from bandits.audit.verdicts import Finding, Verdict
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.full_information import BernoulliLosses
 from bandits.environments.gap_profiles import OneGap
+from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.full_information import RNMFTNL, DecreasingHedge, FollowTheLeader
 from bandits.policies.heavy_tailed import DPRSE
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
+from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.perturbed_leader import DPFTPLNew, GDPElimNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.random_prefix import RandomPrefix
@@ -42,6 +44,12 @@ PLAYED = [
     (GDPElimNew(1.0, 0.1), 8500),
     (UCB1(), 40),
     (SuccessiveElimination(beta=0.9), 200),
+    (AdaPUCB(2.0), 40),
+    (AdaPKLUCB(2.0), 40),
+    (DPKLUCB(0.5), 40),
+    (DPIMED(0.5, 3, 1.2), 40),
+    (AnytimeLazyUCB(2.0), 60),
+    (LazyDPTS(2.0), 60),
 ]
 CLOSE = {"dp_se": (0.9, 0.775, 0.775), "gdp_elim_new": (0.9, 0.4)}  # near their thresholds, so that runs differ
 

@@ -79,16 +79,6 @@ def test_whole_batches_are_exact_in_law(policy, instance, horizon, runs, failure
         assert ks_2samp(one, other, method="asymp").pvalue > failure
 
 
-def test_a_played_policy_is_the_simulated_one(failure):
-    """The generator that is played on given rewards, against the loop, on rewards that never vary."""
-    instance, horizon = Bernoulli((1.0, 0.0)), 40
-    for policy in (AdaPUCB(2.0), AdaPKLUCB(2.0), DPKLUCB(0.5), DPIMED(0.5, 3, 1.2)):
-        table, rng = np.tile([[1.0], [0.0]], horizon), stream("played", 0)
-        played = [int((policy.play(table, horizon, rng) == 0).sum()) for _ in range(400)]
-        simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(4000)]
-        assert ks_2samp(played, simulated, method="asymp").pvalue > failure
-
-
 def test_pulls_lie_on_the_lattice_of_episodes():
     horizon = 10**12
     for policy in (AdaPUCB(0.1), AdaPKLUCB(0.1), DPKLUCB(0.1)):

@@ -146,15 +146,6 @@ def test_waits_are_geometric(failure):
     assert wait(0.0, rng) > 10**18 < wait(1e-300, rng)
 
 
-def test_a_played_policy_is_the_simulated_one(failure):
-    instance, horizon = Bernoulli((1.0, 0.0)), 60
-    for policy in (AnytimeLazyUCB(2.0), LazyDPTS(2.0)):
-        table, rng = np.tile([[1.0], [0.0]], horizon), stream("played", 0)
-        played = [int((policy.play(table, horizon, rng) == 0).sum()) for _ in range(300)]
-        simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(3000)]
-        assert ks_2samp(played, simulated, method="asymp").pvalue > failure
-
-
 def test_long_horizons_are_feasible():
     horizon = 10**12
     pulls = AnytimeLazyUCB(0.1).simulate(C1(5), horizon, np.array([horizon // 2, horizon]), stream("long", 0))
