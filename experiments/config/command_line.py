@@ -84,6 +84,12 @@ class CommandLine:
         return replace(self, jobs=jobs)
 
 
+def file_given(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The file that key=FILE names, the last of several, and the other words; for keys that are none of a config."""
+    others = [word for word in words if not word.startswith(f"{key}=")]
+    return next((word.partition("=")[2] for word in reversed(words) if word not in others), None), others
+
+
 def named_experiment(overrides: Sequence[str]) -> str | None:
     """The experiment that a job names, if it names one."""
     return next((text.partition("=")[2] for text in overrides if text.startswith("+experiment=")), None)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from experiments.complete import complete, runner_of
-from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
 from experiments.config.compose import REPOSITORY
 from experiments.config.values import flag
 from experiments.errors import UserError
@@ -20,26 +20,24 @@ from scripts.atlas.prices import priced
 
 EXPERIMENT = "atlas/bernoulli"
 PAGE = REPOSITORY / "docs" / "atlas.md"
-KEY = "page="
 HARMLESS = ("complete=", "runner.")  # overrides that change no number
 
 
 def main() -> None:
     """Entry point of `python -m scripts.atlas`."""
-    given = sys.argv[1:]
-    pages = [word.removeprefix(KEY) for word in given if word.startswith(KEY)]
-    sys.argv[1:] = [f"+experiment={EXPERIMENT}", *(word for word in given if not word.startswith(KEY))]
+    named, overrides = file_given("page", sys.argv[1:])
+    sys.argv[1:] = [f"+experiment={EXPERIMENT}", *overrides]
     command = read_command_line()
     plans = command.plans()
     if not plans:
         return
-    if not pages and any(not word.startswith(HARMLESS) for word in given):
+    if named is None and any(not word.startswith(HARMLESS) for word in overrides):
         raise UserError(
             f"page: missing; {PAGE.relative_to(REPOSITORY)} shows what is published: name a file of your own"
         )
     if flag(command.config, "complete"):
         print(complete(plans, runner_of(plans)), flush=True)
-    file = Path(pages[-1]) if pages else PAGE
+    file = PAGE if named is None else Path(named)
     text = page(priced(stored_cells(plans[0])))
     try:
         file.write_text(text, encoding="utf-8")

@@ -63,13 +63,13 @@ def page(entries: Sequence[Priced]) -> str:
     private = [entry for entry in entries if entry.trust is not Trust.NONE]
     horizons = sorted({entry.horizon for entry in private})
     measured = _best_measured(private)
-    there = _until(private, measured)
+    there = _at(private, measured)
     parts = [
         _header(private),
         CHOICE,
         *(_choice(trust, _of(private, trust)) for trust in _trusts(private)),
         PRICE,
-        *(f"**T = {parameter(at)}**\n\n{_by_policy(_until(private, at), _price)}" for at in horizons),
+        *(f"**T = {parameter(at)}**\n\n{_by_policy(_at(private, at), _price)}" for at in horizons),
         LUCK.format(horizon=parameter(measured)),
         _by_policy(there, _luck),
     ]
@@ -99,10 +99,6 @@ def _best_measured(entries: Iterable[Priced]) -> int:
     return max((entry.stored.replications, entry.horizon) for entry in entries)[1]
 
 
-def _until(entries: Iterable[Priced], horizon: int) -> list[Priced]:
-    return [entry for entry in entries if entry.horizon == horizon]
-
-
 def _of(entries: Iterable[Priced], trust: Trust) -> list[Priced]:
     return [entry for entry in entries if entry.trust is trust]
 
@@ -125,8 +121,9 @@ def _choice(trust: Trust, entries: Sequence[Priced]) -> str:
     return f"**{trust[:1].upper()}{trust[1:]}**\n\n{_table(['T', *(f'ε = {parameter(b)}' for b in budgets)], rows)}"
 
 
-def _at(entries: Iterable[Priced], horizon: int, budget: float) -> list[Priced]:
-    return [entry for entry in entries if (entry.horizon, entry.budget) == (horizon, budget)]
+def _at(entries: Iterable[Priced], horizon: int, budget: float | None = None) -> list[Priced]:
+    """The entries at a horizon, and with a budget if one is given."""
+    return [entry for entry in entries if entry.horizon == horizon and budget in (None, entry.budget)]
 
 
 def _winners(entries: Sequence[Priced]) -> str:

@@ -10,7 +10,7 @@ python -m scripts.tables sajed2019/ratios csv=ratios.csv       # all digits, and
 import sys
 from collections.abc import Sequence
 
-from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
 from experiments.config.plan import Plan
 from experiments.errors import UserError, nearest
 from scripts.tables import about_any_experiment, tables, title
@@ -55,7 +55,7 @@ def main() -> None:
     if name not in known:
         raise UserError(f"{name}: unknown table; {nearest(name, known)}")
     table = known[name]
-    files, words = [word for word in words if word.startswith("csv=")], [w for w in words if not w.startswith("csv=")]
+    file, words = file_given("csv", words)
     if about_any_experiment(table):
         made = {f"{asked.experiment}: {title(table)}": table(asked) for asked in _asked(name, words)}
     elif words:
@@ -64,8 +64,8 @@ def main() -> None:
         made = {title(table): table()}
     for heading, answer in made.items():
         print(answer.text(heading))
-    if files:
-        _write(list(made.values()), files[-1].removeprefix("csv="))
+    if file is not None:
+        _write(list(made.values()), file)
 
 
 if __name__ == "__main__":
