@@ -157,7 +157,7 @@ OVERSPENDS_YAML = "_target_: overspends.Overspends\nepsilon: ${budget.epsilon}\n
 OVERSPENDS = '''
 from dataclasses import dataclass
 from bandits.policies.private_ucb import DPUCB
-from bandits.audit.ledger import tree
+from bandits.audit.running_sums import tree
 
 @dataclass(frozen=True)
 class Overspends(DPUCB):

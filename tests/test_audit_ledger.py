@@ -7,16 +7,9 @@ import pytest
 
 from bandits import ParameterError
 from bandits.audit.composition import chernoff_delta, composed_delta, laplace_loss_cdf
-from bandits.audit.ledger import (
-    Domain,
-    LaplaceRelease,
-    adaptive_tree,
-    draws_of,
-    hybrid,
-    privacy_losses,
-    tree,
-)
+from bandits.audit.ledger import Domain, LaplaceRelease
 from bandits.audit.releases import TruncatedValue
+from bandits.audit.running_sums import adaptive_tree, draws_of, hybrid, privacy_losses, tree
 from bandits.mechanisms.hybrid import close_hybrid
 from bandits.mechanisms.tree import close_node
 

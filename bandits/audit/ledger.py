@@ -1,24 +1,13 @@
-"""What a policy releases about rewards, as data, and what one reward can change: linear algebra, no counting by hand.
+"""What a policy releases about rewards, as data: a tuple of releases about disjoint rewards."""
 
-Released sums are y = A x + B z: `A` says which items x are in which sum, `B` which independent Laplace draws z are.
-Where every sum has a draw of its own, B can be inverted, and B^-1 y = B^-1 A x + z shows the same as y. One item that
-moves by w moves component j by w |B^-1 A|_ji, so all releases together cost w sum_j |B^-1 A|_ji / b_j, b_j the scale
-of z_j (Dwork, McSherry, Nissim and Smith 2006). That cost is attained: where every z_j lies beyond both centers, the
-densities have that ratio everywhere.
-"""
-
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from bandits.arrays import FloatArray, IntArray
+from bandits.arrays import FloatArray
 from bandits.audit.verdicts import Bounds
-from bandits.mechanisms.hybrid import continued, fresh_levels, hybrid_scale
-from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.parameters import ParameterError
 
 
@@ -29,34 +18,6 @@ class Domain(StrEnum):
     UNIT = "unit"
     BINARY = "binary"
     NONNEGATIVE = "nonnegative"
-
-
-def privacy_losses(sums: FloatArray, draws: FloatArray, scales: FloatArray, widths: FloatArray) -> FloatArray:
-    """What each item costs at most, shape (items,).
-
-    Parameters
-    ----------
-    sums: A, shape (releases, items). draws: B, shape (releases, releases).
-    scales: of the Laplace draws, shape (releases,). widths: by how much an item may change, shape (items,).
-
-    Raises `ParameterError` where B cannot be inverted: some sum has no noise of its own, and the cost is infinite
-    or needs another method.
-    """
-    if draws.shape[0] != draws.shape[1] or np.linalg.matrix_rank(draws) < len(draws):
-        raise ParameterError("draws", "must be a square matrix of full rank: every release needs a draw of its own")
-    components = np.linalg.solve(draws, sums)
-    return np.asarray((np.abs(components) / scales[:, None]).sum(axis=0) * widths)
-
-
-def draws_of(close: Callable[..., object], memory: int, length: int) -> FloatArray:
-    """B of a mechanism, read off its code: the draws in each of its first `length` sums, shape (length, length).
-
-    `close` is `close_node` or `close_hybrid`, fed with unit vectors in place of numbers, and `memory` the number of
-    earlier sums whose noise it keeps.
-    """
-    plain = getattr(close, "py_func", close)
-    kept = np.zeros((memory, length))
-    return np.array([plain(kept, count, np.eye(length)[count - 1]) for count in range(1, length + 1)])
 
 
 class Release(ABC):
@@ -119,79 +80,3 @@ class LaplaceRelease(Release):
 
     def touches(self) -> int:
         return 1
-
-
-@dataclass(frozen=True)
-class RunningSums(Release):
-    """Running sums of items, the noise of each a fresh draw plus the noise of one earlier sum.
-
-    Attributes
-    ----------
-    parents: the number of items of that earlier sum, 0 for none; shape (items,), for the sums of 1, 2, ... items.
-    scales: of the fresh draws, shape (items,).
-    low, high: limits of each item, shape (items,).
-    """
-
-    mechanism: str
-    calibration: str
-    parents: IntArray
-    scales: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    def losses(self, domain: Domain) -> FloatArray:
-        """What each item costs, shape (items,).
-
-        B^-1 takes from each sum the earlier one, so that component n holds the items after `parents[n]` up to n:
-        B^-1 A has ones there, and its columns are added up in one pass, for any number of items.
-        """
-        return self._added(1 / self.scales) * (self.high - lowest(self.low, domain))
-
-    def _added(self, amounts: FloatArray) -> FloatArray:
-        """For each item the sum of the `amounts` of the components that hold it."""
-        counts = np.arange(1, len(self.parents) + 1)
-        change = np.zeros(len(counts) + 1)
-        np.add.at(change, self.parents, amounts)
-        np.subtract.at(change, counts, amounts)
-        return np.asarray(np.cumsum(change)[:-1])
-
-    def cost(self, domain: Domain) -> Bounds:
-        losses = self.losses(domain)
-        item = int(np.argmax(losses))
-        witness = (
-            f"item {item + 1} of {len(losses)} from {lowest(self.low, domain)[item]:.6g} to {self.high[item]:.6g}, in "
-            f"{int(self._added(np.ones(len(losses)))[item])} draws; every one of them lies beyond both centers"
-        )
-        error = 1e-15 * len(losses) * float(losses[item])
-        return Bounds(float(losses[item]), float(losses[item]), witness, "linear algebra", error)
-
-    def touches(self) -> int:
-        return int(self._added(np.ones(len(self.parents))).max())
-
-
-def tree(length: int, epsilon: float, items: int, calibration: str = "levels") -> RunningSums:
-    """The first `items` sums of a tree over `length` items in [0, 1] (`bandits.mechanisms.tree`).
-
-    `calibration`: `levels` divides epsilon by floor(log2 length) + 1, `natural` by the natural logarithm.
-    """
-    scale = node_scale(length, epsilon) if calibration == "levels" else math.log(length) / epsilon
-    counts = np.arange(1, items + 1)
-    return RunningSums(
-        "tree", calibration, counts & (counts - 1), np.full(items, scale), np.zeros(items), np.ones(items)
-    )
-
-
-def adaptive_tree(length: int, epsilon: float, bounds: FloatArray, calibration: str = "levels") -> RunningSums:
-    """The first sums of an adaptive tree over `length` items, the n-th in [-B_n, B_n], B_n = `bounds[n - 1]`."""
-    levels = tree_levels(length) if calibration == "levels" else math.log(length)
-    counts = np.arange(1, len(bounds) + 1)
-    scales = 2 * bounds * levels / epsilon
-    return RunningSums("adaptive tree", calibration, counts & (counts - 1), scales, -bounds, bounds)
-
-
-def hybrid(epsilon: float, items: int) -> RunningSums:
-    """The first `items` sums of a hybrid mechanism of items in [0, 1] (`bandits.mechanisms.hybrid`)."""
-    counts = np.arange(1, items + 1)
-    levels = np.array([fresh_levels(int(count)) for count in counts], dtype=float)
-    parents = np.array([continued(int(count)) for count in counts], dtype=np.int64)
-    return RunningSums("hybrid", "levels", parents, hybrid_scale(epsilon) * levels, np.zeros(items), np.ones(items))

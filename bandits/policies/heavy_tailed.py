@@ -11,7 +11,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.ledger import Domain, LaplaceRelease, Release, adaptive_tree
+from bandits.audit.ledger import Domain, LaplaceRelease, Release
+from bandits.audit.running_sums import adaptive_tree
 from bandits.environments.bandit import Instance
 from bandits.environments.heavy_tails import HeavyTailedInstance, ParetoInstance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import zeta
 
 from bandits.arrays import IntArray
-from bandits.audit.ledger import Release, hybrid
+from bandits.audit.ledger import Release
 from bandits.audit.releases import RepeatedMeans
+from bandits.audit.running_sums import hybrid
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.hybrid_ucb import dp_ucb_bound_pulls, dp_ucb_int_pulls, dp_ucb_pulls, released_index

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bandits.arrays import IntArray
-from bandits.audit.ledger import Release, tree
+from bandits.audit.ledger import Release
+from bandits.audit.running_sums import tree
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
