@@ -1,6 +1,8 @@
 """How the modules hang together: imports point one way only, nothing goes in circles, and no module is long."""
 
 import ast
+import subprocess
+import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -113,3 +115,10 @@ def test_breaches_are_found():
     assert against_the_direction(sound | {"bandits.c": {"scripts.a"}}) == ["bandits.c imports scripts.a"]
     assert against_the_direction(sound | {"experiments.b": {"scripts.a"}}) == ["experiments.b imports scripts.a"]
     assert set(circle(sound | {"bandits.c": {"scripts.a"}})) == set(sound)
+
+
+@pytest.mark.parametrize("command", ["import bandits", "from experiments.running import main; main()"])
+def test_a_start_brings_no_compiler(command):
+    """Numba takes longer to import than all else together, and neither a definition nor --help needs it."""
+    script = f"import sys; sys.argv = ['experiments.run', '--help']; {command}; assert 'numba' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)

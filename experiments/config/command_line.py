@@ -2,7 +2,6 @@
 
 import argparse
 import errno
-import os
 import shlex
 import signal
 import sys
@@ -12,14 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import hydra
-import yaml
-from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from experiments.config.compose import CONF, Composer, searching
+from experiments.config.compose import Composer
 from experiments.config.jobs import jobs_of
 from experiments.config.overrides import parsed, search_path
 from experiments.config.values import whole_number
@@ -108,27 +103,20 @@ def read_command_line(config_name: str = "config") -> CommandLine:
     composer = Composer(config_dirs, config_name)  # makes the user's modules importable, for what processes send back
     jobs = jobs_of(words, options.multirun, composer)
     if options.help or options.cfg or options.resolve:
-        composer.check(jobs[0])
-        _answer(options, jobs[0], composer)
+        print(_answer(options, jobs[0], composer))
         return CommandLine([], OmegaConf.create(), config_dirs)
     return CommandLine(jobs, composer.compose(jobs[0]).config, config_dirs)
 
 
-def _answer(options: argparse.Namespace, job: list[str], composer: Composer) -> None:
-    """Let Hydra answer --help and --cfg. Raises `UserError`."""
-
-    @hydra.main(config_path=str(CONF), config_name=composer.config_name, version_base="1.3")
-    def nothing(config: DictConfig) -> None:
-        """Hydra has answered before it would call this."""
-
-    sys.argv[1:] = [*_of_hydra(options), searching(composer.config_dirs), *job]
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed over many lines
+def _answer(options: argparse.Namespace, job: list[str], composer: Composer) -> str:
+    """What --help and --cfg show. Raises `UserError`."""
+    if options.help:
+        return composer.help()
+    config = composer.compose(job).config
     try:
-        nothing()
-    except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
+        return OmegaConf.to_yaml(config, resolve=options.resolve)
+    except OmegaConfBaseException as error:
         raise composer.explain(error, job) from error
-    finally:
-        GlobalHydra.instance().clear()
 
 
 def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -138,7 +126,7 @@ def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         parser.add_argument("-m", "--multirun", action="store_true"),
         parser.add_argument("-cd", "--config-dir", action="append", default=[]),
         parser.add_argument("-h", "--help", action="store_true"),
-        parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all")),
+        parser.add_argument("-c", "--cfg", choices=("job",)),
         parser.add_argument("--resolve", action="store_true"),
     ]
     try:
@@ -150,12 +138,6 @@ def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
             known = [option.option_strings[-1] for option in options]
             raise UserError(f"{word}: unknown option; {nearest(word.partition('=')[0], known)}")
     return found, rest
-
-
-def _of_hydra(options: argparse.Namespace) -> list[str]:
-    """The options that Hydra answers."""
-    shown = ["--cfg", options.cfg] if options.cfg else []
-    return [f"--{name}" for name in ("help", "resolve") if getattr(options, name)] + shown
 
 
 def exit_on_user_error(command: Callable[[], None]) -> None:

@@ -88,14 +88,6 @@ class Composer:
             raise self.explain(error, overrides) from error
         return Composed(config, composed.choices, given)
 
-    def check(self, overrides: Sequence[str]) -> None:
-        """Raise `UserError` where what `overrides` choose sets keys of Hydra; before Hydra acts on these."""
-        choices = tuple(text for text in overrides if not _sets_a_value(parsed(text)))
-        try:
-            _compose_choices(self.config_dirs, choices, self.config_name)
-        except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
-            raise self.explain(error, overrides) from error
-
     def _check_experiment(self, composed: Composed) -> None:
         """Raise `UserError` for what the file of an experiment says and nothing reads."""
         if "experiment" in composed.choices:
@@ -123,6 +115,13 @@ class Composer:
     def node(self, group: str, choice: str) -> DictConfig:
         """The config of one choice of a group, as its file says. Raises `UserError` where there is none."""
         return _node(self, group, str(choice))
+
+    def help(self) -> str:
+        """What --help shows: what the file of keys says, and every choice of every group."""
+        said = OmegaConf.load(CONF / f"{self.config_name}.yaml").hydra.help.template
+        return "\n".join(
+            [said, "", "== Choices ==", *(f"{group}: {', '.join(self.choices(group))}" for group in GROUPS)]
+        )
 
     def explain(self, error: Exception, overrides: Sequence[str]) -> UserError:
         """An error of Hydra or OmegaConf in one line, with the nearest names of the groups that `overrides` choose."""
@@ -177,16 +176,6 @@ def _folder(name: Path | str) -> Path:
     if folder is None or not folder.is_dir():
         raise UserError(f"--config-dir {folder or name}: no such folder")
     return folder
-
-
-def _all_choices(sources: Iterable[Any]) -> str:
-    """The choices of every group, a line each, as `--help` shows them; `sources` are Hydra's places of configs."""
-    folders = [Path(source.path) for source in sources if source.schema == "file"]
-    composer = Composer(folder for folder in folders if folder != CONF)
-    return "\n".join(f"{group}: {', '.join(composer.choices(group))}" for group in GROUPS)
-
-
-OmegaConf.register_new_resolver("choices", _all_choices, replace=True)
 
 
 def searching(folders: Iterable[Path | str]) -> str:
