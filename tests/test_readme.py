@@ -177,7 +177,8 @@ def test_the_example_policy_refuses_what_its_promise_does_not_cover(folder):
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_python_examples_work(folder, example):
     outcome = subprocess.run([sys.executable, "-c", example], cwd=folder, capture_output=True, text=True, check=False)
-    assert (outcome.returncode, outcome.stderr) == (0, "")
+    told = [line for line in outcome.stderr.splitlines() if not line.startswith("simulating: ")]  # how far, if slow
+    assert (outcome.returncode, told) == (0, [])
 
 
 def test_targets_exist():
