@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from experiments.config.compose import REPOSITORY
+from tests.waiting import besides
 
 FILES = {
     "bandits/policies/guessing.py": '''
@@ -208,7 +209,7 @@ class Copy:
             text=True,
             check=False,
         )
-        assert (run.returncode, run.stderr) == (0, ""), run.stderr
+        assert (run.returncode, besides(run.stderr)) == (0, ""), run.stderr
         return run.stdout
 
     def digests(self) -> dict[str, str]:
