@@ -21,12 +21,19 @@ WRITTEN = ("sajed2019/fig01", "tao2022/rates", "wang2024/fig02", "wang2024/fig07
 WRITTEN += ("atlas/winners", "audit/decision_vs_transcript")
 # A search is slow at any horizon.
 TINIER = {
-    "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=64"],
+    "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=8", "horizon=20"],
+    "wu2025/open_questions": ["horizon=20"],
     "audit/decision_vs_transcript": ["horizon=9"],
     "atlas/bernoulli": ["epsilons=[0.1,1]", "at=300"],
     "atlas/trust": ["epsilons=[0.1,1]", "at=300"],
     "atlas/winners": ["epsilons=[0.1,1]"],
 }
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """One folder for all, so that cells of several experiments are simulated once."""
+    return tmp_path_factory.mktemp("results")
 
 
 def test_the_papers_figures_are_there():
@@ -38,9 +45,9 @@ def test_the_papers_figures_are_there():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_experiment_runs_and_draws(call, tmp_path, name):
+def test_experiment_runs_and_draws(call, tmp_path, results, name):
     """Every line and word is drawn; files, which take longest, are written for one figure of each kind."""
-    folders = [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
+    folders = [f"results_dir={results}", f"figures_dir={tmp_path}/figures"]
     asked = [f"+experiment={name}", *TINY, *TINIER.get(name, []), *folders]
     assert call(*asked).code == 0
     planned = plan(asked, Composer())
