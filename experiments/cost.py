@@ -1,17 +1,14 @@
 """What a plan would cost."""
 
-import itertools
 import resource
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from statistics import median
+from collections.abc import Sequence
 
 from experiments.cells import Cell
 from experiments.progress import duration
-from experiments.results_file import DamagedFileError, read_footer
 from experiments.simulate import Job
 from experiments.simulate.job import BLOCK
 from experiments.store import Store
+from experiments.store.costs import Costs
 
 OF_CELL = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
 KILO = 1024
@@ -20,22 +17,17 @@ KILO = 1024
 def describe(jobs: Sequence[Job], store: Store) -> str:
     """A table of cells with what is stored, what is missing, and the time that missing ones may take on one core.
 
-    The estimate is the typical time of a replication in the stored cells of the same policy and
-    number of arms at the nearest horizon, in proportion to the horizon (which overrates policies
-    whose cost does not grow with it); `?` where nothing is known.
+    The estimate is that of `Costs`; `?` where nothing is known.
     """
-    costs = _costs(store, {job.request.cell.policy.name for job in jobs if job.missing})
-    rows, total, unknown = [], 0.0, 0
+    seconds = _seconds([job for job in jobs if job.left], store)
+    rows = []
     for job in jobs:
-        cell = job.request.cell
-        seconds = _seconds(costs, cell)
-        if job.left and seconds is None:
-            unknown += 1
-        elif job.left and seconds is not None:
-            total += seconds * job.left
-        estimate = "-" if not job.left else "?" if seconds is None else f"{seconds * job.left:.1f} s"
+        asked = job.cell.columns
         stored = min(job.first, job.request.replications) + job.missing - job.left
-        rows.append([*(cell.columns[name] for name in OF_CELL), stored, job.left, estimate])
+        estimate = _estimate(seconds[job.cell.key]) if job.left else "-"
+        rows.append([*(asked[name] for name in OF_CELL), stored, job.left, estimate])
+    total = sum(of_cell for of_cell in seconds.values() if of_cell is not None)
+    unknown = sum(of_cell is None for of_cell in seconds.values())
     missing = sum(job.left for job in jobs)
     cached = sum(not job.missing for job in jobs)
     return (
@@ -44,6 +36,21 @@ def describe(jobs: Sequence[Job], store: Store) -> str:
         f"about {duration(total)} on one core{f' and {unknown} cells of unknown cost' if unknown else ''}, "
         f"and {_megabytes([job.cell for job in jobs if job.left]):.0f} MB of memory for each process"
     )
+
+
+def _seconds(jobs: Sequence[Job], store: Store) -> dict[str, float | None]:
+    """What is left of each of `jobs` may take on one core, by key; None where nothing is known."""
+    if not jobs:
+        return {}
+    costs = Costs(store.index())
+    of_one = [costs.of(job.cell) for job in jobs]
+    return {
+        job.cell.key: None if seconds is None else seconds * job.left for job, seconds in zip(jobs, of_one, strict=True)
+    }
+
+
+def _estimate(seconds: float | None) -> str:
+    return "?" if seconds is None else f"{seconds:.1f} s"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -61,24 +68,3 @@ def _megabytes(cells: Sequence[Cell]) -> float:
     """What a process may need: what this one needs, which has the same libraries, and the largest block."""
     largest = max((len(cell.checkpoints) * (2 + len(getattr(cell.instance, "gaps", ()))) for cell in cells), default=0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KILO + BLOCK * largest * 8 / KILO**2
-
-
-def _costs(store: Store, policies: Iterable[str]) -> dict[tuple[str, int], dict[int, list[float]]]:
-    """Typical seconds of a replication in stored cells of the `policies`: by policy and arms, then by horizon."""
-    known: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for path in itertools.chain.from_iterable(map(store.files, sorted(policies))):
-        try:
-            footer = read_footer(path)
-        except DamagedFileError:
-            continue
-        columns, last = footer["columns"], footer["runs"][-1]
-        known[columns["policy"], columns["arms"]][columns["horizon"]].append(last["typical_seconds"])
-    return known
-
-
-def _seconds(costs: dict[tuple[str, int], dict[int, list[float]]], cell: Cell) -> float | None:
-    known = costs.get((cell.policy.name, cell.arms))
-    if not known:
-        return None
-    nearest = min(known, key=lambda horizon: abs(horizon - cell.horizon))
-    return median(known[nearest]) * cell.horizon / nearest

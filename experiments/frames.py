@@ -221,4 +221,4 @@ def _wanted_of(plans: Iterable[Plan]) -> Wanted:
     for asked in plans:
         for path, request in zip(complete_files(asked), asked.requests, strict=True):
             wanted[str(path)] = max(request.replications, wanted.get(str(path), 0))
-    return Wanted(index_of_files(map(Path, wanted)).sound(), wanted)
+    return Wanted(index_of_files([Path(file) for file in wanted]).sound(), wanted)

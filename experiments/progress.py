@@ -10,21 +10,30 @@ from typing import Self, TypeVar
 from tqdm import tqdm
 
 EVERY = 20.0  # seconds between two lines
+BAR = "{desc}: |{bar:20}| {percentage:.0f}%{postfix}"
 Made = TypeVar("Made")
 
 
 class Progress:
     """Counts what is done of several things, the last of which takes the time, as cells and their replications.
 
-    Nothing is said within the first seconds: a command that is quick is quiet.
+    `share` says how much of that time is over, between 0 and 1; without it each takes as long as another. Nothing is
+    said within the first seconds: a command that is quick is quiet.
     """
 
-    def __init__(self, doing: str, totals: dict[str, int], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        doing: str,
+        totals: dict[str, int],
+        share: Callable[[], float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._doing, self._totals, self._clock = doing, totals, clock
+        self._share = share or self._share_of_counts
         self._done = dict.fromkeys(totals, 0)
         self._began = clock()
         *self._others, self._unit = totals
-        self._bar = tqdm(total=totals[self._unit], desc=doing, unit=f" {self._unit}", disable=None, delay=2)
+        self._bar = tqdm(total=totals[self._unit], desc=doing, bar_format=BAR, disable=None, delay=2)
         self._ended = threading.Event()
 
     def __enter__(self) -> Self:
@@ -40,8 +49,8 @@ class Progress:
         """Count what was done, in the words of the totals; hands `made` on."""
         for word, count in counts.items():
             self._done[word] += count
-        self._bar.set_postfix_str(", ".join(map(self._count, self._others)), refresh=False)
-        self._bar.update(counts.get(self._unit, 0))
+        if self._bar.update(counts.get(self._unit, 0)):  # not more often than every tenth of a second
+            self._bar.set_postfix_str(self.words)
         return made
 
     def __str__(self) -> str:
@@ -52,10 +61,14 @@ class Progress:
         """Counts, time, rate and time left."""
         done, seconds = self._done[self._unit], self._clock() - self._began
         words = [*map(self._count, self._totals), f"after {duration(seconds)}"]
-        if done:
-            left = (self._totals[self._unit] - done) * seconds / done
+        share = self._share() if done else 0.0
+        if share:
+            left = seconds / share - seconds
             words += [f"{done / seconds:.3g} {self._unit} a second", f"about {duration(left)} left"]
         return ", ".join(words)
+
+    def _share_of_counts(self) -> float:
+        return self._done[self._unit] / self._totals[self._unit]
 
     def _count(self, word: str) -> str:
         return f"{self._done[word]} of {self._totals[word]} {word}"

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ from experiments.config.compose import Composer
 from experiments.config.plan import merge, plan
 from experiments.growing_table import GrowingTable, repeated
 from experiments.simulate import look_up, run
-from experiments.store import Store, index
-from experiments.store.index import CACHE, index_of_folders
+from experiments.store import Store, complete_files, index
+from experiments.store.index import CACHE, index_of_files, index_of_folders
 
 WORDS = [
     ["instance=c1", "policy=dp_se"],
@@ -91,6 +92,46 @@ def test_a_file_that_may_change_within_a_tick_of_the_clock_is_not_kept(results, 
         index_of_folders([results])
     assert read.count(path.name) == 2
     assert len(read) == 5
+
+
+def test_a_plan_asks_for_its_own_files_and_leaves_what_is_known_of_others(results, read):
+    asked = plan(
+        [*WORDS[0], "horizon=500", "replications=2", f"results_dir={results}", "published_dir=null"], Composer()
+    )
+    (file,) = complete_files(asked)
+    assert read == [file.name]
+    assert complete_files(asked) == [file]
+    assert index_of_files([file]).replications.tolist() == [2]
+    assert read == [file.name], "read again"
+    assert len(index_of_folders([results]).files) == 4
+    assert len(read) == 4, "what was known of the first is used"
+    os.utime(file, (1e9, 1e9 + 1))
+    assert complete_files(asked) == [file]
+    index_of_folders([results])
+    assert read[4:] == [file.name], "what was known of the others is kept"
+
+
+def test_files_keep_the_order_in_which_they_are_asked_for(results):
+    files = [Path(file) for file in index_of_folders([results]).files]
+    assert index_of_files(files[::-1]).files == [str(file) for file in files[::-1]]
+    assert index_of_files([]).files == []
+    assert index_of_files([*files[1:], results / "c1" / "gone-0123456789abcdef.parquet"]).files == list(
+        map(str, files[1:])
+    )
+
+
+def test_of_two_files_that_with_what_is_asked_for(results, tmp_path):
+    """As `Store.file` chooses: the first if it has as many replications as are asked for, else that with the most."""
+    shutil.copytree(results, tmp_path / "first")
+    asked = plan([*WORDS[0], "horizon=500", "replications=4", f"results_dir={results}"], Composer()).requests
+    run(look_up(asked, Store(results)), Store(results), workers=1)
+    store, (request,) = Store(results, tmp_path / "first"), asked
+    chosen = []
+    for replications in (1, 2, 3, 4, 5):
+        found = store.index_of([replace(request, replications=replications)])
+        assert found.files == [str(store.file(request.cell, replications))]
+        chosen.append(int(found.replications[0]))
+    assert chosen == [2, 2, 4, 4, 4]
 
 
 @pytest.mark.parametrize("place", [0, 10, 32, 40, -20, -1])

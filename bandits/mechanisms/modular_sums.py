@@ -8,6 +8,7 @@ is trusted with all numbers. Sums are Python's whole numbers: they overflow nowh
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -114,6 +115,7 @@ def skellam_renyi(change: float, variance: float, order: float) -> float:
     return order * change**2 / (2 * variance) + more
 
 
+@cache  # a policy is asked for its guarantee by each of its cells
 def renyi_epsilon(change: float, variance: float, delta: float) -> float:
     """An epsilon at which Skellam noise is (epsilon, `delta`)-private: the least over whole orders up to 10^7.
 

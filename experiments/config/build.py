@@ -32,14 +32,13 @@ class Parts:
         self._built: dict[tuple[str, str], Any] = {}
 
     def build(
-        self, config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]
-    ) -> tuple[Built, dict[str, Any]]:
-        """See `build`; also the resolved keys and values of the node."""
-        resolved = _resolved(config, group, files)
-        content = (group, repr(resolved))
+        self, config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]
+    ) -> Built:
+        """See `build`; `given` are the resolved keys and values of the node."""
+        content = (group, repr(given))
         if content not in self._built:
-            self._built[content] = _build(config, group, resolved, files, kind)
-        return typing.cast(Built, self._built[content]), resolved
+            self._built[content] = _build(config, group, given, files, kind)
+        return typing.cast(Built, self._built[content])
 
 
 def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
@@ -47,10 +46,10 @@ def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[
 
     `files` says where each config group was read from. Raises `UserError` that names the file and the key.
     """
-    return Parts().build(config, group, files, kind)[0]
+    return typing.cast(Built, _build(config, group, resolved(config, group, files), files, kind))
 
 
-def _resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[str, Any]:
+def resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[str, Any]:
     """The keys and values of a node. Raises `UserError` that names the key which refers to nothing."""
     node: DictConfig = config[group]
     try:

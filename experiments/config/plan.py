@@ -4,7 +4,6 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -17,11 +16,11 @@ from experiments.config.build import Parts
 from experiments.config.compose import Composed, Composer
 from experiments.config.joining import Seat, Setting, names
 from experiments.config.overrides import PARTS, parsed
+from experiments.config.shared import OF_CELLS, SharedConfig
 from experiments.config.values import flag, whole_number
 from experiments.errors import UserError
 from experiments.own_code import blamed, in_words, is_own, require_own_name
 
-OF_CELLS = ("horizon", "replications", "recorded", "exact")  # keys, besides those of instance and policy
 FEW = 3  # reasons are enough
 MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
 MOST_RECORDED = 10**6  # checkpoints of a curve, each with the pulls of every arm
@@ -233,43 +232,39 @@ class _Planner:
     def __init__(self, composed: Composed, composer: Composer) -> None:
         self._composed = composed
         self._composer = composer
-        self._chosen: dict[tuple[tuple[str, ...], Setting], Composed] = {}
+        self._shared: dict[tuple[tuple[str, ...], Setting], SharedConfig] = {}
         self._parts = Parts()
-        self._file_of = cache(composer.file_of)
 
     def request(self, setting: Setting) -> Request:
         """The cell of one combination of values. Raises `UserError`."""
-        chosen = self._chosen_for(setting)
-        chosen.set({key: value for key, value in setting if key not in PARTS}, self._composer)
-        config = chosen.config
-        files = {group: self._file_of(group, chosen.choices[group]) for group in PARTS}
-        instance, of_instance = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
-        policy: Learner[Any]
-        policy, of_policy = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+        shared = self._shared_by(setting)
+        config, files = shared.of({key: value for key, value in setting if key not in PARTS}), shared.files
+        instance: Environment = self._parts.build(shared.config, "instance", config["instance"], files, Environment)  # type: ignore[type-abstract]
+        policy: Learner[Any] = self._parts.build(shared.config, "policy", config["policy"], files, Learner)  # type: ignore[type-abstract]
         with blamed(f"{files['policy']} on {files['instance']}"):
             require_own_name(instance, str(files["instance"]))
             require_own_name(policy, str(files["policy"]))
             _check_guarantee(policy, files["policy"])
-            _check_delta(config, policy)
+            _check_delta(config["budget"], policy)
             _check_profile({**dict(setting), **self._composed.given}, instance)
             cell = _cell(config, instance, policy)
             if is_own(policy) or is_own(instance):
                 json.dumps([cell.key, cell.columns, cell.caveats])  # what else will be asked of them
         replications = _positive(config, "replications") if cell.repeatable else 1
-        budget = OmegaConf.to_container(config.budget, resolve=True)
-        parts = {"instance": of_instance, "policy": of_policy, "budget": budget}
-        return Request(cell, replications, {**parts, "horizon": config.horizon})
+        return Request(cell, replications, {key: config[key] for key in ("instance", "policy", "budget", "horizon")})
 
-    def _chosen_for(self, setting: Setting) -> Composed:
-        """A config for all cells that make the same choices and set the same keys: none keeps a value of another."""
+    def _shared_by(self, setting: Setting) -> SharedConfig:
+        """The config of all cells that make the same choices and set the same keys."""
         choices = tuple(pair for pair in setting if pair[0] in PARTS)
-        shared = tuple(key for key, _ in setting), choices
-        if shared not in self._chosen:
-            self._chosen[shared] = self._composer.choose(self._composed, dict(choices))
-        return self._chosen[shared]
+        keys = tuple(key for key, _ in setting if key not in PARTS)
+        if (keys, choices) not in self._shared:
+            chosen = self._composer.choose(self._composed, dict(choices))
+            files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
+            self._shared[keys, choices] = SharedConfig(chosen, self._composer, files, keys)
+        return self._shared[keys, choices]
 
 
-def _cell(config: DictConfig, instance: Environment, policy: Learner[Any]) -> Cell:
+def _cell(config: Mapping[Any, Any], instance: Environment, policy: Learner[Any]) -> Cell:
     """The cell of an instance and a policy. Raises `UserError`."""
     horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
     _positive(config, "replications")
@@ -289,12 +284,12 @@ def _check_guarantee(policy: Learner[Any], file: Path) -> None:
         raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
 
 
-def _check_delta(config: DictConfig, policy: Learner[Any]) -> None:
+def _check_delta(budget: Mapping[str, Any], policy: Learner[Any]) -> None:
     """A pure guarantee has no use for a delta, and ignoring one would mislabel the results."""
-    if policy.guarantee.private and not hasattr(policy, "delta") and config.budget.delta:
+    if policy.guarantee.private and not hasattr(policy, "delta") and budget["delta"]:
         raise UserError(
             f"budget.delta: {policy.name} is purely epsilon-private and takes none; leave it null, "
-            f"got {config.budget.delta}"
+            f"got {budget['delta']}"
         )
 
 
@@ -305,14 +300,14 @@ def _check_profile(set_keys: Mapping[str, Any], instance: Environment) -> None:
         raise UserError(f"{asked[0]}: {instance.name} has no gap profile; it is for the instances dtol_*")
 
 
-def _whole(config: DictConfig, key: str) -> int:
+def _whole(config: Mapping[Any, Any], key: str) -> int:
     try:
         return whole_number(config[key])
     except ValueError as error:
         raise UserError(f"{key}: must be {error}") from None
 
 
-def _positive(config: DictConfig, key: str, most: int = MOST_REPLICATIONS) -> int:
+def _positive(config: Mapping[Any, Any], key: str, most: int = MOST_REPLICATIONS) -> int:
     value = _whole(config, key)
     if value < 1:
         raise UserError(f"{key}: must be at least 1, got {value}")

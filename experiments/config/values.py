@@ -1,14 +1,13 @@
 """Values of keys that are not free: true or false, and whole numbers. Needs nothing that takes long to import."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
-
-from omegaconf import DictConfig
 
 from experiments.errors import UserError
 
 
-def flag(config: DictConfig, key: str) -> bool:
+def flag(config: Mapping[Any, Any], key: str) -> bool:
     """The key of a config that is true or false. Raises `UserError`."""
     try:
         return truth(config[key])

@@ -17,6 +17,7 @@ from experiments.simulate.persistent import outcomes
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Processes, Runner
 from experiments.simulate.status import Status
+from experiments.simulate.work import Work
 from experiments.store import LEASES, Store
 
 PAUSE = 1.0  # seconds between two looks at what other processes are at
@@ -38,8 +39,13 @@ def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
         _set_damaged_aside(job, store)
     totals = {"cells": len(missing), "replications": sum(job.left for job in missing)}
     leases = Leases(store.root / LEASES)
-    with Progress("simulating", totals) as progress, Status(store.root, progress) as status, leases.renewed():
-        sweep = Sweep(runner, store, leases, progress, status)
+    work = Work(missing, store)
+    with (
+        Progress("simulating", totals, work.share) as progress,
+        Status(store.root, progress) as status,
+        leases.renewed(),
+    ):
+        sweep = Sweep(runner, store, leases, work, progress, status)
         try:
             sweep.run(missing)
         finally:  # also after Ctrl-C
@@ -60,10 +66,12 @@ def _set_damaged_aside(job: Job, store: Store) -> None:
 class Sweep:
     """Cells on their way from missing to stored."""
 
-    def __init__(self, runner: Runner, store: Store, leases: Leases, progress: Progress, status: Status) -> None:
+    def __init__(
+        self, runner: Runner, store: Store, leases: Leases, work: Work, progress: Progress, status: Status
+    ) -> None:
         self.failures: list[Failure] = []
         self._runner, self._store, self._leases = runner, store, leases
-        self._progress, self._status = progress, status
+        self._work, self._progress, self._status = work, progress, status
         self._pieces, self._records = Pieces(store.root), Failures(store.root)
         self._open: dict[str, Job] = {}  # cells that this process is at
         self._unsaved: dict[str, list[Block]] = defaultdict(list)
@@ -80,6 +88,7 @@ class Sweep:
             again = look_up([job.request for job in waiting], self._store)
             for before, job in zip(waiting, again, strict=True):
                 if not job.missing:
+                    self._work.after(job.cell, before.left)
                     self._progress.after(job, replications=before.left, cells=1)
             waiting = self._round([job for job in again if job.missing])
             if len(waiting) == len(again):
@@ -127,7 +136,9 @@ class Sweep:
 
     def _take(self, job: Job, block: Block) -> None:
         """Replications of a cell were simulated."""
-        self._progress.after(block, replications=job.add(block))
+        new = job.add(block)
+        self._work.after(job.cell, new, float(block.seconds.sum()))
+        self._progress.after(block, replications=new)
         if not job.left:
             self._finish(job)
             return

@@ -4,7 +4,7 @@ import hashlib
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.cells import Cell
 from experiments.config.compose import REPOSITORY
-from experiments.config.plan import Plan, folder
+from experiments.config.plan import Plan, Request, folder
 from experiments.errors import UserError
 from experiments.leases import alone
 from experiments.results_file import (
@@ -26,7 +26,7 @@ from experiments.results_file import (
     unused,
     write_file,
 )
-from experiments.store.index import Index, index_of_folders
+from experiments.store.index import Index, index_of_folders, name_of
 from experiments.stored import Contents, Stored
 from experiments.whole_files import put
 
@@ -70,11 +70,15 @@ class Store:
             ) from error
 
     def path(self, cell: Cell) -> Path:
-        return self.root / cell.instance.name / f"{cell.policy.name}-{cell.key}.parquet"
+        return self.root / self.name(cell)
+
+    def name(self, cell: Cell) -> str:
+        """The name of a cell's file in any folder of results."""
+        return f"{cell.instance.name}/{cell.policy.name}-{cell.key}.parquet"
 
     def file(self, cell: Cell, replications: int) -> Path | None:
         """What to read for so many replications: the published file if it has them, else the one with the most."""
-        name = self.path(cell).relative_to(self.root)
+        name = self.name(cell)
         paths = [place / name for place in self.folders() if (place / name).exists()]
         if len(paths) < 2 or _replications(paths[0]) >= replications:
             return paths[0] if paths else None
@@ -150,6 +154,10 @@ class Store:
         """Every results file that there is to read, one for each cell."""
         return index_of_folders([place for place in self.folders() if place.is_dir()])
 
+    def index_of(self, requests: Iterable[Request]) -> Index:
+        """What there is to read for some requests, those that have a file; as `file` chooses."""
+        return index_of_folders(self.folders(), {self.name(of.cell): of.replications for of in requests})
+
     def files(self, policy: str = "*") -> Iterator[Path]:
         """Every results file, or those of a policy, in the order of names; of two for one cell that to read.
 
@@ -213,17 +221,15 @@ def stored_cells(asked: Plan) -> list[Stored]:
 def complete_files(asked: Plan) -> list[Path]:
     """The file of every cell of a plan, all replications in it. Raises `NotStoredError`."""
     store = Store.of(asked)
-    found = [store.file(request.cell, request.replications) for request in asked.requests]
-    paths = [
-        path
-        for request, path in zip(asked.requests, found, strict=True)
-        if path is not None and trusted(read_footer, path)["runs"][-1]["replications"][1] >= request.replications
-    ]
-    missing = len(found) - len(paths)
+    wanted = {store.name(request.cell): request.replications for request in asked.requests}
+    index = store.index_of(asked.requests).sound()
+    held = zip(map(name_of, index.files), index.files, index.replications, strict=True)
+    complete = {name: Path(file) for name, file, replications in held if replications >= wanted[name]}
+    missing = len(wanted) - len(complete)
     if missing:
         planned = folder(asked.config, "results_dir")
         elsewhere = [] if asked.results == planned else [f"results_dir={asked.results}"]
         places = [word for folder in asked.composer.config_dirs for word in ("--config-dir", str(folder))]
         words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asked.overrides, *elsewhere])
-        raise NotStoredError(f"{missing} of {len(found)} cells are not stored yet; run: {shlex.join(words)}")
-    return paths
+        raise NotStoredError(f"{missing} of {len(wanted)} cells are not stored yet; run: {shlex.join(words)}")
+    return [complete[name] for name in wanted]

@@ -1,0 +1,108 @@
+"""Time left follows what like cells take, not how many replications are left."""
+
+import numpy as np
+import pytest
+
+from bandits.environments.bernoulli import C1
+from bandits.policies.elimination import DPSE
+from bandits.policies.ucb import UCB1
+from experiments.cells.regret import RegretCell
+from experiments.config.plan import Request
+from experiments.progress import Progress
+from experiments.simulate import Job
+from experiments.simulate.work import Work
+from experiments.store import Store
+from experiments.store.costs import Costs
+from experiments.store.index import Coded, Index
+
+SHORT, LONG, OTHER = (
+    RegretCell(C1(5), UCB1(), 1_000),
+    RegretCell(C1(5), UCB1(), 100_000),
+    RegretCell(C1(5), DPSE(1.0), 10),
+)
+
+
+def job(cell, replications):
+    return Job(Request(cell, replications, {}), None)
+
+
+def index(*cells, seconds):
+    """What is stored of some cells."""
+    columns = {
+        name: Coded(np.arange(len(cells)), [cell.columns[name] for cell in cells])
+        for name in ("policy", "arms", "horizon")
+    }
+    counts = np.ones(len(cells), int)
+    return Index([str(cell) for cell in cells], counts, counts, np.array(seconds), columns, {})
+
+
+@pytest.fixture
+def stored(monkeypatch):
+    """Lets a store hold what a test says."""
+
+    def say(*cells, seconds=()):
+        monkeypatch.setattr(Store, "index", lambda self: index(*cells, seconds=seconds))
+
+    say()
+    return say
+
+
+def test_a_replication_takes_what_like_cells_took(stored, tmp_path):
+    stored(SHORT, LONG, LONG, LONG, seconds=[0.5, 7.0, 8.0, 100.0])
+    costs = Costs(Store(tmp_path).index())
+    assert costs.of(SHORT) == 0.5
+    assert costs.of(LONG) == 8.0
+    assert costs.of(RegretCell(C1(5), UCB1(), 90_000)) == 7.2, "in proportion to the nearest horizon"
+    assert costs.of(RegretCell(C1(4), UCB1(), 1_000)) is None
+    assert costs.of(OTHER) is None
+
+
+def test_a_cell_without_a_column_tells_nothing():
+    whole = index(SHORT, LONG, seconds=[1.0, np.nan])
+    whole.columns["policy"] = Coded(np.array([-1, 0]), ["ucb1"])
+    assert Costs(whole).of(SHORT) is None
+
+
+def test_the_share_is_of_time(stored, tmp_path):
+    stored(SHORT, LONG, seconds=[0.5, 8.0])
+    work = Work([job(SHORT, 8), job(LONG, 12)], Store(tmp_path))
+    assert work.share() == 0
+    work.after(SHORT, 8, seconds=80.0)  # on a slow machine: both are valued by what is stored
+    assert work.share() == 4 / 100
+    work.after(LONG, 6)
+    assert work.share() == 52 / 100
+    work.after(LONG, 6, seconds=1.0)
+    assert work.share() == 1
+
+
+def test_what_is_not_stored_is_measured_on_the_way(stored, tmp_path):
+    work = Work([job(SHORT, 10), job(LONG, 10), job(OTHER, 10)], Store(tmp_path))
+    work.after(SHORT, 2, seconds=2.0)
+    assert work.share() == 2 / 30, "of the others nothing is known yet: as this one"
+    work.after(LONG, 2, seconds=6.0)
+    assert work.share() == (2 * 1 + 2 * 3) / (10 * 1 + 10 * 3 + 10 * 2)
+    stored(SHORT, seconds=[100.0])
+    assert work.share() < 0.2, "what is stored is read once"
+
+
+def test_a_store_that_cannot_be_read_is_no_reason_to_stop(tmp_path, monkeypatch):
+    def refuse(self):
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(Store, "index", refuse)
+    work = Work([job(SHORT, 4)], Store(tmp_path))
+    work.after(SHORT, 1)
+    assert work.share() == 0.25
+
+
+def test_nothing_to_do_is_done(stored, tmp_path):
+    assert Work([], Store(tmp_path)).share() == 1
+
+
+def test_progress_says_the_time_that_is_left_by_the_share():
+    now = [0.0]
+    made = Progress("simulating", {"replications": 100}, share=lambda: 0.2, clock=lambda: now[0])
+    now[0] = 10.0
+    assert "left" not in str(made), "nothing is done yet"
+    made.after(None, replications=50)
+    assert str(made) == "simulating: 50 of 100 replications, after 10 s, 5 replications a second, about 40 s left"
