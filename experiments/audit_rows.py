@@ -100,7 +100,7 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
     """
     config = composer.choose(composed := composer.compose(overrides), {}).config
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
-    policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+    policy: Learner[Any] = build(config, "policy", files, Learner)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
     arms, horizon, runs = (_at_least(ours if key in OURS else config, key, least) for key, least in _NUMBERS.items())
     if isinstance(policy, Policy) and horizon < arms:

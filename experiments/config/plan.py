@@ -245,7 +245,7 @@ class _Planner:
         files = {group: self._file_of(group, chosen.choices[group]) for group in PARTS}
         instance, of_instance = self._parts.build(config, "instance", files, Environment)  # type: ignore[type-abstract]
         policy: Learner[Any]
-        policy, of_policy = self._parts.build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+        policy, of_policy = self._parts.build(config, "policy", files, Learner)
         with blamed(f"{files['policy']} on {files['instance']}"):
             require_own_name(instance, str(files["instance"]))
             require_own_name(policy, str(files["policy"]))
