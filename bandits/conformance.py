@@ -83,6 +83,7 @@ def is_described(policy: AnyPolicy) -> None:
 def declares_its_guarantee(policy: AnyPolicy) -> None:
     """The guarantee is data: what is really spent, also where that is more than was asked."""
     assert isinstance(policy.guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
+    assert policy.guarantee.declared, "no guarantee: declare a bandits.Guarantee, or bandits.guarantees.NOT_PRIVATE"
 
 
 def keeps_its_guarantee(policy: AnyPolicy) -> None:

@@ -38,10 +38,10 @@ class Neighbours(StrEnum):
 class Guarantee:
     """(epsilon, delta)-differential privacy of `scope` between `neighbours`.
 
-    A policy that is not private has `epsilon = inf` and scope NONE. Gaussian differential privacy has a `level` beside
-    the one pair (epsilon, delta) at which it is quoted, and `delta_at` gives the others. Raises `ParameterError` for a
-    negative or undefined epsilon, a delta outside [0, 1), a scope that contradicts epsilon, or a level that
-    does not keep (epsilon, delta).
+    A policy that is not private has `epsilon = inf` and scope NONE; so has one that does not say, `declared` False.
+    Gaussian differential privacy has a `level` beside the one pair (epsilon, delta) at which it is quoted, and
+    `delta_at` gives the others. Raises `ParameterError` for a negative or undefined epsilon, a delta outside [0, 1), a
+    scope that contradicts epsilon, a promise that is not declared, or a level that does not keep (epsilon, delta).
     """
 
     epsilon: float
@@ -49,12 +49,14 @@ class Guarantee:
     scope: Scope = Scope.TRANSCRIPT
     neighbours: Neighbours = Neighbours.ONE_REWARD
     level: float | None = None
+    declared: bool = True
 
     def __post_init__(self) -> None:
         require(self.epsilon >= 0, "epsilon", self.epsilon, "a number >= 0")
         require(0 <= self.delta < 1, "delta", self.delta, "a number in [0, 1)")
         private = self.scope is not Scope.NONE
         require(private == math.isfinite(self.epsilon), "scope", self.scope, "none exactly when epsilon is infinite")
+        require(self.declared or not private, "declared", self.declared, "True for a promise")
         if self.level is not None:
             require_level(self.level)
             least = gaussian_delta(self.level, self.epsilon)
@@ -71,6 +73,11 @@ class Guarantee:
     @property
     def private(self) -> bool:
         return self.scope is not Scope.NONE
+
+    @property
+    def absence(self) -> str:
+        """What there is in place of a promise, in words: a policy without privacy says so, or says nothing."""
+        return "not private" if self.declared else "no promise"
 
     def delta_at(self, epsilon: float) -> float:
         """The smallest delta at which it is known to be (`epsilon`, delta)-private: 1 where nothing is known."""
@@ -89,3 +96,4 @@ class Guarantee:
 
 
 NOT_PRIVATE = Guarantee(epsilon=math.inf, scope=Scope.NONE)
+NO_PROMISE = Guarantee(epsilon=math.inf, scope=Scope.NONE, declared=False)

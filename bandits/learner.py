@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
 
 from bandits.audit.ledger import Domain, Release
-from bandits.guarantees import Guarantee
+from bandits.guarantees import NO_PROMISE, Guarantee
 from bandits.parameters import ParameterError
 
 
@@ -52,9 +52,9 @@ class Learner(ABC, Generic[Faced]):
     domain: ClassVar[Domain] = Domain.UNIT
 
     @property
-    @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What the learner promises about privacy."""
+        """What the learner promises about privacy: no promise until a class defines it, `NOT_PRIVATE` to say so."""
+        return NO_PROMISE
 
     def legend(self) -> str:
         """The label with the constants that a reader of a figure must know."""

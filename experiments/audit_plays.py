@@ -8,9 +8,11 @@ import numpy as np
 
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.ledger import Domain
 from bandits.audit.sampled import neighbouring_tables, played, require_playable
 from bandits.audit.transcripts import Convention
 from bandits.learner import Learner
+from bandits.policies.base import Policy
 from bandits.seeds import stream
 from experiments.errors import UserError
 from experiments.own_code import in_words, is_own
@@ -21,14 +23,15 @@ BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the 
 
 
 def plays(
-    policy: Learner[Any], arms: int, horizon: int, convention: Convention, runs: int, workers: int
+    policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention, runs: int, workers: int
 ) -> tuple[IntArray, IntArray]:
     """The arms of `runs` plays on each of two neighbouring tables, shapes (runs, horizon). Raises `ParameterError`.
 
     Every block has a random stream of its own, which follows from the policy, the table and the number of the block.
     """
     require_playable(policy)
-    tables = neighbouring_tables(arms, horizon, policy.guarantee.neighbours)
+    limits = policy.reward_limits(arms, horizon, domain) if isinstance(policy, Policy) else (0.0, 1.0)
+    tables = neighbouring_tables(arms, horizon, policy.guarantee.neighbours, limits)
     tasks = [(side, begin) for side in (0, 1) for begin in range(0, runs, BLOCK)]
     identity = f"audit {policy!r} {arms} {horizon} {convention}"
     found = joblib.Parallel(n_jobs=workers, return_as="generator")(

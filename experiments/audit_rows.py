@@ -19,6 +19,7 @@ from bandits.audit.verdicts import Bounds, Finding, Verdict
 from bandits.environments.heavy_tails import HeavyTailedInstance
 from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
+from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
 from experiments.audit_plays import plays
@@ -99,7 +100,7 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
     """
     config = composer.choose(composed := composer.compose(overrides), {}).config
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
-    policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+    policy: Learner[Any] = build(config, "policy", files, Learner)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
     arms, horizon, runs = (_at_least(ours if key in OURS else config, key, least) for key, least in _NUMBERS.items())
     if isinstance(policy, Policy) and horizon < arms:
@@ -108,26 +109,28 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
     convention = _word(ours, "convention", Convention)
     level = LEVELS.get(policy.guarantee.scope, Level.TRANSCRIPT)
     level = level if ours.level is None else _word(ours, "level", Level)
-    v = instance.v if isinstance(instance, HeavyTailedInstance) else 1.0
+    played = policy
+    if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
+        played = GivenMoments.of(policy, instance)
     try:
         if level is Level.RELEASE:
-            finding = dearest(releases(policy, arms, horizon, domain, v), policy.guarantee.delta)
+            finding = dearest(releases(played, arms, horizon, domain), policy.guarantee.delta)
         elif level is Level.DECISION:
             finding = decision(policy, arms, horizon, domain)
         elif level is Level.EVENT:
             finding = event(policy, horizon)
         else:
-            finding = transcript(policy, arms, horizon, domain, convention, v)
+            finding = transcript(played, arms, horizon, domain, convention)
         if runs:
             require_runs(runs, failure := _failure(ours))
-            sampled = plays(policy, arms, horizon, convention, runs, workers)
+            sampled = plays(played, arms, horizon, domain, convention, runs, workers)
             finding = with_plays(finding, policy.guarantee, sampled, failure)
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, finding, level, domain, convention, arms, horizon)
     row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]))
-    if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
-        return dataclasses.replace(row, parameters=f"{row.parameters}, v={v:g}")
+    if isinstance(played, GivenMoments):
+        return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
     return row
 
 

@@ -87,7 +87,7 @@ def cell_of(key: str, of: Known) -> Cell:
     config = OmegaConf.create(_with_classes_of_today(of.config, of.identity))
     files = dict.fromkeys(("instance", "policy"), of.told_in)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
-    policy: Learner[Any] = build(config, "policy", files, Learner)  # type: ignore[type-abstract]
+    policy: Learner[Any] = build(config, "policy", files, Learner)
     cells = [KINDS[of.record](instance, policy, of.horizon, recorded) for recorded in of.recorded]
     found = next((cell for cell in cells if cell.key == key), None)
     if found is None:

@@ -94,7 +94,7 @@ def plain_loop(
         law = policy.law(horizon)
         return lambda j: form(perturbed_leader_steps)(means, steps, policy.start, *law, stream("bench", j))
     if isinstance(policy, DPRUCB) and isinstance(instance, ParetoInstance):
-        given = policy.loop_arguments(instance, horizon)
+        given = policy.loop_arguments(policy.moment(instance), horizon)
         rewards = (instance.scales, instance.tail_index, 1 + instance.v)
         return lambda j: form(dprucb_steps)(*rewards, steps, *given, stream("bench", j))
     bonus, scale = 0.0, 0.0

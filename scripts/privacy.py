@@ -24,6 +24,7 @@ from joblib import Parallel, delayed
 from omegaconf import OmegaConf
 
 from bandits import Scope
+from bandits.audit.index_rules import MOST_DRAWS
 from experiments.audit_rows import NO_PROMISE, NOT_PROMISED, OURS, AuditRow, audit
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
@@ -50,6 +51,10 @@ more is shown than it claims, *kept* if no more is kept, *tight* if all three me
 marks transcripts of policies that promise one decision. *Slack* is what is claimed over what is kept. Where a promise
 has a delta, the bounds are on delta at the epsilon claimed; otherwise they are on epsilon at delta = 0. Rewards: which
 are allowed, and whether a changed one belongs to a step (`table`) or is the i-th of an arm (`stream`).
+
+Transcripts of policies that compare noisy sums are exact for rewards 0 or 1 while a sequence of arms depends on at most
+{draws} draws of noise: its chance is then a closed form, of which each more draw makes about five times as many parts.
+Beyond, *kept* is what the ledger says and *shown* what the first choice shows.
 
 What is kept follows from the releases that a policy declares, its ledger, or from the law of what it does; tests tie
 both to the code. All columns, with methods and errors, are in `results/audit.parquet`.
@@ -104,7 +109,7 @@ def audited(case: dict[str, Any], ours: dict[str, Any], composer: Composer) -> A
 
 def page(rows: Sequence[AuditRow]) -> str:
     """docs/privacy.md."""
-    parts = [HEADER.format(summary=summary(rows), scopes=scopes(rows))]
+    parts = [HEADER.format(draws=MOST_DRAWS, summary=summary(rows), scopes=scopes(rows))]
     for level, title in LEVELS.items():
         of_level = [row for row in rows if row.level == level]
         if not of_level:

@@ -116,6 +116,19 @@ def test_bad_input_is_one_line(shell, arguments, named):
     assert all(word in err for word in named), err
 
 
+def test_a_policy_that_says_nothing_is_refused_with_what_to_declare(shell, tmp_path):
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "says_nothing.yaml").write_text("_target_: says_nothing.SaysNothing\n")
+    lines = ["from dataclasses import dataclass", "from bandits.policies.base import Policy"]
+    lines += ["from bandits.policies.ucb import UCB1", "@dataclass(frozen=True)", "class SaysNothing(UCB1):"]
+    lines += ["    name = 'says_nothing'", "    guarantee = Policy.guarantee", ""]
+    (tmp_path / "says_nothing.py").write_text("\n".join(lines))
+    code, err = shell("--config-dir", str(tmp_path), "policy=says_nothing")
+    assert code == 2
+    assert err.startswith("error: policy=says_nothing: promises nothing; declare a guarantee")
+    assert err.count("\n") == 1
+
+
 def test_every_policy_is_audited():
     audited = {case["policy"] for case in privacy.cases(privacy.AUDITS)}
     assert audited == set(Composer().choices("policy"))

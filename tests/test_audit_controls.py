@@ -7,6 +7,7 @@ at in 41 bins, which can only hide something. All sound ones here are tight or n
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -58,24 +59,41 @@ def clipped_after_noise(reward, rng):
 
 
 QUESTIONS, BELOW, HALTS = 32, 3.0, 200_000  # of a sparse vector, how far its sums are below the threshold, its runs
-THRESHOLD, QUESTION = 1.0, 2.0  # scales, 1 / THRESHOLD + 2 / QUESTION = 2: so much the sound one keeps
+SCALE = (
+    1.5  # of the noise of the threshold and of each question; 1 / SCALE + 2 / SCALE = 2: so much the sound one keeps
+)
 
 
-def halting(reward, rng, redrawn):
+def halting(reward, rng, redrawn, runs):
     """The question at which a sparse vector halts, QUESTIONS for never; one reward is in all its sums."""
-    threshold = rng.laplace(scale=THRESHOLD, size=(HALTS, QUESTIONS if redrawn else 1))
-    above = reward - BELOW + rng.laplace(scale=QUESTION, size=(HALTS, QUESTIONS)) >= threshold
+    threshold = rng.laplace(scale=SCALE, size=(runs, QUESTIONS if redrawn else 1))
+    above = reward - BELOW + rng.laplace(scale=SCALE, size=(runs, QUESTIONS)) >= threshold
     return np.where(above.any(axis=1), above.argmax(axis=1), QUESTIONS)
+
+
+def halting_in_law(reward, rng, thresholds):
+    """The same, fast: given its threshold each answer is yes with the same chance, so that halting is geometric."""
+    yes = (
+        stats.laplace.sf(thresholds, loc=reward - BELOW, scale=SCALE) if thresholds is not None else yes_chance(reward)
+    )
+    return np.minimum(rng.geometric(yes, size=HALTS) - 1, QUESTIONS)
 
 
 def kept_threshold(reward, rng):
     """Costs 2 at most (Lyu, Su and Li 2017, Theorem 2)."""
-    return halting(reward, rng, redrawn=False)
+    return halting_in_law(reward, rng, rng.laplace(scale=SCALE, size=HALTS))
 
 
 def redrawn_threshold(reward, rng):
     """The noise of the threshold is drawn anew at each question; see `test_a_redrawn_threshold_is_a_violation`."""
-    return halting(reward, rng, redrawn=True)
+    return halting_in_law(reward, rng, None)
+
+
+@cache
+def yes_chance(reward):
+    """Pr[reward - BELOW + A >= B], A and B Laplace of scale SCALE, by quadrature over B."""
+    x = np.linspace(-60, 60, 600_001)
+    return float(np.trapezoid(stats.laplace.pdf(x, scale=SCALE) * stats.laplace.sf(x + BELOW - reward, scale=SCALE), x))
 
 
 CLAIMED = {kept_threshold: 2.0, redrawn_threshold: 2.0}  # else 1
@@ -112,38 +130,45 @@ def caught(release, method, seeds):
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 @pytest.mark.parametrize("release", VIOLATIONS, ids=lambda release: release.__name__)
 def test_violations_are_caught(release, method):
-    seeds = 1 if release is redrawn_threshold else 5
+    seeds = 2 if release is redrawn_threshold else 5
     assert caught(release, method, seeds) == seeds
+
+
+def seeds_of(release, method):
+    """100, but 20 where bets on many runs take a minute; `python -m tests.test_audit_controls` takes 100 of all."""
+    return 20 if method is bets_refute and release in (kept_threshold, redrawn_threshold) else 100
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 @pytest.mark.parametrize("release", VIOLATIONS, ids=lambda release: release.__name__)
 def test_violations_are_caught_in_95_of_100_seeds(release, method):
-    assert caught(release, method, 100) >= 95
+    seeds = seeds_of(release, method)
+    assert caught(release, method, seeds) >= 0.95 * seeds
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 @pytest.mark.parametrize("release", [sound, kept_threshold])
 def test_sound_releases_are_flagged_in_no_seed(release, method):
-    assert caught(release, method, 100) == 0
-
-
-def answer_no(reward):
-    """Pr[reward - BELOW + A < B], A and B Laplace of the scales above, by quadrature over B."""
-    x = np.linspace(-60, 60, 600_001)
-    return float(
-        np.trapezoid(stats.laplace.pdf(x, scale=THRESHOLD) * stats.laplace.cdf(x + BELOW - reward, scale=QUESTION), x)
-    )
+    assert caught(release, method, seeds_of(release, method)) == 0
 
 
 def test_a_redrawn_threshold_is_a_violation():
     """Answers are independent then: never to halt has the chance p^n, and p^n / q^n exceeds e^2."""
-    never = [answer_no(reward) ** QUESTIONS for reward in (0.0, 1.0)]
+    never = [(1 - yes_chance(reward)) ** QUESTIONS for reward in (0.0, 1.0)]
     assert math.log(never[0] / never[1]) > 3
-    share = (redrawn_threshold(0.0, np.random.default_rng(1)) == QUESTIONS).mean()
-    assert share == pytest.approx(never[0], abs=6 * math.sqrt(never[0] / HALTS))
+    behind = BELOW / SCALE  # the difference of two draws of one scale exceeds x scales with exp(-x) (1 + x / 2) / 2
+    assert yes_chance(0.0) == pytest.approx(math.exp(-behind) * (1 + behind / 2) / 2, rel=1e-7)
+
+
+@pytest.mark.parametrize(("redrawn", "release"), [(True, redrawn_threshold), (False, kept_threshold)])
+def test_halting_has_the_law_of_the_mechanism(redrawn, release, failure):
+    drawn, fast = halting(1.0, np.random.default_rng(1), redrawn, 40_000), release(1.0, np.random.default_rng(2))
+    counts = [np.bincount(halts, minlength=QUESTIONS + 1)[: QUESTIONS + 1] for halts in (drawn, fast)]
+    often = sum(counts) >= 20
+    assert often.sum() > 10
+    assert stats.chi2_contingency([count[often] for count in counts]).pvalue > failure
 
 
 @dataclass(frozen=True)
@@ -193,3 +218,10 @@ def test_correct_policies_are_flagged_in_no_seed(policy):
 @pytest.mark.slow
 def test_indices_of_raw_sums_are_caught_in_every_seed():
     assert all(flagged_by_plays(LooksAtRawSums(1.0), 200, seed) for seed in range(100))
+
+
+if __name__ == "__main__":
+    for release, method in itertools.product([*VIOLATIONS, sound, kept_threshold], METHODS):
+        print(
+            f"{release.__name__}, {method.__name__}: flagged in {caught(release, method, 100)} of 100 seeds", flush=True
+        )

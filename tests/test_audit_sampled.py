@@ -11,16 +11,26 @@ from bandits import Guarantee, ParameterError
 from bandits.audit.audits import transcript
 from bandits.audit.betting import BATCH, Bets, betting_delta, betting_epsilon
 from bandits.audit.ledger import Domain
-from bandits.audit.sampled import at_least, at_most, require_runs, sampled_delta, sampled_epsilon, with_plays
+from bandits.audit.sampled import (
+    at_least,
+    at_most,
+    neighbouring_tables,
+    require_runs,
+    sampled_delta,
+    sampled_epsilon,
+    with_plays,
+)
 from bandits.audit.transcripts import Convention, transcripts
 from bandits.audit.verdicts import Finding, Verdict
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.full_information import BernoulliLosses
 from bandits.environments.gap_profiles import OneGap
+from bandits.environments.heavy_tails import Pareto
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.full_information import RNMFTNL, DecreasingHedge, FollowTheLeader
-from bandits.policies.heavy_tailed import DPRSE
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, BoxedLDPRSE, Moment, RobustUCB
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.perturbed_leader import DPFTPLNew, GDPElimNew, ThompsonBeta, ThompsonGauss
@@ -136,7 +146,72 @@ def test_rewards_outside_the_domain_are_refused():
 
 def test_a_policy_that_is_only_simulated_says_so():
     with pytest.raises(ParameterError, match="cannot be played"):
-        DPRSE(1.0).play(np.zeros((2, 5)), 5, np.random.default_rng(1))
+        RobustUCB().play(np.zeros((2, 5)), 5, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("policy", [DPRSE(1.0), LDPRSE(1.0), DPRUCB(1.0)], ids=str)
+def test_a_policy_for_heavy_tails_asks_for_a_moment(policy):
+    with pytest.raises(ParameterError, match=f"instance: {policy.name} needs u and v"):
+        policy.play(np.zeros((2, 5)), 5, np.random.default_rng(1))
+
+
+HEAVY = [
+    (DPRUCB(20.0, "custom", 0.02), 30),
+    (DPRUCB(20.0, "custom", 0.02, tree_budget="natural"), 30),
+    (DPRSE(2.0, "custom", 0.02, u=2.0), 150),
+    (LDPRSE(20.0, "custom", 0.02, u=4.0), 150),
+    (BoxedLDPRSE(20.0, "custom", 0.02, u=4.0), 150),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "horizon"), HEAVY, ids=str)
+def test_what_is_played_on_heavy_tails_is_what_is_simulated(policy, horizon, failure):
+    """Pulls of the best of three Pareto arms, with the moment of the instance."""
+    instance, runs = Pareto((2.0, 1.0, 1.5), 0.9), 1500
+    given = GivenMoments.of(policy, instance)
+    rewards, noise, rng = (np.random.default_rng(seed) for seed in (1, 2, 3))
+    played = np.empty(runs)
+    for run in range(runs):
+        table = instance.scales[:, None] * np.exp(rewards.standard_exponential((3, horizon)) / instance.tail_index)
+        played[run] = np.bincount(given.play(table, horizon, noise))[0]
+    simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
+    assert np.unique(played).size > 1
+    assert stats.ks_2samp(played, simulated).pvalue > failure
+
+
+def test_rewards_beyond_the_bound_count_as_none():
+    """Epochs of DPRSE: sums of what lies within the truncation, also of negative rewards, and nothing of the rest."""
+    seen = []
+
+    class Sums(DPRSE):
+        def released(self, sums, epoch, rng):
+            seen.append(sums)
+            return sums
+
+    given = GivenMoments(Sums(1.0, "custom", 0.02), Moment(1.5, 0.5))
+    epoch = given.policy.epoch_of(given.moment, 2, 1, 40)
+    table = np.zeros((2, 40))
+    table[0, :3] = 0.5 * epoch.truncation, 1.01 * epoch.truncation, -epoch.truncation
+    table[1, :2] = -1.01 * epoch.truncation, 0.25 * epoch.truncation
+    assert 3 <= epoch.rounds <= 19
+    given.play(table, 40, np.random.default_rng(1))
+    assert seen[0] == pytest.approx([-0.5 * epoch.truncation, 0.25 * epoch.truncation])
+
+
+def test_plays_of_heavy_tails_change_a_reward_between_its_bounds():
+    """At three steps the law of the one choice is known, and the two tables are where it costs the most."""
+    given = GivenMoments(DPRUCB(6.0), Moment(2.0, 0.9))
+    exact = transcript(given, 2, 3, Domain.SIGNED, Convention.STREAM).epsilon
+    low, high = given.reward_limits(2, 3, Domain.SIGNED)
+    assert -low == high == pytest.approx((6 * 2 / math.log(3) ** 1.5) ** (1 / 1.9))
+    assert given.reward_limits(2, 3, Domain.NONNEGATIVE) == (0.0, high)
+    tables = neighbouring_tables(2, 3, given.guarantee.neighbours, (low, high))
+    assert [table[0, 0] for table in tables] == [low, high]
+    assert not tables[0][1:].any()
+    found = with_plays(exact_less(exact), given.guarantee, both(given, 3, 20_000), 1e-6).epsilon
+    # arm 2 has a reward of 0, halfway: the choice has the odds of 3/2 scales both ways, less than the worst
+    assert 0.3 < found.shown < exact.kept
 
 
 def test_clopper_pearson_by_hand():
@@ -159,7 +234,7 @@ def test_played_transcripts_have_the_exact_law(failure):
 
 
 def both(policy, horizon, runs):
-    return plays(policy, 2, horizon, Convention.STREAM, runs, workers=1)
+    return plays(policy, 2, horizon, policy.domain, Convention.STREAM, runs, workers=1)
 
 
 @pytest.mark.slow
@@ -191,7 +266,7 @@ def test_sampled_deltas_lie_below_exact_ones():
 
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_the_number_of_workers():
-    one, two = (plays(DPUCB(1.0), 2, 6, Convention.STREAM, 1200, workers) for workers in (1, 2))
+    one, two = (plays(DPUCB(1.0), 2, 6, Domain.UNIT, Convention.STREAM, 1200, workers) for workers in (1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert not np.array_equal(one[0][:500], one[0][500:1000])  # blocks have streams of their own
 
@@ -204,7 +279,7 @@ def test_too_few_runs_are_refused():
 
 def test_what_cannot_be_played_is_refused():
     with pytest.raises(ParameterError, match="dp_nas cannot be played"):
-        plays(DPNAS(1.0, 0.5, 0.1), 2, 6, Convention.STREAM, 100, 1)
+        plays(DPNAS(1.0, 0.5, 0.1), 2, 6, Domain.UNIT, Convention.STREAM, 100, 1)
 
 
 def test_a_bet_by_hand():

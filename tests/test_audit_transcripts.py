@@ -12,7 +12,8 @@ from bandits.audit.transcripts import Convention, transcripts
 from bandits.audit.verdicts import Bounds, Finding, Verdict, judge
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.full_information import RNMFTNL
-from bandits.policies.heavy_tailed import DPRSE, DPRUCB
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, Moment
 from bandits.policies.hybrid_ucb import DPUCBInt
 from bandits.policies.perturbed_leader import DPFTPLNew, GDPElimNew, ThompsonBeta
 from bandits.policies.private_ucb import DPUCB
@@ -145,9 +146,12 @@ def test_verdicts(kept, shown, verdict):
     assert finding.verdict(Guarantee(1.0, 0.1)) == "undecided"  # nothing is known of delta
 
 
-@pytest.mark.parametrize("policy", [DPUCB(1.0), DPUCB(9.0, split_budget=False), DPRUCB(2.0)], ids=str)
+ROBUST = GivenMoments(DPRUCB(2.0), Moment(2.0, 0.9))
+
+
+@pytest.mark.parametrize("policy", [DPUCB(1.0), DPUCB(9.0, split_budget=False), ROBUST], ids=str)
 def test_three_steps_of_two_arms_have_one_choice(policy):
-    """Its exact law is all of the transcript; with four steps there are bounds only."""
+    """Its exact law is all of the transcript; with four steps that is known for rewards at the ends of the domain."""
     three, four = (transcript(policy, 2, steps, policy.domain, Convention.STREAM).epsilon for steps in (3, 4))
     assert three.kept == three.shown > 0
     assert four.kept > four.shown > 0

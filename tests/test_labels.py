@@ -1,12 +1,17 @@
 """Whatever varies within a panel is in the legend and in the line, and labels are drawn as they are written."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bandits import Guarantee, ParameterError
+from bandits.conformance import declares_its_guarantee
+from bandits.guarantees import NO_PROMISE
+from bandits.policies.base import Policy
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from experiments.config.compose import Composer
@@ -248,3 +253,26 @@ def test_headings_are_broken_where_the_figure_ends():
     assert max(map(len, map(without_mathtext, rest))) <= 60
     assert len(rest) == 4  # 22 + 20 x 6 characters in three lines, and the empty one
     assert wrapped("$a b c d$ e", 3) == ["$a b c d$", "e"]
+
+
+class SaysNothing(UCB1):
+    """UCB1 whose author says nothing of privacy."""
+
+    guarantee = Policy.guarantee
+
+
+def test_legends_tell_no_privacy_from_no_promise():
+    ends = [words.label(SimpleNamespace(cell=SimpleNamespace(policy=policy))) for policy in (UCB1(), SaysNothing())]
+    assert ends == ["UCB1, not private", "UCB1, no promise"]
+
+
+def test_a_policy_without_a_guarantee_is_told_by_the_conformance_suite():
+    declares_its_guarantee(UCB1())
+    with pytest.raises(AssertionError, match="no guarantee: declare"):
+        declares_its_guarantee(SaysNothing())
+
+
+def test_a_promise_is_declared():
+    with pytest.raises(ParameterError, match="declared"):
+        Guarantee(1.0, declared=False)
+    assert not NO_PROMISE.private

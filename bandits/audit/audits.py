@@ -6,40 +6,36 @@ from typing import Any
 
 from bandits.audit.decisions import decision_bounds, shown_delta, shown_epsilon
 from bandits.audit.epochs import epoch_bounds, first_choice, phase_delta
-from bandits.audit.ledger import Domain, Release, require_domain
-from bandits.audit.transcripts import Convention, explicit_event, transcripts
+from bandits.audit.index_rules import IndexRule, fits, index_transcripts
+from bandits.audit.ledger import Domain, lowest, require_domain
+from bandits.audit.transcripts import Convention, Transcripts, explicit_event, transcripts
 from bandits.audit.verdicts import Bounds, Finding
 from bandits.guarantees import Scope
 from bandits.learner import Learner
-from bandits.mechanisms.hybrid import hybrid_scale
 from bandits.mechanisms.start_phases import beta_condition, gauss_condition
-from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import ParameterError
+from bandits.policies.base import Policy
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL
-from bandits.policies.heavy_tailed import DPRUCB
-from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.perturbed_leader import (
     DPFTPLBeta,
     DPFTPLGauss,
     GDPElimNew,
     PerturbedLeader,
 )
-from bandits.policies.private_ucb import DPUCB
 from bandits.policies.stopping_rules import StoppingRule
 
 FARTHEST = 600.0  # scales that an arm is behind: its chance is a double still
+COARSE = 1e-6  # error of a log ratio with which a law is not called exact
 NOTHING = Bounds(0.0, 0.0, "nothing that is released up to this horizon depends on a reward", "ledger")
 
 
-def releases(policy: Learner[Any], arms: int, horizon: int, domain: Domain, v: float = 1.0) -> tuple[Finding, ...]:
-    """What each part of the ledger costs. `v` is that of the instance, for heavy tails."""
-    more: dict[str, float] = {"v": v} if isinstance(policy, DPRUCB) else {}
-    ledger: tuple[Release, ...] = policy.ledger(arms, horizon, **more)
+def releases(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> tuple[Finding, ...]:
+    """What each part of the ledger costs."""
     epsilon = policy.guarantee.epsilon
     return tuple(
         Finding(entry.mechanism, entry.calibration, entry.cost(domain), entry.delta(epsilon, domain))
-        for entry in ledger
+        for entry in policy.ledger(arms, horizon)
     )
 
 
@@ -122,14 +118,12 @@ def _leader(policy: PerturbedLeader, horizon: int) -> Finding:
     return Finding("perturbed value", calibration, pure, decision_bounds(kept, shown))
 
 
-def transcript(
-    policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention, v: float = 1.0
-) -> Finding:
+def transcript(policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
     """What the whole sequence of arms costs.
 
     Perturbed leaders: enumeration of all sequences and all rewards 0 or 1. Policies that use a reward in one epoch:
     the dearest epoch, exactly, as the laws of the others do not change and do not depend on it. Policies that carry
-    noise over: the ledger from above, the first free choice from below.
+    noise over: see `_of_indices`.
     """
     if isinstance(policy, PerturbedLeader):
         found = transcripts(lambda pulls, sums: policy.decision(pulls, sums, horizon), arms, horizon, convention)
@@ -145,21 +139,60 @@ def transcript(
     if type(policy).ledger is Learner.ledger:
         unknown = Bounds(math.inf, 0.0, "none: the policy has no ledger", "none")
         return Finding("unknown", "", unknown, replace(unknown, kept=1.0) if policy.guarantee.delta > 0 else None)
-    upper = dearest(releases(policy, arms, horizon, domain, v), policy.guarantee.delta)
-    if isinstance(policy, StoppingRule):
-        return upper  # what is released is all there is
-    choice = _first_choice(policy, arms, horizon, domain)
-    if upper.epsilon is None:
-        return upper
-    if choice is None:
-        choice = 0.0, "none computed"
-    method = "ledger; law of the first choice"
-    kept = upper.epsilon.kept
-    if _only_choice(policy, arms, horizon):
-        kept, method = choice[0], "exact law of the only choice"
-    epsilon = replace(upper.epsilon, kept=kept, shown=choice[0], witness=choice[1], method=method)
-    delta = None if upper.delta is None else replace(upper.delta, shown=0.0, witness="none found", method="ledger")
+    upper = dearest(releases(policy, arms, horizon, domain), policy.guarantee.delta)
+    if isinstance(policy, StoppingRule) or upper.epsilon is None:
+        return upper  # what a rule releases is all there is
+    rule = policy.index_rule(arms, horizon) if isinstance(policy, Policy) else None
+    if rule is None:
+        shown = replace(upper.epsilon, shown=0.0, witness="none computed", method="ledger")
+        return replace(upper, epsilon=shown, delta=_unseen(upper.delta))
+    return _of_indices(policy, rule, upper, arms, horizon, domain, convention)
+
+
+def _of_indices(
+    policy: Learner[Any],
+    rule: IndexRule,
+    upper: Finding,
+    arms: int,
+    horizon: int,
+    domain: Domain,
+    convention: Convention,
+) -> Finding:
+    """Transcripts of an index policy, whose ledger gives the `upper` bounds.
+
+    One choice between two arms: its law, exact for all rewards of the domain. Few steps: all sequences and all rewards
+    at the ends of the domain, exact where there are no others, else from below. Beyond: the first choice, from below.
+    """
+    assert upper.epsilon is not None
+    claimed = policy.guarantee.epsilon
+    choice = _first_choice(rule, arms, horizon, domain)
+    delta = _unseen(upper.delta)
+    if choice.kept < math.inf:
+        epsilon = choice
+    elif (found := _enumerated(rule, arms, horizon, domain, convention)) is not None:
+        epsilon, seen = found.epsilon(), delta and found.delta(claimed)
+        if domain is not Domain.BINARY:  # rewards between the ends may cost more
+            epsilon = replace(epsilon, kept=upper.epsilon.kept, method=f"ledger; {epsilon.method}")
+            seen = seen and delta and replace(seen, kept=delta.kept)
+        delta = seen
+    else:
+        epsilon = replace(choice, kept=upper.epsilon.kept, method="ledger; law of the first choice")
+    if delta is not None and epsilon.kept <= claimed:  # pure privacy is more
+        delta = replace(delta, kept=0.0, method=epsilon.method)
     return Finding(upper.mechanism, upper.calibration, epsilon, delta)
+
+
+def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, convention: Convention) -> Transcripts | None:
+    """The law of all sequences; None where there are too many, or where doubles are too coarse for their chances."""
+    if not fits(rule, arms, horizon):
+        return None
+    found = index_transcripts(rule, arms, horizon, domain, convention)
+    return found if found.error < COARSE else None
+
+
+def _unseen(delta: Bounds | None) -> Bounds | None:
+    """What is kept of a delta of releases if nothing is shown by arms."""
+    return None if delta is None else replace(delta, shown=0.0, witness="none found", method="ledger")
 
 
 def event(policy: Learner[Any], horizon: int) -> Finding:
@@ -202,29 +235,20 @@ def promised_epsilon(policy: Learner[Any], arms: int, horizon: int) -> float:
     return guarantee.epsilon if pure else math.inf
 
 
-def _first_choice(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> tuple[float, str] | None:
-    """What the first choice between two arms costs, 0 where the horizon ends before; None for other policies."""
-    first = arms * policy.interval if isinstance(policy, DPUCBInt) else arms
-    draws = 2
-    if isinstance(policy, DPUCB):
-        change = policy.tree_epsilon(arms) / tree_levels(horizon)
-    elif isinstance(policy, DPUCBBound):
-        change = 1 / hybrid_scale(policy.epsilon)
-    elif isinstance(policy, DPUCBTossou):
-        change, draws = 1 / hybrid_scale(policy.epsilon), 4  # at step 2 each of two mechanisms has drawn twice
-    elif isinstance(policy, DPUCBInt):
-        change = policy.interval ** (-policy.v / 2)
-    elif isinstance(policy, DPRUCB):
-        levels = tree_levels(horizon) if policy.tree_budget == "levels" else math.log(horizon)
-        change = policy.epsilon / levels / (2 if domain is Domain.NONNEGATIVE else 1)
-    else:
-        return None
-    if first >= horizon or arms != 2:
-        return 0.0, "no law of two arms" if arms != 2 else "no choice up to this horizon depends on a reward"
-    return first_choice(draws, change, min(first // arms - 1, int(FARTHEST / change)))
+def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> Bounds:
+    """What the first choice between two arms costs, 0 where the horizon ends before it.
 
-
-def _only_choice(policy: Learner[Any], arms: int, horizon: int) -> bool:
-    """Whether a transcript of two arms has one choice, and each arm one reward before it: then that is all of it."""
-    one_reward = isinstance(policy, DPUCB | DPUCBBound | DPUCBTossou | DPRUCB)
-    return one_reward and arms == 2 and horizon == 3
+    `kept` is finite where no other choice follows.
+    """
+    first = arms * rule.interval
+    if first >= horizon:
+        return Bounds(0.0, 0.0, "no choice up to this horizon depends on a reward", "ledger")
+    if arms != 2:
+        return Bounds(math.inf, 0.0, "no law of two arms", "ledger")
+    draws = rule.draws_in(first if rule.every_step else rule.interval)
+    scale = float(rule.sums.scales[draws[0] - 1])  # that of all draws so far
+    change = float(rule.sums.high[0] - lowest(rule.sums.low, domain)[0]) / scale
+    behind = min(rule.interval - 1, int(FARTHEST / change))
+    shown, witness = first_choice(2 * len(draws), change, behind)
+    only = horizon <= first + rule.interval and behind == rule.interval - 1
+    return Bounds(shown if only else math.inf, shown, witness, "exact law of the only choice", 1e-11)

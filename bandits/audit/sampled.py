@@ -24,7 +24,7 @@ from bandits.policies.base import Policy
 from bandits.policies.full_information import FullInformationPolicy
 
 INPUTS = {
-    Neighbours.ONE_REWARD: "first reward of arm 1 is 0 or 1, all others 0",
+    Neighbours.ONE_REWARD: "first reward of arm 1 is the lowest or the highest, all others 0",
     Neighbours.ONE_LOSS_VECTOR: "first losses are 1 for arm 1 alone or for all others, the rest 0",
     Neighbours.ONE_VALUE: "first value is 0 or 1, the rest 0",
 }
@@ -67,14 +67,16 @@ def _bound(hits: int, other: int, runs: int, failure: float, delta: float) -> fl
     return math.log(low / at_most(other, runs, failure / 2)) if low > 0 else -math.inf
 
 
-def neighbouring_tables(arms: int, horizon: int, neighbours: Neighbours) -> tuple[FloatArray, FloatArray]:
+def neighbouring_tables(
+    arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, float] = (0.0, 1.0)
+) -> tuple[FloatArray, FloatArray]:
     """Two tables that differ in what the first step shows, all else 0. Shapes (arms, horizon).
 
-    The first reward of arm 1 is 0 or 1, or arm 1 has all losses of the first step or none.
+    The first reward of arm 1 is the lower or the upper of the `limits`, or arm 1 has all losses of the first step or
+    none.
     """
-    first = np.zeros((arms, horizon))
-    second = first.copy()
-    second[0, 0] = 1.0
+    first, second = np.zeros((2, arms, horizon))
+    first[0, 0], second[0, 0] = limits
     if neighbours is Neighbours.ONE_LOSS_VECTOR:
         first[1:, 0] = 1.0
     return first, second

@@ -40,11 +40,15 @@ class Transcripts:
     sequences: of arms, shape (sequences, horizon).
     chances: of each sequence under each table, shape (tables, sequences).
     rewards: what each bit of the number of a table is: an arm and its i-th reward or step, counted from 0.
+    method: how the chances were found.
+    error: of the log ratio of two of them.
     """
 
     sequences: IntArray
     chances: FloatArray
     rewards: list[tuple[int, int]]
+    method: str = "enumeration"
+    error: float = 1e-10
 
     def epsilon(self) -> Bounds:
         """Pure epsilon over all pairs of neighbouring tables."""
@@ -60,7 +64,7 @@ class Transcripts:
                 best, worst = float(ratio[place]), (bit, int(without[place[0]]), int(place[1]))
         bit, table, sequence = worst
         witness = f"{self._changed(bit, table)}; arms {''.join(str(arm + 1) for arm in self.sequences[sequence])}"
-        return Bounds(best, best, witness, "enumeration", 1e-10)
+        return Bounds(best, best, witness, self.method, self.error)
 
     def delta(self, epsilon: float) -> Bounds:
         """The smallest delta at `epsilon` over all pairs of neighbouring tables."""
@@ -74,7 +78,7 @@ class Transcripts:
                 if excess[place] > best:
                     best, worst = float(excess[place]), (bit, int(without[place]))
         witness = f"{self._changed(*worst)}; all sequences more than e^{epsilon:g} times as likely"
-        return Bounds(best, best, witness, "enumeration", 1e-12)
+        return Bounds(best, best, witness, self.method, self.error)
 
     def epsilon_at(self, delta: float) -> Bounds:
         """The least epsilon at `delta` > 0 over all pairs of neighbouring tables, to nine digits."""
@@ -83,7 +87,7 @@ class Transcripts:
             middle = (low + high) / 2 if math.isfinite(high) else 2 * low + 1
             low, high = (middle, high) if self.delta(middle).shown > delta else (low, middle)
         witness = self.delta(low).witness
-        return Bounds(high, low, witness, "enumeration", 1e-9 * high)
+        return Bounds(high, low, witness, self.method, 1e-9 * high)
 
     def _neighbours(self, bit: int) -> tuple[IntArray, IntArray]:
         """The tables without that reward, and the same with it."""
@@ -105,8 +109,8 @@ def transcripts(decision: Decision, arms: int, horizon: int, convention: Convent
 
     Rewards of the last step play no part.
     """
-    if _size(arms, horizon) > LARGEST:
-        fits = max((steps for steps in range(1, horizon) if _size(arms, steps) <= LARGEST), default=0)
+    if table_size(arms, horizon) > LARGEST:
+        fits = max((steps for steps in range(1, horizon) if table_size(arms, steps) <= LARGEST), default=0)
         raise ParameterError("horizon", f"enumeration with {arms} arms fits up to horizon {fits}, got {horizon}")
     rewards = [(arm, place) for arm in range(arms) for place in range(horizon - 1)]
     number = {reward: bit for bit, reward in enumerate(rewards)}
@@ -166,6 +170,7 @@ def _grid(decision: Decision, pulls: IntArray) -> FloatArray:
     return np.array(laws).reshape(*shape, len(pulls))
 
 
-def _size(arms: int, horizon: int) -> int:
+def table_size(arms: int, horizon: int) -> int:
+    """How many chances there are: of every sequence of arms under every table."""
     tables = 1 << min(arms * (horizon - 1), 200)
     return int(tables * arms**horizon)

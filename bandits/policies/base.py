@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
@@ -37,6 +38,14 @@ class Policy(Learner[Instance]):
         Raises `ParameterError` for a policy that is only known as a simulation.
         """
         raise ParameterError("policy", f"{self.name} cannot be played on given rewards: it defines no choices")
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule | None:
+        """For a policy that compares noisy sums: how. From it follows the law of its arms; None for any other."""
+        return None
+
+    def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
+        """Between which the first reward of an arm may change, and be seen."""
+        return 0.0, 1.0
 
     def play(
         self, table: FloatArray, horizon: int, rng: np.random.Generator, convention: Convention = Convention.STREAM

@@ -3,6 +3,7 @@
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,6 +32,30 @@ class Epoch:
     rounds: int
     threshold: float
     truncation: float = math.inf
+
+
+def eliminate(
+    arms: int,
+    epoch_of: Callable[[int, int], Epoch],
+    released: Callable[[FloatArray, Epoch, np.random.Generator], FloatArray],
+    rng: np.random.Generator,
+) -> Choices:
+    """`EpochElimination` one step at a time: epochs by viable arms and number, noisy means by reward sums and epoch."""
+    viable = list(range(arms))
+    for number in itertools.count(1):
+        if len(viable) == 1:
+            break
+        epoch = epoch_of(len(viable), number)
+        sums = np.zeros(len(viable))
+        for _ in range(epoch.rounds):
+            for place, arm in enumerate(viable):
+                reward = yield arm
+                sums[place] += reward if abs(reward) <= epoch.truncation else 0.0
+        means = released(sums, epoch, rng)
+        behind = means.max() - means
+        viable = [arm for arm, gap in zip(viable, behind, strict=True) if gap <= epoch.threshold]
+    while True:
+        yield viable[0]
 
 
 class EpochElimination(Policy):
@@ -129,20 +154,7 @@ class DPSE(EpochElimination):
         return sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(sums))
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        viable = list(range(arms))
-        for number in itertools.count(1):
-            if len(viable) == 1:
-                break
-            epoch = self.epoch_of(len(viable), number, horizon)
-            sums = np.zeros(len(viable))
-            for _ in range(epoch.rounds):
-                for place, arm in enumerate(viable):
-                    sums[place] += yield arm
-            means = self.released(sums, epoch, rng)
-            behind = means.max() - means
-            viable = [arm for arm, gap in zip(viable, behind, strict=True) if gap <= epoch.threshold]
-        while True:
-            yield viable[0]
+        return eliminate(arms, lambda viable, number: self.epoch_of(viable, number, horizon), self.released, rng)
 
     def noise_scale(self, epoch: Epoch) -> float:
         """Of the Laplace noise that makes the means of an epoch private."""

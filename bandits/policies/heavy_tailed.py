@@ -4,26 +4,36 @@ All of them cut rewards off at a bound that grows with the number of pulls. The 
 bound is, so the constants of the confidence widths may be rescaled without a change to any promise.
 """
 
+import itertools
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain, LaplaceRelease, Release
 from bandits.audit.running_sums import adaptive_tree
 from bandits.environments.bandit import Instance
 from bandits.environments.heavy_tails import HeavyTailedInstance, ParetoInstance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from bandits.loops.heavy_leader import DPRUCBConstants, ParetoRewards, dprucb_pulls, robust_ucb_pulls
-from bandits.mechanisms.tree import tree_levels
+from bandits.mechanisms.tree import AdaptiveTreeMechanism, tree_levels
 from bandits.parameters import ParameterError, require, require_epsilon
-from bandits.policies.base import Policy, require_sums
-from bandits.policies.elimination import Epoch, EpochElimination
+from bandits.policies.base import Choices, Policy, require_sums
+from bandits.policies.elimination import Epoch, EpochElimination, eliminate
 
 Constants = Literal["paper", "scaled", "custom"]
 SCALES = {"paper": 1.0, "scaled": 1 / 12}
+
+
+class Moment(NamedTuple):
+    """E |X|^(1+v) <= u, which an instance owns: no table of rewards shows it."""
+
+    u: float
+    v: float
 
 
 @dataclass(frozen=True)
@@ -70,10 +80,23 @@ class HeavyTailedPolicy(Policy):
     def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
         return moment_caveats(self.u, instance)
 
-    def moment(self, instance: Instance) -> tuple[float, float]:
-        """u and v."""
+    def moment(self, instance: Instance) -> Moment:
+        """What the policy knows of the instance."""
         assert isinstance(instance, HeavyTailedInstance)
-        return instance.moment if self.u is None else self.u, instance.v
+        return Moment(instance.moment if self.u is None else self.u, instance.v)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        raise ParameterError(
+            "instance", f"{self.name} needs u and v of an instance, as s1: see bandits.policies.given_moments"
+        )
+
+    @abstractmethod
+    def steps(self, moment: Moment, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        """The policy one step at a time, as `choices`, for that moment."""
+
+    @abstractmethod
+    def first_bound(self, moment: Moment, arms: int, horizon: int) -> float:
+        """The bound at which the first reward of an arm is cut off."""
 
 
 def resolve_scale(constants: Constants, confidence_scale: float | None) -> float:
@@ -108,8 +131,37 @@ def moment_caveats(u: float | None, instance: Instance) -> tuple[str, ...]:
     return (f"u = {u:g} is below the moment of the instance, {instance.moment:g}: the theorems do not apply",)
 
 
+class HeavyTailedElimination(HeavyTailedPolicy, EpochElimination):
+    """Elimination in epochs with means of truncated rewards, x 1{|x| <= truncation}."""
+
+    @abstractmethod
+    def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
+        """Epoch 1, 2, ... with `viable` arms left, for that moment."""
+
+    @abstractmethod
+    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        """The noisy means of an epoch from its sums of truncated rewards, shapes (viable,)."""
+
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        return self.epoch_of(self.moment(instance), viable, epoch, horizon)
+
+    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        assert isinstance(instance, HeavyTailedInstance)
+        sums = instance.truncated_sums(viable, epoch.rounds, epoch.truncation, rng)
+        most = epoch.rounds * epoch.truncation
+        return self.released(require_sums(self, sums, -most, most), epoch, rng)
+
+    def steps(self, moment: Moment, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        return eliminate(
+            arms, lambda viable, number: self.epoch_of(moment, viable, number, horizon), self.released, rng
+        )
+
+    def first_bound(self, moment: Moment, arms: int, horizon: int) -> float:
+        return self.epoch_of(moment, arms, 1, horizon).truncation
+
+
 @dataclass(frozen=True)
-class DPRSE(HeavyTailedPolicy, EpochElimination):
+class DPRSE(HeavyTailedElimination):
     """DP Robust Successive Elimination (Tao et al. 2022, Algorithm 3), with beta = 1/horizon.
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 3): a reward, cut off at
@@ -120,8 +172,8 @@ class DPRSE(HeavyTailedPolicy, EpochElimination):
     label: ClassVar[str] = "DPRSE"
     citation: ClassVar[str] = "Tao, Wu, Zhao and Wang (2022), Algorithm 3"
 
-    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
-        u, v = self.moment(instance)
+    def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
+        u, v = moment
         gap = 2.0**-epoch
         log = math.log(4 * viable * epoch**2 * horizon)
         power = (1 + v) / v
@@ -130,9 +182,8 @@ class DPRSE(HeavyTailedPolicy, EpochElimination):
         error = u ** (1 / (1 + v)) * (log / (rounds * self.epsilon)) ** (v / (1 + v))
         return Epoch(rounds, 12 * self.s * error, truncation)
 
-    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        means = truncated_means(self, instance, viable, epoch, rng)
-        return means + rng.laplace(scale=self.noise_scale(epoch), size=len(viable))
+    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        return sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(sums))
 
     def noise_scale(self, epoch: Epoch) -> float:
         return 2 * epoch.truncation / (epoch.rounds * self.epsilon)
@@ -144,7 +195,7 @@ class DPRSE(HeavyTailedPolicy, EpochElimination):
 
 
 @dataclass(frozen=True)
-class LDPRSE(HeavyTailedPolicy, EpochElimination):
+class LDPRSE(HeavyTailedElimination):
     """LDP Robust Successive Elimination (Tao et al. 2022, Algorithm 4), with beta = 1/horizon.
 
     The pseudo-code prints epochs that aim at gaps 4^-e, where the proof and the elimination threshold have
@@ -164,8 +215,8 @@ class LDPRSE(HeavyTailedPolicy, EpochElimination):
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon, scope=Scope.LOCAL)
 
-    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
-        u, v = self.moment(instance)
+    def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
+        u, v = moment
         gap = float(self.epoch_base) ** -epoch
         log = math.log(8 * viable * epoch**2 * horizon)
         power = 2 * (1 + v) / v
@@ -174,10 +225,9 @@ class LDPRSE(HeavyTailedPolicy, EpochElimination):
         error = u ** (1 / (1 + v)) * (math.sqrt(log) / (math.sqrt(rounds) * self.epsilon)) ** (v / (1 + v))
         return Epoch(rounds, 14 * self.s * error, truncation)
 
-    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        means = truncated_means(self, instance, viable, epoch, rng)
-        positive, negative = rng.standard_gamma(epoch.rounds, size=(2, len(viable)))
-        return np.asarray(means + self.noise_scale(epoch) * (positive - negative) / epoch.rounds)
+    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        positive, negative = rng.standard_gamma(epoch.rounds, size=(2, len(sums)))
+        return np.asarray(sums / epoch.rounds + self.noise_scale(epoch) * (positive - negative) / epoch.rounds)
 
     def noise_scale(self, epoch: Epoch) -> float:
         """Of the noise of every single reward."""
@@ -202,20 +252,10 @@ class BoxedLDPRSE(LDPRSE):
     label: ClassVar[str] = "LDPRSE as boxed"
     epoch_base: Literal[2, 4] = 4
 
-    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
-        proved = super().epoch(instance, viable, epoch, horizon)
-        _, v = self.moment(instance)
+    def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
+        proved = super().epoch_of(moment, viable, epoch, horizon)
+        _, v = moment
         return replace(proved, threshold=proved.threshold * float(proved.rounds) ** (-v / (2 * (1 + v))))
-
-
-def truncated_means(
-    policy: Policy, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator
-) -> FloatArray:
-    """Mean of x 1{|x| <= truncation} over the rewards of an epoch, for each viable arm."""
-    assert isinstance(instance, HeavyTailedInstance)
-    sums = instance.truncated_sums(viable, epoch.rounds, epoch.truncation, rng)
-    most = epoch.rounds * epoch.truncation
-    return require_sums(policy, sums, -most, most) / epoch.rounds
 
 
 @dataclass(frozen=True)
@@ -252,16 +292,40 @@ class DPRUCB(HeavyTailedPolicy):
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         assert isinstance(instance, ParetoInstance)
         rewards = ParetoRewards(instance.scales, instance.tail_index, 1 + instance.v)
-        return dprucb_pulls(rewards, horizon, checkpoints, self.loop_arguments(instance, horizon), rng)
+        constants = self.loop_arguments(self.moment(instance), horizon)
+        return dprucb_pulls(rewards, horizon, checkpoints, constants, rng)
 
     def ledger(self, arms: int, horizon: int, v: float = 1.0) -> tuple[Release, ...]:
         """One tree; those of the other arms are like it. `v` is that of the instance; v = 1 costs the most."""
         bounds = np.arange(1.0, horizon - arms + 2) ** (1 / (1 + v))  # in units of the first
         return (adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget),)
 
-    def loop_arguments(self, instance: Instance, horizon: int) -> DPRUCBConstants:
+    def rule(self, moment: Moment, arms: int, horizon: int) -> IndexRule:
+        """Trees over rewards within B_n, and the confidence width; for that moment."""
+        constants = self.loop_arguments(moment, horizon)
+        order, power = 1 + moment.v, moment.v / (1 + moment.v)
+        bounds = (constants.truncation_rate * np.arange(1.0, horizon - arms + 2)) ** (1 / order)
+        sums = adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget)
+        return IndexRule(sums, lambda t, pulls: constants.bonus * ((math.log(2.0) + 4 * math.log(t)) / pulls) ** power)
+
+    def steps(self, moment: Moment, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        rule = self.rule(moment, arms, horizon)
+        natural = self.tree_budget == "natural"
+        trees = [AdaptiveTreeMechanism(horizon, self.epsilon, rng, natural) for _ in range(arms)]
+        sums, pulls = np.zeros(arms), np.zeros(arms)
+        for t in itertools.count(1):
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + rule.bonus(t, pulls)))
+            bound = float(rule.sums.high[int(pulls[arm])])
+            pulls[arm] += 1
+            reward = yield arm
+            sums[arm] = trees[arm].add(reward if abs(reward) <= bound else 0.0, bound)
+
+    def first_bound(self, moment: Moment, arms: int, horizon: int) -> float:
+        return float(self.rule(moment, arms, horizon).sums.high[0])
+
+    def loop_arguments(self, moment: Moment, horizon: int) -> DPRUCBConstants:
         """What `dprucb_pulls` takes from the parameters."""
-        u, v = self.moment(instance)
+        u, v = moment
         log = math.log(horizon)
         levels = tree_levels(horizon)
         bonus = 18 * self.s * u ** (1 / (1 + v)) * (log ** (1.5 + 1 / v) / self.epsilon) ** (v / (1 + v))

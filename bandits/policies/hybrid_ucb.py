@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import zeta
 
-from bandits.arrays import IntArray
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Release
 from bandits.audit.releases import RepeatedMeans
-from bandits.audit.running_sums import hybrid
+from bandits.audit.running_sums import RunningSums, hybrid
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.hybrid_ucb import dp_ucb_bound_pulls, dp_ucb_int_pulls, dp_ucb_pulls, released_index
@@ -19,6 +20,11 @@ from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
 from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
+
+
+def ucb1_width(t: int, pulls: FloatArray) -> FloatArray:
+    """sqrt(2 log t / n_a), shape (arms,)."""
+    return np.asarray(np.sqrt(2 * math.log(t) / pulls))
 
 
 @dataclass(frozen=True)
@@ -52,11 +58,15 @@ class DPUCBTossou(Policy):
         """One mechanism, which takes an item at every step; those of the other arms are like it."""
         return (hybrid(self.epsilon, horizon),)
 
+    def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        return IndexRule(hybrid(self.epsilon, horizon), ucb1_width, every_step=True)
+
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         released = [HybridMechanism(self.epsilon, rng) for _ in range(arms)]
         sums, pulls = np.zeros(arms), np.zeros(arms)
+        bonus = self.index_rule(arms, horizon).bonus
         for t in itertools.count(1):
-            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + np.sqrt(2 * math.log(t) / pulls)))
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + bonus(t, pulls)))
             pulls[arm] += 1
             reward = yield arm
             sums = np.array([each.add(reward if of == arm else 0.0) for of, each in enumerate(released)])
@@ -101,15 +111,21 @@ class DPUCBBound(Policy):
         """One mechanism; those of the other arms are like it."""
         return (hybrid(self.epsilon, horizon - arms + 1),)
 
+    def bonus(self, t: int, pulls: FloatArray) -> FloatArray:
+        """What is added to private means: the confidence width and the bound on the noise, shape (arms,)."""
+        growth = np.where(np.log2(pulls) % 1 == 0, 1.0, np.log(pulls) + 1)
+        bounds = math.sqrt(8) / self.epsilon * (math.log(4) + 4 * math.log(t)) * growth
+        return np.asarray(bounds / pulls + ucb1_width(t, pulls))
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        return IndexRule(hybrid(self.epsilon, horizon - arms + 1), self.bonus)
+
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         released = [HybridMechanism(self.epsilon, rng) for _ in range(arms)]
         sums, pulls = np.zeros(arms), np.zeros(arms)
+        bonus = self.index_rule(arms, horizon).bonus
         for t in itertools.count(1):
-            arm = t - 1
-            if t > arms:
-                growth = np.where(np.log2(pulls) % 1 == 0, 1.0, np.log(pulls) + 1)
-                bounds = math.sqrt(8) / self.epsilon * (math.log(4) + 4 * math.log(t)) * growth
-                arm = int(np.argmax((sums + bounds) / pulls + np.sqrt(2 * math.log(t) / pulls)))
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + bonus(t, pulls)))
             pulls[arm] += 1
             sums[arm] = released[arm].add((yield arm))
 
@@ -190,6 +206,13 @@ class DPUCBInt(Policy):
         counts = np.arange(self.interval, horizon - arms + 2, self.interval, dtype=float)
         calibration = "calibrated" if self.calibrate else "epsilon_0 = epsilon"
         return (RepeatedMeans("means in intervals", calibration, counts ** (-self.v / 2)),)
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        """Means of n rewards plus Lap(n^-(1 - v/2)) are sums plus Lap(n^(v/2)), each with a draw of its own."""
+        items = max(1, horizon - arms + 1)
+        alone, low, high = np.zeros(items, dtype=np.int64), np.zeros(items), np.ones(items)
+        sums = RunningSums("means in intervals", "", alone, np.arange(1.0, items + 1) ** (self.v / 2), low, high)
+        return IndexRule(sums, ucb1_width, self.interval, lasting=True)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         sums, pulls, index = np.zeros(arms), np.zeros(arms), np.zeros(arms)

@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bandits.arrays import IntArray
+from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Release
-from bandits.audit.running_sums import tree
+from bandits.audit.running_sums import RunningSums, tree
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
@@ -75,14 +76,21 @@ class DPUCB(Policy):
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """One tree; those of the other arms are like it."""
-        return (tree(horizon, self.tree_epsilon(arms), horizon - arms + 1),)
+        return (self._tree(arms, horizon),)
+
+    def _tree(self, arms: int, horizon: int) -> RunningSums:
+        return tree(horizon, self.tree_epsilon(arms), horizon - arms + 1)
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        most = self.bonus(arms, horizon)
+        return IndexRule(self._tree(arms, horizon), lambda t, pulls: most / pulls + np.sqrt(2 * math.log(t) / pulls))
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         trees = [TreeMechanism(horizon, self.tree_epsilon(arms), rng) for _ in range(arms)]
-        bonus = self.bonus(arms, horizon)
+        bonus = self.index_rule(arms, horizon).bonus
         sums, pulls = np.zeros(arms), np.zeros(arms)
         for t in itertools.count(1):
-            arm = t - 1 if t <= arms else int(np.argmax((sums + bonus) / pulls + np.sqrt(2 * math.log(t) / pulls)))
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + bonus(t, pulls)))
             pulls[arm] += 1
             sums[arm] = trees[arm].add((yield arm))
 

@@ -240,7 +240,7 @@ class _Planner:
         shared = self._shared_by(setting)
         config, files = shared.of({key: value for key, value in setting if key not in PARTS}), shared.files
         instance: Environment = self._parts.build(shared.config, "instance", config["instance"], files, Environment)  # type: ignore[type-abstract]
-        policy: Learner[Any] = self._parts.build(shared.config, "policy", config["policy"], files, Learner)  # type: ignore[type-abstract]
+        policy: Learner[Any] = self._parts.build(shared.config, "policy", config["policy"], files, Learner)
         with blamed(f"{files['policy']} on {files['instance']}"):
             require_own_name(instance, str(files["instance"]))
             require_own_name(policy, str(files["policy"]))

@@ -88,6 +88,6 @@ def label(stored: Stored, behind: str = "") -> str:
     policy = stored.cell.policy
     guarantee = policy.guarantee
     if not guarantee.private:
-        return f"{legend(policy)}{behind}, not private"
+        return f"{legend(policy)}{behind}, {guarantee.absence}"
     budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
     return f"{legend(policy)}{behind}, {budget}, {guarantee.scope.value}"

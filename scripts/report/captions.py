@@ -89,6 +89,6 @@ def _promises(policies: Iterable[Learner[Any]], behind: Mapping[str, str]) -> Li
     groups: dict[str, dict[str, None]] = {}
     for policy in policies:
         promise = policy.guarantee
-        text = f"{promise.scope.value}, {promise.neighbours.value}" if promise.private else "not private"
+        text = f"{promise.scope.value}, {promise.neighbours.value}" if promise.private else promise.absence
         groups.setdefault(text, {})[_name(policy, behind)] = None
     return [f"{', '.join(labels)}: {text}" for text, labels in groups.items()]

@@ -84,16 +84,16 @@ def _built(choice: str, budget: list[str], composer: Composer) -> Learner[Any]:
     files = {"policy": composer.file_of("policy", choice)}
     pure, approximate = ([f"policy={choice}", f"budget={kind}", *budget] for kind in ("pure", "approximate"))
     try:
-        return build(composer.compose(pure).config, "policy", files, Learner)  # type: ignore[type-abstract]
+        return build(composer.compose(pure).config, "policy", files, Learner)
     except UserError:
-        return build(composer.compose(approximate).config, "policy", files, Learner)  # type: ignore[type-abstract]
+        return build(composer.compose(approximate).config, "policy", files, Learner)
 
 
 def _promise(first: Learner[Any], second: Learner[Any]) -> str:
     """Pure or approximate, and what is declared of the epsilon that was asked for."""
     of = first.guarantee
     if not of.private:
-        return "not private"
+        return of.absence
     factors = {round(policy.guarantee.epsilon / epsilon, 9) for policy, epsilon in ((first, 0.5), (second, 1.0))}
     if len(factors) > 1:
         text = f"{second.guarantee.epsilon:.3g} at ε = 1"

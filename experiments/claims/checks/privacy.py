@@ -14,7 +14,8 @@ from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.policies.base import Policy
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.elimination import DPSE
-from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, Moment
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
 from experiments.claims.checks import ROUNDING
@@ -74,7 +75,11 @@ def levels() -> list[Setting]:
 def _robust_tree(budget: Any) -> list[Setting]:
     policy = DPRUCB(1.0, tree_budget=budget)
     return [
-        _setting({"T": t, "v": v}, 1.0, dearest(releases(policy, 2, t, Domain.SIGNED, v), 0.0).epsilon)
+        _setting(
+            {"T": t, "v": v},
+            1.0,
+            dearest(releases(GivenMoments(policy, Moment(1.0, v)), 2, t, Domain.SIGNED), 0.0).epsilon,
+        )
         for t in HORIZONS
         for v in (0.5, 0.9)
     ]

@@ -38,7 +38,7 @@ def mean_of_dprucb() -> list[Setting]:
     for v in (0.5, 0.9):
         for epsilon in (0.1, 1.0):
             policy, instance = DPRUCB(epsilon), S1(v)
-            constants = policy.loop_arguments(instance, 10**4)
+            constants = policy.loop_arguments(policy.moment(instance), 10**4)
             for pulls in (15, 255, 4095):  # as many nodes of the tree as can be
                 rng = np.random.default_rng(pulls)
                 errors = _private_means(instance, constants, pulls, rng) - instance.mean_rewards[0]

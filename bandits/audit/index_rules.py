@@ -1,0 +1,169 @@
+"""The exact law of whole sequences of arms of index policies with Laplace noise, over a few steps.
+
+Such a policy compares noisy sum / pulls + bonus. Given the rewards that it saw, a sequence of arms is an intersection
+of half-spaces of its draws, and has a chance in closed form (`bandits.audit.half_spaces`).
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.half_spaces import Draws, Form, chances
+from bandits.audit.ledger import Domain, lowest
+from bandits.audit.running_sums import RunningSums
+from bandits.audit.transcripts import LARGEST, TINY, Convention, Transcripts, table_size
+from bandits.parameters import ParameterError
+
+MOST_DRAWS = 6  # of a sequence; with one more the closed form has about five times as many parts
+
+
+@dataclass(frozen=True)
+class IndexRule:
+    """A policy that pulls all arms in turn, and then the one with the largest noisy sum / pulls + bonus.
+
+    Attributes
+    ----------
+    sums: of one arm, and how they get their noise; those of the others are like it.
+    bonus: of all arms at a step, from their pulls.
+    interval: pulls of each arm in the round robin, and of the leader between two choices.
+    every_step: whether each sum takes an item at every step, 0 where its arm was not pulled.
+    lasting: whether a bonus is that of the step at which the sum was released, not of the present one.
+    """
+
+    sums: RunningSums
+    bonus: Callable[[int, FloatArray], FloatArray]
+    interval: int = 1
+    every_step: bool = False
+    lasting: bool = False
+
+    def draws_in(self, items: int) -> list[int]:
+        """The draws in the noise of the sum of that many items, each by the number of items when it was made."""
+        found = []
+        while items:
+            found.append(items)
+            items = int(self.sums.parents[items - 1])
+        return found
+
+
+@dataclass
+class _Walk:
+    """One sequence of arms under all rewards that it can see, each the lowest or the highest that is allowed.
+
+    Reward t is the highest in case c if bit t of c is set. `forms` and `constants` are the half-spaces so far: whole
+    coefficients of the draws, named by arm and number, and shapes (cases,).
+    """
+
+    rule: IndexRule
+    arms: int
+    domain: Domain
+    cases: IntArray
+    forms: list[dict[tuple[int, int], int]] = field(default_factory=list)
+    constants: list[FloatArray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.low = lowest(self.rule.sums.low, self.domain)
+        self.pulls = np.zeros(self.arms)
+        self.sums = np.zeros((self.arms, len(self.cases)))
+        self.bonuses = np.zeros(self.arms)
+
+    def possible(self, sequence: IntArray) -> bool:
+        """Whether the policy can pull these arms at all; with it, the half-spaces in which it does."""
+        rounds = self.arms * self.rule.interval
+        for step, arm in enumerate(map(int, sequence)):
+            if step >= rounds and step % self.rule.interval == 0:
+                self._choose(arm, step + 1, first=step == rounds, leader=int(sequence[step - 1]))
+            elif arm != (step % self.arms if step < rounds else sequence[step - 1]):
+                return False
+            self._pull(arm, step)
+        return True
+
+    def _choose(self, arm: int, step: int, first: bool, leader: int) -> None:
+        bonuses = self.rule.bonus(step, self.pulls)
+        renewed = np.arange(self.arms) == leader if self.rule.lasting and not first else np.ones(self.arms, dtype=bool)
+        self.bonuses = np.where(renewed, bonuses, self.bonuses)
+        for rival in range(self.arms):
+            if rival != arm:
+                self._above(arm, rival, step)
+
+    def _above(self, arm: int, rival: int, step: int) -> None:
+        """That the index of `arm` is at least that of `rival`, times the pulls of both so that numbers are whole."""
+        form: dict[tuple[int, int], int] = {}
+        constant = np.zeros(len(self.cases))
+        for of, other, sign in ((arm, rival, 1), (rival, arm, -1)):
+            weight = sign * int(self.pulls[other])
+            for number in self.rule.draws_in(step - 1 if self.rule.every_step else int(self.pulls[of])):
+                form[of, number] = weight
+            constant = constant + weight * (self.sums[of] + self.pulls[of] * self.bonuses[of])
+        self.forms.append(form)
+        self.constants.append(constant)
+
+    def _pull(self, arm: int, step: int) -> None:
+        item = int(self.pulls[arm])
+        self.sums[arm] += np.where(self.cases >> step & 1, self.rule.sums.high[item], self.low[item])
+        self.pulls[arm] += 1
+
+    def half_spaces(self) -> tuple[list[Form], Draws]:
+        """The forms as rows, and their draws; draws that only come together are one variable."""
+        together: dict[tuple[tuple[int, ...], float], int] = {}
+        for name in sorted({name for form in self.forms for name in form}):
+            column = tuple(form.get(name, 0) for form in self.forms), float(self.rule.sums.scales[name[1] - 1])
+            together[column] = together.get(column, 0) + 1
+        columns = [column for column, _ in together]
+        scales = np.array([scale for _, scale in together])
+        return list(zip(*columns, strict=True)), Draws(scales, np.array(list(together.values()), dtype=np.int64))
+
+
+def index_transcripts(rule: IndexRule, arms: int, horizon: int, domain: Domain, convention: Convention) -> Transcripts:
+    """The laws of the first `horizon` arms, each reward the lowest or the highest that is allowed.
+
+    Raises `ParameterError` with the largest horizon that fits, in memory and in the number of draws.
+    """
+    if not fits(rule, arms, horizon):
+        most = max(steps for steps in range(1, horizon) if fits(rule, arms, steps))
+        raise ParameterError("horizon", f"enumeration with {arms} arms fits up to horizon {most}, got {horizon}")
+    rewards = [(arm, place) for arm in range(arms) for place in range(horizon - 1)]
+    number = {reward: bit for bit, reward in enumerate(rewards)}
+    tables = np.arange(1 << len(rewards))
+    sequences = np.array(list(itertools.product(range(arms), repeat=horizon)))
+    law, worst = np.zeros((len(tables), len(sequences))), 0.0
+    for column, sequence in enumerate(sequences):
+        chance, error = sequence_chances(rule, arms, sequence, domain)
+        worst = max(worst, error)
+        case, pulls = np.zeros(len(tables), dtype=np.int64), np.zeros(arms, dtype=np.int64)
+        for step, arm in enumerate(sequence[:-1]):
+            bit = number[int(arm), int(pulls[arm]) if convention is Convention.STREAM else step]
+            case |= (tables >> bit & 1) << step
+            pulls[arm] += 1
+        law[:, column] = chance[case]
+    return Transcripts(sequences, law, rewards, "enumeration, closed form of every chance", 2 * worst)
+
+
+def sequence_chances(rule: IndexRule, arms: int, sequence: IntArray, domain: Domain) -> tuple[FloatArray, float]:
+    """The chance of one sequence of arms for all rewards before its last, and the error of its logarithm.
+
+    The error is infinite where a chance is too small for a double. Shape (2^(horizon - 1),): bit t of a place says
+    whether reward t is the highest or the lowest.
+    """
+    walk = _Walk(rule, arms, domain, np.arange(1 << (len(sequence) - 1)))
+    if not walk.possible(sequence):
+        return np.zeros(len(walk.cases)), 0.0
+    if not walk.forms:
+        return np.ones(len(walk.cases)), 0.0
+    forms, draws = walk.half_spaces()
+    found, errors = chances(forms, np.array(walk.constants).T, draws)
+    return found, float(errors.max()) if found.min() > TINY else math.inf
+
+
+def fits(rule: IndexRule, arms: int, horizon: int) -> bool:
+    """Whether all sequences under all tables fit in memory, and the draws of each in a closed form."""
+    if table_size(arms, horizon) > LARGEST:
+        return False
+    walk = _Walk(rule, arms, Domain.NONNEGATIVE if rule.sums.low[0] < 0 else Domain.UNIT, np.zeros(1, dtype=np.int64))
+    rounds = arms * rule.interval
+    in_turn = [step % arms if step < rounds else step // rule.interval % arms for step in range(horizon)]
+    walk.possible(np.array(in_turn))
+    return len(walk.half_spaces()[1].scales) <= MOST_DRAWS

@@ -1,0 +1,60 @@
+"""Policies for heavy tails on given rewards: the moment, which belongs to an instance, is given beside the table."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from bandits.arrays import IntArray
+from bandits.audit.index_rules import IndexRule
+from bandits.audit.ledger import Domain, Release
+from bandits.environments.bandit import Instance
+from bandits.guarantees import Guarantee
+from bandits.policies.base import Choices, Policy
+from bandits.policies.heavy_tailed import DPRUCB, HeavyTailedPolicy, Moment
+
+
+@dataclass(frozen=True)
+class GivenMoments(Policy):
+    """A policy of Tao et al. (2022) that is told E |X|^(1+v) <= u, so that it can be played on a table of rewards.
+
+    A table cannot tell u and v: they say where rewards are cut off, and the noise is made for that. Rewards beyond a
+    bound count as 0, as in the policy itself, so that every table is allowed. Guarantee: that of the policy.
+    """
+
+    policy: HeavyTailedPolicy
+    moment: Moment
+
+    domain = Domain.SIGNED
+
+    @classmethod
+    def of(cls, policy: HeavyTailedPolicy, instance: Instance) -> Self:
+        """The policy with the moment that it would take from `instance`."""
+        return cls(policy, policy.moment(instance))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """That of the policy."""
+        return self.policy.name
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.policy.guarantee
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        if isinstance(self.policy, DPRUCB):
+            return self.policy.ledger(arms, horizon, self.moment.v)
+        return self.policy.ledger(arms, horizon)
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule | None:
+        return self.policy.rule(self.moment, arms, horizon) if isinstance(self.policy, DPRUCB) else None
+
+    def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
+        bound = self.policy.first_bound(self.moment, arms, horizon)
+        return (0.0 if domain is Domain.NONNEGATIVE else -bound), bound
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        return self.policy.steps(self.moment, arms, horizon, rng)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        return self.policy.simulate(instance, horizon, checkpoints, rng)
