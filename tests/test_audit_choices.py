@@ -183,6 +183,7 @@ def test_halting_is_the_sampled_frequency(failure):
     assert stats.binomtest(int(halted.sum()), runs, chance).pvalue > failure
 
 
+@pytest.mark.slow
 def test_shown_delta_never_exceeds_the_law_of_one_value():
     policy = DPFTPLGauss(0.1, 0.01, "exact")
     shown, witness = shown_delta(lambda n, s: policy.decision(n, s, 10**5), policy.start, 10**5, 0.1)

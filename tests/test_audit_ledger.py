@@ -123,6 +123,7 @@ def test_the_chernoff_bound_by_integrals(cost, releases, epsilon):
     assert math.log(chernoff_delta(np.full(releases, cost), epsilon)) == pytest.approx(least, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_many_releases_keep_lower_below_upper():
     costs = np.arange(1, 5001, dtype=float) ** -0.55
     for epsilon in (5.0, 31.0):

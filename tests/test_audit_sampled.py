@@ -106,6 +106,7 @@ def test_what_is_played_under_full_information_is_what_is_simulated(policy, fail
     assert stats.ks_2samp(played, simulated).pvalue > failure
 
 
+@pytest.mark.slow
 def test_plays_of_report_noisy_max_show_what_it_costs():
     """Two arms, one vector of losses: exactly known, and its input is the worst."""
     policy = RNMFTNL(1.0, "exponential")
@@ -250,6 +251,7 @@ def test_sampled_bounds_lie_below_exact_ones():
     assert finding.epsilon.failure == 1e-6
 
 
+@pytest.mark.slow
 def test_sampled_deltas_lie_below_exact_ones():
     policy = ThompsonBeta()
     laws = transcripts(lambda n, s: policy.decision(n, s, 5), 2, 5, Convention.STREAM).chances[:2]

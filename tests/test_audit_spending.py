@@ -52,6 +52,7 @@ def test_epsilon_at_a_delta_is_the_inverse_of_delta_at_an_epsilon():
     assert bounded.epsilon_at(bounded.delta(2.0).shown).shown == pytest.approx(2.0, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_what_is_shown_beyond_enumeration_goes_on_where_enumeration_ends():
     policy = DPFTPLNew(1.0, 0.01)
     within = transcript_epsilon(policy, 2, ENUMERATED, 0.01)

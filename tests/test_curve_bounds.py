@@ -39,6 +39,7 @@ def cells(call, tmp_path):
     return found
 
 
+@pytest.mark.slow
 def test_a_bound_is_drawn_once_against_time_in_each_panel(cells):
     drawing = curves.describe(FIGURE, cells, {})
     assert drawing.legend[-1] == "the line"
@@ -51,6 +52,7 @@ def test_a_bound_is_drawn_once_against_time_in_each_panel(cells):
             assert math.isclose(value, lower_bound_line(means, 0.5, t), rel_tol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_line_does_not_move_curves(cells):
     with_line, without = (curves.describe({**FIGURE, "overlays": over}, cells, {}) for over in (FIGURE["overlays"], []))
     for one, other in zip(with_line.rows[0], without.rows[0], strict=True):

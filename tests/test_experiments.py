@@ -126,6 +126,7 @@ def test_a_figure_says_what_it_shows(drawing, figure, cells):
     assert [axes.get_ylabel() for axes in figure.axes] == [panel.y.label for panel in drawing.panels]
 
 
+@pytest.mark.slow
 def test_nothing_is_clipped(figure):
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()

@@ -66,6 +66,7 @@ def test_ldp_ucb_l_looks_at_no_reward_yet():
     assert not float(state.sums[0]).is_integer()  # and even so every report has noise
 
 
+@pytest.mark.slow
 def test_dp_ts_ucb():
     """The values of both arms are normal: arm 1 leads with probability Phi((r1 - r2) / sqrt(2 v)); on a grid, too."""
     policy, points = DPTSUCB(1.0, level=3.2), (np.arange(80) + 0.5) / 80

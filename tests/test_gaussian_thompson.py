@@ -65,6 +65,7 @@ def test_the_level_of_an_epoch_by_hand():
     assert first.cost(Domain.UNIT).shown == math.inf  # never pure
 
 
+@pytest.mark.slow
 def test_a_decision_keeps_its_delta():
     for policy in (ThompsonGDP(1.0, delta=0.01), ThompsonGDP(0.2, variance=1.0, start_pulls=1)):
         found = decision(policy, 2, 1000, Domain.BINARY)

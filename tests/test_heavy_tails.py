@@ -107,6 +107,7 @@ def test_a_moment_that_is_too_small_is_a_caveat():
     assert DPRSE(1.0).caveats(S1(0.5), 100) == ()
 
 
+@pytest.mark.slow
 def test_a_caveat_is_said_stored_and_drawn(call, tmp_path):
 
     asked = ["instance=s1", "policy=dprse", "policy.u=1", "horizon=1e3", "replications=1", "runner.workers=1"]

@@ -3,13 +3,14 @@
 import textwrap
 
 import pytest
+import yaml
 
 from bandits.environments.full_information import FullInformation
 from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
 from experiments.cells.worst_profile import WorstProfileCell
-from experiments.config.compose import Composer
+from experiments.config.compose import CONF, Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from scripts import figures
@@ -98,8 +99,17 @@ def kin(requests):
     return {"sees", "exact"} if all(full) else {"pulls"}
 
 
+SAME_CELLS = {"atlas/trust", "atlas/winners"}  # as atlas/bernoulli
+
+
+def test_experiments_left_out_have_the_cells_of_another():
+    files = [CONF / "experiment" / f"{name}.yaml" for name in ("atlas/bernoulli", *sorted(SAME_CELLS))]
+    assert len({str(yaml.safe_load(file.read_text())["defaults"]) for file in files}) == 1
+    assert not any("cells" in yaml.safe_load(file.read_text()) for file in files)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", Composer().choices("experiment"))
+@pytest.mark.parametrize("name", sorted(set(Composer().choices("experiment")) - SAME_CELLS))
 def test_a_policy_joins_every_experiment_of_its_kind(composer, name):
     """With the instances, budgets, horizons and checkpoints of the others, whose cells stay as they are."""
     alone = plan([f"+experiment={name}"], composer)

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from bandits.loops.leader import Run, stays_ahead
@@ -41,6 +42,7 @@ def test_arms_below_the_bar_are_drawn_below_it(failure):
     assert stats.binomtest(sum(arm for arm, _ in found), 20_000, 0.5).pvalue > failure
 
 
+@pytest.mark.slow
 def test_hazards_follow_the_pulls(failure):
     """Thirty arms that rarely win, each pull of which changes how rarely: pulls of all of them, fast and plain."""
     means, horizon, runs = np.array([0.8, *[0.3] * 30]), 400, 1000

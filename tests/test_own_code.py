@@ -137,6 +137,7 @@ IN_SIMULATION = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("select", "named"), IN_SIMULATION.values(), ids=IN_SIMULATION)
 def test_what_is_wrong_in_simulation(users, tmp_path, select, named):
     outcome = users("instance.arms=5", select=select)

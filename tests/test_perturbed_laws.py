@@ -121,6 +121,7 @@ CROWDS = [  # one arm that mostly leads, one that is often near, and twenty that
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "constants", "first", "second", "exact"), CROWDS, ids=["gauss", "beta", "new"])
 def test_arms_lead_as_often_as_their_laws_say(law, constants, first, second, exact, failure):
     """One step of the fast loop: which arm has the largest value, though most arms are not drawn."""
@@ -187,6 +188,7 @@ def test_a_phase_of_gdp_elim_new_ends_as_often_as_its_noise_says(policy, length,
     assert stats.binomtest(exploited, runs, 1 - chance if sign > 0 else chance).pvalue > failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_phase_of_gdp_elim_new_that_is_played_ends_as_often(sign, failure):
     """The same on given rewards: after N(1) pulls of each arm the better one is next, or arm 1 again."""

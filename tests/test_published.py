@@ -31,6 +31,7 @@ def test_runs_go_where_git_does_not_look():
     assert plan(["published_dir=null"], Composer()).published is None
 
 
+@pytest.mark.slow
 def test_what_is_published_is_not_simulated_again(folders, call):
     folder, asked = folders
     outcome = call(*asked, "replications=3")

@@ -118,6 +118,7 @@ def test_exact_lines_with_simulated_markers_and_bounds(cells):
     plt.close(figure)
 
 
+@pytest.mark.slow
 def test_two_cells_at_one_place_are_told_apart(cells):
     found = cells(*([*ALL_SEEN, "exact=true", f"profile.gap={gap}"] for gap in (0.1, 0.2)))
     spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]}

@@ -109,6 +109,7 @@ def int_steps(means, horizon, checkpoints, interval, v, rewards, noise):
     return record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [1, 7, 100])
 @pytest.mark.parametrize("means", [(0.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0)])
 def test_int_number_by_number_where_rewards_are_certain(means, interval):
