@@ -96,7 +96,7 @@ def listed() -> list[Mutant]:
     """All mutants, in the order of the lists."""
     found = []
     for path in sorted(LISTS.glob("*.yaml")):
-        for file, entries in yaml.safe_load(path.read_text()).items():
+        for file, entries in yaml.load(path.read_text(), Loader=yaml.CSafeLoader).items():
             for entry in entries:
                 tests = entry.pop("tests", [])
                 names = (tests,) if isinstance(tests, str) else tuple(tests)
