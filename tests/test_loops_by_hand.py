@@ -43,14 +43,23 @@ def test_arms_below_the_bar_are_drawn_below_it(failure):
 
 
 @pytest.mark.slow
-def test_hazards_follow_the_pulls(failure):
-    """Thirty arms that rarely win, each pull of which changes how rarely: pulls of all of them, fast and plain."""
-    means, horizon, runs = np.array([0.8, *[0.3] * 30]), 400, 1000
-    given = GAUSS, Constants(prior=0.0, variance=2.0)
+@pytest.mark.parametrize(
+    ("crowd", "mean", "start", "steps", "variance"), [(30, 0.3, 3, 307, 2.0), (300, 0.58, 400, 600, 1.0)]
+)
+def test_hazards_follow_the_pulls(crowd, mean, start, steps, variance, failure):
+    """Many arms that rarely win, each pull of which changes how rarely: pulls of the best arm, fast and plain.
+
+    In the second crowd no arm exceeds the bar often, and about one step in nine is one of theirs.
+    """
+    means, runs = np.array([0.8, *[mean] * crowd]), 1000
+    horizon = start * (crowd + 1) + steps
+    given = GAUSS, Constants(prior=0.0, variance=variance)
     fast = [
-        perturbed_leader_pulls(means, horizon, np.array([horizon]), 3, *given, stream("crowd fast", run))[0, 0]
+        perturbed_leader_pulls(means, horizon, np.array([horizon]), start, *given, stream("crowd fast", run))[0, 0]
         for run in range(runs)
     ]
-    plain = [perturbed_leader_steps(means, horizon, 3, *given, stream("crowd plain", run))[0] for run in range(runs)]
+    plain = [
+        perturbed_leader_steps(means, horizon, start, *given, stream("crowd plain", run))[0] for run in range(runs)
+    ]
     assert np.std(plain) > 5
     assert stats.ks_2samp(fast, plain).pvalue > failure
