@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize
+from scipy import integrate, optimize, stats
 
 from bandits.audit.audits import releases, transcript
 from bandits.audit.betting import Bets, betting_epsilon, refuted
@@ -16,12 +16,13 @@ from bandits.audit.floats import floor_delta
 from bandits.audit.halting import log_halting
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain, adaptive_tree, hybrid, privacy_losses, tree
-from bandits.audit.releases import GaussianDraws, RandomBit, RepeatedMeans
+from bandits.audit.releases import GaussianDraws, LaplaceModularSum, RandomBit, RepeatedMeans, SkellamModularSum
 from bandits.audit.sampled import require_runs, sampled_delta, sampled_epsilon, with_plays
 from bandits.audit.transcripts import Convention, explicit_event
 from bandits.audit.verdicts import Finding
 from bandits.guarantees import Guarantee
 from bandits.loops.stopping import Scales
+from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
 from bandits.parameters import ParameterError
 from bandits.policies.elimination import DPSE
 from bandits.policies.given_moments import GivenMoments
@@ -229,6 +230,24 @@ def test_a_sampled_delta_by_hand():
     first, second = shuffled(np.repeat(FIRST, 100), 1), shuffled(np.repeat(SECOND, 100), 2)
     for growth, exact in ((1.2, 0.38), (4.0, 0.1)):
         assert exact - 0.05 < sampled_delta(first, second, 1e-6, math.log(growth)) < exact
+
+
+def test_the_event_of_a_sampled_delta():
+    """At e^epsilon = 2 only the first outcome, or the last, is worth it: 0.5 - 0.1; with its neighbour 0.75 - 0.5."""
+    one = np.repeat(np.arange(4), [50_000, 25_000, 20_000, 5_000])
+    assert 0.35 < sampled_delta(shuffled(one, 1), 3 - shuffled(one, 2), 1e-6, math.log(2)) < 0.4
+
+
+def test_sums_of_residues():
+    """Discrete Laplace noise modulo 7 and Skellam noise, by adding up their masses."""
+    k = np.arange(-700, 701)
+    mass = np.exp(-np.abs(k) / 2.0)
+    laws = [np.bincount((k + move) % 7, weights=mass) for move in (0, 3)]
+    cost = LaplaceModularSum("", "", 3, 7, DiscreteLaplace(2.0)).cost(Domain.UNIT)
+    assert cost.kept == cost.shown == pytest.approx(np.abs(np.log(laws[0] / laws[1])).max(), rel=1e-9)
+    noise = stats.skellam(4.5, 4.5)
+    exact = np.maximum(noise.pmf(k[600:801]) - math.e * noise.pmf(k[600:801] - 3), 0).sum()
+    assert SkellamModularSum("", "", 3, Skellam(9.0)).delta(1.0, Domain.UNIT).kept == pytest.approx(exact, rel=1e-6)
 
 
 def test_bets_pay_delta_and_growth():
