@@ -168,11 +168,14 @@ def test_conventions_agree_for_pure_epsilon():
     assert stream.epsilon().kept == pytest.approx(table.epsilon().kept, rel=1e-12)
 
 
-def test_pure_privacy_within_the_claim_has_no_delta():
+def test_the_delta_of_few_steps_is_that_of_all_tables():
     policy = DPUCBInt(1.0, 0.01, calibrate=False)
     found = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
     assert found.epsilon.kept < policy.guarantee.epsilon
     assert found.delta.kept == found.delta.shown == 0
+    laws = law(policy, 5)
+    first, second = laws.chances[0], laws.chances[1]  # the first reward of arm 1
+    assert laws.delta(0.5).kept >= np.maximum(second - math.exp(0.5) * first, 0).sum() > 0.01
 
 
 def test_what_does_not_fit_is_refused_with_what_does():
