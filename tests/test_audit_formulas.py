@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
+from bandits.audit import sampled
 from bandits.audit.audits import releases, transcript
-from bandits.audit.betting import Bets, betting_epsilon, refuted
+from bandits.audit.betting import Bets, refuted
 from bandits.audit.composition import chernoff_delta, composed_delta
 from bandits.audit.decisions import decision_bounds, histories, shown_epsilon, spread
 from bandits.audit.epochs import epoch_bounds
@@ -17,9 +18,9 @@ from bandits.audit.halting import log_halting
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain, adaptive_tree, hybrid, privacy_losses, tree
 from bandits.audit.releases import GaussianDraws, LaplaceModularSum, RandomBit, RepeatedMeans, SkellamModularSum
-from bandits.audit.sampled import require_runs, sampled_delta, sampled_epsilon, with_plays
-from bandits.audit.transcripts import Convention, explicit_event
-from bandits.audit.verdicts import Finding
+from bandits.audit.sampled import require_runs, sampled_delta, with_plays
+from bandits.audit.transcripts import Convention, explicit_event, table_size
+from bandits.audit.verdicts import Bounds, Finding, judge
 from bandits.guarantees import Guarantee
 from bandits.loops.stopping import Scales
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
@@ -217,12 +218,20 @@ def shuffled(outcomes, seed):
     return np.random.default_rng(seed).permutation(outcomes)
 
 
-def test_half_of_the_failure_goes_to_each_method():
-    first, second = shuffled(FIRST, 1), shuffled(SECOND, 2)
-    found = with_plays(Finding("", "", None), Guarantee(1.0), (first[:, None], second[:, None]), 1e-3)
-    bounds = [betting_epsilon(first, second, 5e-4), sampled_epsilon(first, second, 5e-4)[0]]
-    assert found.epsilon.shown == max(bounds)
-    assert bounds[1] < sampled_epsilon(first, second, 1e-3)[0]
+def test_half_of_the_failure_goes_to_each_method(monkeypatch):
+    asked = []
+
+    def told(method, answer):
+        monkeypatch.setattr(sampled, method, lambda first, second, failure, *rest: asked.append(failure) or answer)
+
+    told("betting_epsilon", 0.1)
+    told("sampled_epsilon", (0.2, [0]))
+    told("betting_delta", 0.3)
+    told("sampled_delta", 0.2)
+    plays = FIRST[:, None], SECOND[:, None]
+    assert with_plays(Finding("", "", None), Guarantee(1.0), plays, 1e-3).epsilon.shown == 0.2
+    assert with_plays(Finding("", "", None), Guarantee(1.0, 0.1), plays, 1e-3).delta.shown == 0.3
+    assert asked == [5e-4] * 4
 
 
 def test_a_sampled_delta_by_hand():
@@ -272,6 +281,20 @@ def test_a_wealth_of_one_over_the_failure_refutes():
     wealth = float(np.exp(bets.best[0]))
     assert refuted(ones, zeros, 1.001 / wealth, np.zeros(1), np.zeros(1)) == 1
     assert refuted(ones, zeros, 0.999 / wealth, np.zeros(1), np.zeros(1)) == 0
+
+
+def test_numbers_that_agree_to_nine_digits_are_equal():
+    judged = [judge(claimed, Bounds(claimed * (1 + off), claimed * (1 + off), "", "")) for claimed, off in CLOSE]
+    assert judged == ["tight", "tight", "violated", "kept"]
+
+
+CLOSE = [(1.0, 0.5e-9), (1e6, -0.5e-9), (1.0, 2e-9), (1e-3, -2e-9)]
+
+
+def test_all_chances_are_counted():
+    """Two arms, three steps: four rewards that may be seen, eight sequences."""
+    assert table_size(2, 3) == 2**4 * 8
+    assert table_size(3, 2) == 2**3 * 9
 
 
 def test_so_many_runs_are_needed():
