@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from bandits import ParameterError
 from bandits.audit.decisions import shown_delta
-from bandits.audit.epochs import epoch_bounds, first_choice, phase_delta, sum_tail
+from bandits.audit.epochs import _phase_law, epoch_bounds, first_choice, phase_delta, sum_tail
 from bandits.audit.halting import halting_bounds, log_halting, worst_stream
 from bandits.audit.laws import (
     BetaLaw,
@@ -126,6 +126,12 @@ def test_half_the_noise_is_seen_in_an_epoch():
 def test_a_phase_keeps_half_of_delta():
     found, _ = phase_delta(1.0, 0.05, 100, 0.5)
     assert 0.01 < found <= 0.05 + 1e-12
+
+
+def test_a_phase_by_its_three_ends():
+    """Noise of scale 1/10, hardly cut off, means 0.1 apart, margin 0.2: 1 scale to the one end, 3 to the other."""
+    won, lost = 0.75 * math.exp(-1), 1.25 * math.exp(-3)
+    assert _phase_law(1.0, 1e-12, 10, 0.2, 0.1) == pytest.approx([won, lost, 1 - won - lost], rel=1e-6)
 
 
 def test_tails_of_sums_of_laplace_variables():

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize
+from scipy import integrate, optimize, stats
 
+from bandits.audit import sampled
 from bandits.audit.audits import releases, transcript
-from bandits.audit.betting import Bets, betting_epsilon, refuted
+from bandits.audit.betting import Bets, refuted
 from bandits.audit.composition import chernoff_delta, composed_delta
 from bandits.audit.decisions import decision_bounds, histories, shown_epsilon, spread
 from bandits.audit.epochs import epoch_bounds
@@ -16,13 +17,14 @@ from bandits.audit.floats import floor_delta
 from bandits.audit.halting import log_halting
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain
-from bandits.audit.releases import GaussianDraws, RandomBit, RepeatedMeans
+from bandits.audit.releases import GaussianDraws, LaplaceModularSum, RandomBit, RepeatedMeans, SkellamModularSum
 from bandits.audit.running_sums import adaptive_tree, hybrid, privacy_losses, tree
-from bandits.audit.sampled import require_runs, sampled_delta, sampled_epsilon, with_plays
-from bandits.audit.transcripts import Convention, explicit_event
-from bandits.audit.verdicts import Finding
+from bandits.audit.sampled import require_runs, sampled_delta, with_plays
+from bandits.audit.transcripts import Convention, explicit_event, table_size
+from bandits.audit.verdicts import Bounds, Finding, judge
 from bandits.guarantees import Guarantee
 from bandits.loops.stopping import Scales
+from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
 from bandits.parameters import ParameterError
 from bandits.policies.elimination import DPSE
 from bandits.policies.given_moments import GivenMoments
@@ -199,7 +201,7 @@ def test_one_sequence_of_a_made_up_law():
 
 
 def test_where_noise_ends():
-    assert floor_delta(1.0) == pytest.approx(math.e * 2.0**-53)
+    assert floor_delta(1.0) == pytest.approx(math.e * 2.0**-53, rel=1e-9, abs=0)
 
 
 def test_halting_at_the_first_question():
@@ -217,12 +219,20 @@ def shuffled(outcomes, seed):
     return np.random.default_rng(seed).permutation(outcomes)
 
 
-def test_half_of_the_failure_goes_to_each_method():
-    first, second = shuffled(FIRST, 1), shuffled(SECOND, 2)
-    found = with_plays(Finding("", "", None), Guarantee(1.0), (first[:, None], second[:, None]), 1e-3)
-    bounds = [betting_epsilon(first, second, 5e-4), sampled_epsilon(first, second, 5e-4)[0]]
-    assert found.epsilon.shown == max(bounds)
-    assert bounds[1] < sampled_epsilon(first, second, 1e-3)[0]
+def test_half_of_the_failure_goes_to_each_method(monkeypatch):
+    asked = []
+
+    def told(method, answer):
+        monkeypatch.setattr(sampled, method, lambda first, second, failure, *rest: asked.append(failure) or answer)
+
+    told("betting_epsilon", 0.1)
+    told("sampled_epsilon", (0.2, [0]))
+    told("betting_delta", 0.3)
+    told("sampled_delta", 0.2)
+    plays = FIRST[:, None], SECOND[:, None]
+    assert with_plays(Finding("", "", None), Guarantee(1.0), plays, 1e-3).epsilon.shown == 0.2
+    assert with_plays(Finding("", "", None), Guarantee(1.0, 0.1), plays, 1e-3).delta.shown == 0.3
+    assert asked == [5e-4] * 4
 
 
 def test_a_sampled_delta_by_hand():
@@ -230,6 +240,24 @@ def test_a_sampled_delta_by_hand():
     first, second = shuffled(np.repeat(FIRST, 100), 1), shuffled(np.repeat(SECOND, 100), 2)
     for growth, exact in ((1.2, 0.38), (4.0, 0.1)):
         assert exact - 0.05 < sampled_delta(first, second, 1e-6, math.log(growth)) < exact
+
+
+def test_the_event_of_a_sampled_delta():
+    """At e^epsilon = 2 only the first outcome, or the last, is worth it: 0.5 - 0.1; with its neighbour 0.75 - 0.5."""
+    one = np.repeat(np.arange(4), [50_000, 25_000, 20_000, 5_000])
+    assert 0.35 < sampled_delta(shuffled(one, 1), 3 - shuffled(one, 2), 1e-6, math.log(2)) < 0.4
+
+
+def test_sums_of_residues():
+    """Discrete Laplace noise modulo 7 and Skellam noise, by adding up their masses."""
+    k = np.arange(-700, 701)
+    mass = np.exp(-np.abs(k) / 2.0)
+    laws = [np.bincount((k + move) % 7, weights=mass) for move in (0, 3)]
+    cost = LaplaceModularSum("", "", 3, 7, DiscreteLaplace(2.0)).cost(Domain.UNIT)
+    assert cost.kept == cost.shown == pytest.approx(np.abs(np.log(laws[0] / laws[1])).max(), rel=1e-9)
+    noise = stats.skellam(4.5, 4.5)
+    exact = np.maximum(noise.pmf(k[600:801]) - math.e * noise.pmf(k[600:801] - 3), 0).sum()
+    assert SkellamModularSum("", "", 3, Skellam(9.0)).delta(1.0, Domain.UNIT).kept == pytest.approx(exact, rel=1e-6)
 
 
 def test_bets_pay_delta_and_growth():
@@ -254,6 +282,20 @@ def test_a_wealth_of_one_over_the_failure_refutes():
     wealth = float(np.exp(bets.best[0]))
     assert refuted(ones, zeros, 1.001 / wealth, np.zeros(1), np.zeros(1)) == 1
     assert refuted(ones, zeros, 0.999 / wealth, np.zeros(1), np.zeros(1)) == 0
+
+
+def test_numbers_that_agree_to_nine_digits_are_equal():
+    judged = [judge(claimed, Bounds(claimed * (1 + off), claimed * (1 + off), "", "")) for claimed, off in CLOSE]
+    assert judged == ["tight", "tight", "violated", "kept"]
+
+
+CLOSE = [(1.0, 0.5e-9), (1e6, -0.5e-9), (1.0, 2e-9), (1e-3, -2e-9)]
+
+
+def test_all_chances_are_counted():
+    """Two arms, three steps: four rewards that may be seen, eight sequences."""
+    assert table_size(2, 3) == 2**4 * 8
+    assert table_size(3, 2) == 2**3 * 9
 
 
 def test_so_many_runs_are_needed():

@@ -84,3 +84,19 @@ def test_chances_are_the_frequencies_of_draws(seed, failure):
     expected = chance(forms, constants, scales)
     assert 0.005 < expected < 0.995
     assert stats.binomtest(int(hits), 400_000, expected).pvalue > failure
+
+
+def test_nothing_is_above_and_below():
+    """1 >= z >= 3, and a difference that is at least 1 and at most 1/2."""
+    assert chance([(1,), (-1,)], [-3, 1], [2]) == 0
+    assert chance([(1, -1), (-2, 2)], [-1, 1], [1, 2]) == 0
+
+
+def test_the_error_grows_with_what_cancels():
+    """A tail is one part; half-spaces of many draws are a sum of large parts of both signs."""
+    forms = [(0, 0, 1, 2, -2), (-2, 2, 2, -1, -1), (2, 0, -1, 2, -1), (0, 1, 0, -2, -2)]
+    draws = Draws(np.array([1.0, 1.0, 1.0, 2.0, 1.7]), np.ones(5, dtype=np.int64))
+    _, many = chances(forms, np.array([[2.0, 3.0, 0.5, 1.7]]), draws)
+    _, one = chances([(1,)], np.array([[-3.0]]), Draws(np.ones(1), np.ones(1, dtype=np.int64)))
+    assert one[0] == pytest.approx(1000 * 2.0**-52)
+    assert 1e-8 < many[0] < 1e-5

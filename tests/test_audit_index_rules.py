@@ -9,8 +9,9 @@ from scipy import integrate, stats
 
 from bandits import ParameterError
 from bandits.audit.audits import dearest, releases, transcript
-from bandits.audit.index_rules import fits, index_transcripts, sequence_chances
-from bandits.audit.ledger import Domain
+from bandits.audit.half_spaces import Draws, chances
+from bandits.audit.index_rules import IndexRule, fits, index_transcripts, sequence_chances
+from bandits.audit.ledger import Domain, RunningSums
 from bandits.audit.transcripts import Convention
 from bandits.environments.heavy_tails import S1
 from bandits.policies.given_moments import GivenMoments
@@ -80,6 +81,32 @@ def test_three_steps_by_hand():
     assert law(DPUCBInt(1.0, 0.01, calibrate=False), 3).epsilon().kept == pytest.approx(1 - math.log(1.5), rel=1e-10)
 
 
+def test_the_epsilon_of_three_steps_of_hybrid_sums():
+    """Two draws of each arm by then, all of scale 2 / epsilon = 2: the tail of four of them half a scale away."""
+    tail = integrate.quad(lambda u: stats.gamma.pdf(u, 4) * stats.gamma.sf(u + 0.5, 4), 0, 80, epsabs=1e-14)[0]
+    found = transcript(DPUCBTossou(1.0), 2, 3, Domain.UNIT, Convention.STREAM).epsilon
+    assert found.kept == found.shown == pytest.approx(-math.log(2 * tail), rel=1e-9)
+    assert law(DPUCBTossou(1.0), 3).epsilon().kept == pytest.approx(found.kept, rel=1e-9)
+
+
+def test_rewards_grow_with_their_bounds():
+    """First rewards are 0 whatever happens, second ones 0 or 1: arm 1 twice, then (z_2 + reward) / 2 against z_1."""
+    none, items = np.zeros(3, dtype=np.int64), np.array([0.0, 1.0, 1.0])
+    rule = IndexRule(RunningSums("", "", none, np.ones(3), np.zeros(3), items), lambda t, pulls: np.zeros(2))
+    found, _ = sequence_chances(rule, 2, np.array([0, 1, 0, 0]), Domain.UNIT)
+    draws = Draws(np.ones(3), np.ones(3, dtype=np.int64))
+    without, with_one = chances([(1, -1, 0), (0, -2, 1)], np.array([[0.0, 0.0], [0.0, 1.0]]), draws)[0]
+    assert found == pytest.approx([without] * 4 + [with_one] * 4, rel=1e-12)
+
+
+def test_the_tables_of_both_conventions():
+    """The second reward of arm 1 is seen by its second pull; that of step 2 by nobody, as arm 2 is pulled."""
+    stream, table = (law(DPUCB(3.0), 4, convention).chances for convention in (Convention.STREAM, Convention.TABLE))
+    assert stream[0b10] != pytest.approx(stream[0], rel=1e-3)
+    assert table[0b10] == pytest.approx(table[0], rel=1e-12)
+    assert table[0b100] == pytest.approx(stream[0b10], rel=1e-12)
+
+
 @pytest.mark.parametrize("policy", [DPUCB(6.0, split_budget=False), DPUCBInt(1.0, 0.01, calibrate=False)], ids=str)
 def test_four_steps_by_quadrature(policy):
     """Arm 1 at steps 3 and 4: given the noise y of arm 2, its two sums have draws of their own.
@@ -141,11 +168,14 @@ def test_conventions_agree_for_pure_epsilon():
     assert stream.epsilon().kept == pytest.approx(table.epsilon().kept, rel=1e-12)
 
 
-def test_pure_privacy_within_the_claim_has_no_delta():
+def test_the_delta_of_few_steps_is_that_of_all_tables():
     policy = DPUCBInt(1.0, 0.01, calibrate=False)
     found = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
     assert found.epsilon.kept < policy.guarantee.epsilon
     assert found.delta.kept == found.delta.shown == 0
+    laws = law(policy, 5)
+    first, second = laws.chances[0], laws.chances[1]  # the first reward of arm 1
+    assert laws.delta(0.5).kept >= np.maximum(second - math.exp(0.5) * first, 0).sum() > 0.01
 
 
 def test_what_does_not_fit_is_refused_with_what_does():

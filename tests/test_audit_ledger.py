@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.optimize import minimize_scalar
 
 from bandits import ParameterError
 from bandits.audit.composition import chernoff_delta, composed_delta, laplace_loss_cdf
@@ -104,23 +102,6 @@ def test_two_laplace_releases_against_a_double_integral(epsilon):
     assert low - 1e-5 <= exact <= high + 1e-5
     assert high - low < 1e-4
     assert high <= chernoff_delta(costs, epsilon) + 1e-4
-
-
-@pytest.mark.parametrize(("cost", "releases", "epsilon"), [(1.0, 1, 0.5), (0.5, 40, 8.0)])
-def test_the_chernoff_bound_by_integrals(cost, releases, epsilon):
-    """The least over exponents, with the moment of the loss as an integral over the noise, |x - cost| - |x|."""
-
-    def moment(a):
-        def height(x):
-            return math.exp(a * (abs(x - cost) - abs(x)) - abs(x)) / 2
-
-        return sum(quad(height, *ends)[0] for ends in ((-60, 0), (0, cost), (cost, 60)))
-
-    def log_bound(a):
-        return releases * math.log(moment(a)) - a * epsilon + a * math.log(a) - (a + 1) * math.log(a + 1)
-
-    least = minimize_scalar(log_bound, bounds=(0.01, 12), method="bounded").fun
-    assert math.log(chernoff_delta(np.full(releases, cost), epsilon)) == pytest.approx(least, abs=2e-3)
 
 
 @pytest.mark.slow

@@ -168,6 +168,8 @@ def test_audits_are_shown_as_stored():
     titles = [column.title for column in table.columns]
     shown = {(row[0].text, row[titles.index("verdict")].text) for row in table.rows}
     assert {("dp_se", "tight"), ("dp_ftpl_new", "not promised"), ("ucb1", "no promise")} <= shown
+    rewards = {(row[0].text, row[titles.index("rewards")].text) for row in table.rows}
+    assert {("dprucb", "signed"), ("dprucb", "nonnegative"), ("thompson_beta", "binary table")} <= rewards
     assert audits(ROWS.with_name("none.parquet")).rows == []
 
 
@@ -179,6 +181,6 @@ def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
     other = stored.assign(delta_claimed=0.0, epsilon_kept=inf, epsilon_shown=3.0, level="event")
     pd.concat([one, other]).to_parquet(tmp_path / "audit.parquet")
     rows = [[entry.text for entry in row] for row in audits(tmp_path / "audit.parquet").rows]
-    assert rows[0][7:10] == ["δ", "0.007", "0.005"]
+    assert rows[0][6:10] == ["1, 0.01", "δ", "0.007", "0.005"]
     assert rows[0][11] == "–"
-    assert rows[1][7:10] == ["ε", "∞", "3"]
+    assert rows[1][6:10] == ["1", "ε", "∞", "3"]

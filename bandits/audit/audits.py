@@ -164,21 +164,18 @@ def _of_indices(
     at the ends of the domain, exact where there are no others, else from below. Beyond: the first choice, from below.
     """
     assert upper.epsilon is not None
-    claimed = policy.guarantee.epsilon
     choice = _first_choice(rule, arms, horizon, domain)
     delta = _unseen(upper.delta)
     if choice.kept < math.inf:
         epsilon = choice
     elif (found := _enumerated(rule, arms, horizon, domain, convention)) is not None:
-        epsilon, seen = found.epsilon(), delta and found.delta(claimed)
+        epsilon, seen = found.epsilon(), delta and found.delta(policy.guarantee.epsilon)
         if domain is not Domain.BINARY:  # rewards between the ends may cost more
             epsilon = replace(epsilon, kept=upper.epsilon.kept, method=f"ledger; {epsilon.method}")
             seen = seen and delta and replace(seen, kept=delta.kept)
         delta = seen
     else:
         epsilon = replace(choice, kept=upper.epsilon.kept, method="ledger; law of the first choice")
-    if delta is not None and epsilon.kept <= claimed:  # pure privacy is more
-        delta = replace(delta, kept=0.0, method=epsilon.method)
     return Finding(upper.mechanism, upper.calibration, epsilon, delta)
 
 

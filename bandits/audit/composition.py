@@ -3,8 +3,8 @@
 A reward that moves the center of release j by e_j scales gives the privacy loss log(f / f') the law: e_j with
 probability 1/2, -e_j with probability exp(-e_j) / 2, and between them the density exp((l - e_j) / 2) / 4. Losses of
 releases with independent noise add up, and delta(epsilon) = E[(1 - exp(epsilon - L))+] of their sum L. Laws are put on
-a grid, rounded up for an upper bound and down for a lower one, and convolved. What is rounded is a valid bound for any
-grid; what the transforms add is in `ERROR`.
+a grid, every loss rounded up for an upper bound and down for a lower one, and convolved. What is rounded is a valid
+bound for any grid; what the transforms add is in `ERROR`.
 """
 
 import math

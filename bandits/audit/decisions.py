@@ -18,8 +18,6 @@ from bandits.parameters import ParameterError
 
 Decision = Callable[[IntArray, FloatArray], FloatArray]  # chances of the arms for their pulls and reward sums
 SUMS = 33  # of the rival that are tried, first over all its range and then around the best
-
-
 ROUNDING = 1e-13  # of a lower bound on delta or epsilon, which is taken off
 
 

@@ -4,7 +4,6 @@ Such a policy compares noisy sum / pulls + bonus. Given the rewards that it saw,
 of half-spaces of its draws, and has a chance in closed form (`bandits.audit.half_spaces`).
 """
 
-import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,10 +12,8 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.half_spaces import Draws, Form, chances
-from bandits.audit.ledger import Domain, lowest
-from bandits.audit.running_sums import RunningSums
-from bandits.audit.transcripts import LARGEST, TINY, Convention, Transcripts, table_size
-from bandits.parameters import ParameterError
+from bandits.audit.ledger import Domain, RunningSums, lowest
+from bandits.audit.transcripts import LARGEST, TINY, Convention, Transcripts, enumerated, require_fitting, table_size
 
 MOST_DRAWS = 6  # of a sequence; with one more the closed form has about five times as many parts
 
@@ -122,13 +119,9 @@ def index_transcripts(rule: IndexRule, arms: int, horizon: int, domain: Domain, 
 
     Raises `ParameterError` with the largest horizon that fits, in memory and in the number of draws.
     """
-    if not fits(rule, arms, horizon):
-        most = max(steps for steps in range(1, horizon) if fits(rule, arms, steps))
-        raise ParameterError("horizon", f"enumeration with {arms} arms fits up to horizon {most}, got {horizon}")
-    rewards = [(arm, place) for arm in range(arms) for place in range(horizon - 1)]
+    require_fitting(lambda steps: fits(rule, arms, steps), arms, horizon)
+    rewards, tables, sequences = enumerated(arms, horizon)
     number = {reward: bit for bit, reward in enumerate(rewards)}
-    tables = np.arange(1 << len(rewards))
-    sequences = np.array(list(itertools.product(range(arms), repeat=horizon)))
     law, worst = np.zeros((len(tables), len(sequences))), 0.0
     for column, sequence in enumerate(sequences):
         chance, error = sequence_chances(rule, arms, sequence, domain)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from bandits.arrays import FloatArray
+from bandits.arrays import FloatArray, IntArray
 from bandits.audit.verdicts import Bounds
 from bandits.parameters import ParameterError
 
@@ -80,3 +80,51 @@ class LaplaceRelease(Release):
 
     def touches(self) -> int:
         return 1
+
+
+@dataclass(frozen=True)
+class RunningSums(Release):
+    """Running sums of items, the noise of each a fresh draw plus the noise of one earlier sum.
+
+    Attributes
+    ----------
+    parents: the number of items of that earlier sum, 0 for none; shape (items,), for the sums of 1, 2, ... items.
+    scales: of the fresh draws, shape (items,).
+    low, high: limits of each item, shape (items,).
+    """
+
+    mechanism: str
+    calibration: str
+    parents: IntArray
+    scales: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def losses(self, domain: Domain) -> FloatArray:
+        """What each item costs, shape (items,).
+
+        B^-1 takes from each sum the earlier one, so that component n holds the items after `parents[n]` up to n:
+        B^-1 A has ones there, and its columns are added up in one pass, for any number of items.
+        """
+        return self._added(1 / self.scales) * (self.high - lowest(self.low, domain))
+
+    def _added(self, amounts: FloatArray) -> FloatArray:
+        """For each item the sum of the `amounts` of the components that hold it."""
+        counts = np.arange(1, len(self.parents) + 1)
+        change = np.zeros(len(counts) + 1)
+        np.add.at(change, self.parents, amounts)
+        np.subtract.at(change, counts, amounts)
+        return np.asarray(np.cumsum(change)[:-1])
+
+    def cost(self, domain: Domain) -> Bounds:
+        losses = self.losses(domain)
+        item = int(np.argmax(losses))
+        witness = (
+            f"item {item + 1} of {len(losses)} from {lowest(self.low, domain)[item]:.6g} to {self.high[item]:.6g}, in "
+            f"{int(self._added(np.ones(len(losses)))[item])} draws; every one of them lies beyond both centers"
+        )
+        error = 1e-15 * len(losses) * float(losses[item])
+        return Bounds(float(losses[item]), float(losses[item]), witness, "linear algebra", error)
+
+    def touches(self) -> int:
+        return int(self._added(np.ones(len(self.parents))).max())

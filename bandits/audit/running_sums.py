@@ -1,4 +1,4 @@
-"""Releases of running sums, and what one item of them can change: linear algebra, no counting by hand.
+"""Running sums of the mechanisms, and what one item of them can change: linear algebra, no counting by hand.
 
 Released sums are y = A x + B z: `A` says which items x are in which sum, `B` which independent Laplace draws z are.
 Where every sum has a draw of its own, B can be inverted, and B^-1 y = B^-1 A x + z shows the same as y. One item that
@@ -9,13 +9,11 @@ densities have that ratio everywhere.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from bandits.arrays import FloatArray, IntArray
-from bandits.audit.ledger import Domain, Release, lowest
-from bandits.audit.verdicts import Bounds
+from bandits.arrays import FloatArray
+from bandits.audit.ledger import RunningSums
 from bandits.mechanisms.hybrid import continued, fresh_levels, hybrid_scale
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.parameters import ParameterError
@@ -47,54 +45,6 @@ def draws_of(close: Callable[..., object], memory: int, length: int) -> FloatArr
     plain = getattr(close, "py_func", close)
     kept = np.zeros((memory, length))
     return np.array([plain(kept, count, np.eye(length)[count - 1]) for count in range(1, length + 1)])
-
-
-@dataclass(frozen=True)
-class RunningSums(Release):
-    """Running sums of items, the noise of each a fresh draw plus the noise of one earlier sum.
-
-    Attributes
-    ----------
-    parents: the number of items of that earlier sum, 0 for none; shape (items,), for the sums of 1, 2, ... items.
-    scales: of the fresh draws, shape (items,).
-    low, high: limits of each item, shape (items,).
-    """
-
-    mechanism: str
-    calibration: str
-    parents: IntArray
-    scales: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    def losses(self, domain: Domain) -> FloatArray:
-        """What each item costs, shape (items,).
-
-        B^-1 takes from each sum the earlier one, so that component n holds the items after `parents[n]` up to n:
-        B^-1 A has ones there, and its columns are added up in one pass, for any number of items.
-        """
-        return self._added(1 / self.scales) * (self.high - lowest(self.low, domain))
-
-    def _added(self, amounts: FloatArray) -> FloatArray:
-        """For each item the sum of the `amounts` of the components that hold it."""
-        counts = np.arange(1, len(self.parents) + 1)
-        change = np.zeros(len(counts) + 1)
-        np.add.at(change, self.parents, amounts)
-        np.subtract.at(change, counts, amounts)
-        return np.asarray(np.cumsum(change)[:-1])
-
-    def cost(self, domain: Domain) -> Bounds:
-        losses = self.losses(domain)
-        item = int(np.argmax(losses))
-        witness = (
-            f"item {item + 1} of {len(losses)} from {lowest(self.low, domain)[item]:.6g} to {self.high[item]:.6g}, in "
-            f"{int(self._added(np.ones(len(losses)))[item])} draws; every one of them lies beyond both centers"
-        )
-        error = 1e-15 * len(losses) * float(losses[item])
-        return Bounds(float(losses[item]), float(losses[item]), witness, "linear algebra", error)
-
-    def touches(self) -> int:
-        return int(self._added(np.ones(len(self.parents))).max())
 
 
 def tree(length: int, epsilon: float, items: int, calibration: str = "levels") -> RunningSums:

@@ -22,6 +22,7 @@ from bandits.learner import Learner
 from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
 from bandits.policies.full_information import FullInformationPolicy
+from bandits.policies.heavy_tailed import HeavyTailedPolicy
 
 INPUTS = {
     Neighbours.ONE_REWARD: "first reward of arm 1 is the lowest or the highest, all others 0",
@@ -115,6 +116,8 @@ def require_playable(policy: Learner[Any]) -> None:
     """Raise `ParameterError` for a policy that cannot be played on a table of rewards."""
     if not isinstance(policy, Policy | FullInformationPolicy):
         raise ParameterError("policy", f"{policy.name} cannot be played on a table of rewards")
+    if isinstance(policy, Policy) and type(policy).choices in (Policy.choices, HeavyTailedPolicy.choices):
+        policy.choices(2, 2, np.random.default_rng(0))  # says why it cannot
 
 
 def played(

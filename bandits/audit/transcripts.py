@@ -109,13 +109,9 @@ def transcripts(decision: Decision, arms: int, horizon: int, convention: Convent
 
     Rewards of the last step play no part.
     """
-    if table_size(arms, horizon) > LARGEST:
-        fits = max((steps for steps in range(1, horizon) if table_size(arms, steps) <= LARGEST), default=0)
-        raise ParameterError("horizon", f"enumeration with {arms} arms fits up to horizon {fits}, got {horizon}")
-    rewards = [(arm, place) for arm in range(arms) for place in range(horizon - 1)]
+    require_fitting(lambda steps: table_size(arms, steps) <= LARGEST, arms, horizon)
+    rewards, tables, sequences = enumerated(arms, horizon)
     number = {reward: bit for bit, reward in enumerate(rewards)}
-    tables = np.arange(1 << len(rewards))
-    sequences = np.array(list(itertools.product(range(arms), repeat=horizon)))
     grids: dict[tuple[int, ...], FloatArray] = {}
     chances = np.empty((len(tables), len(sequences)))
     for column, sequence in enumerate(sequences):
@@ -133,6 +129,20 @@ def transcripts(decision: Decision, arms: int, horizon: int, convention: Convent
                 pulls[arm] += 1
         chances[:, column] = chance
     return Transcripts(sequences, chances, rewards)
+
+
+def require_fitting(fits: Callable[[int], bool], arms: int, horizon: int) -> None:
+    """Raise `ParameterError`, with the largest horizon that fits, where this one does not."""
+    if not fits(horizon):
+        most = max((steps for steps in range(1, horizon) if fits(steps)), default=0)
+        raise ParameterError("horizon", f"enumeration with {arms} arms fits up to horizon {most}, got {horizon}")
+
+
+def enumerated(arms: int, horizon: int) -> tuple[list[tuple[int, int]], IntArray, IntArray]:
+    """The rewards that a table holds, the numbers of all tables, and all sequences of arms, (sequences, horizon)."""
+    rewards = [(arm, place) for arm in range(arms) for place in range(horizon - 1)]
+    sequences = np.array(list(itertools.product(range(arms), repeat=horizon)))
+    return rewards, np.arange(1 << len(rewards)), sequences
 
 
 def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float, str]:

@@ -10,9 +10,9 @@ from scipy.special import zeta
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.index_rules import IndexRule
-from bandits.audit.ledger import Release
+from bandits.audit.ledger import Release, RunningSums
 from bandits.audit.releases import RepeatedMeans
-from bandits.audit.running_sums import RunningSums, hybrid
+from bandits.audit.running_sums import hybrid
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.hybrid_ucb import dp_ucb_bound_pulls, dp_ucb_int_pulls, dp_ucb_pulls, released_index

@@ -9,8 +9,8 @@ import numpy as np
 
 from bandits.arrays import IntArray
 from bandits.audit.index_rules import IndexRule
-from bandits.audit.ledger import Release
-from bandits.audit.running_sums import RunningSums, tree
+from bandits.audit.ledger import Release, RunningSums
+from bandits.audit.running_sums import tree
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders

@@ -17,8 +17,8 @@ COLUMNS = [
     Column("level", choices=True),
     Column("K", numeric=True),
     Column("T", numeric=True),
-    Column("claimed ε", numeric=True),
-    Column("claimed δ", numeric=True),
+    Column("rewards", choices=True),
+    Column("claimed", numeric=True),
     Column("bounds on"),
     Column("kept", numeric=True),
     Column("shown", numeric=True),
@@ -41,13 +41,20 @@ def _row(row: dict[Any, Any]) -> list[Entry]:
         Entry(row["parameters"]),
         Entry(row["level"]),
         *(Entry(whole(row[name]), row[name]) for name in ("arms", "horizon")),
-        *(_number(row[name]) for name in ("epsilon_claimed", "delta_claimed")),
+        Entry(" ".join(filter(None, [row["domain"], row["convention"]]))),
+        _claimed(row["epsilon_claimed"], row["delta_claimed"]),
         Entry("δ" if by_delta else "ε"),
         _number(kept),
         _number(shown),
         Entry(row["verdict"]),
         _number(row["slack"]),
     ]
+
+
+def _claimed(epsilon: float, delta: float) -> Entry:
+    """Both numbers of a promise, the second where it is not 0; sorted by the first."""
+    number = _number(epsilon)
+    return Entry(f"{number.text}, {quantity(delta)}", number.rank) if delta > 0 else number
 
 
 def _number(value: float) -> Entry:
