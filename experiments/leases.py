@@ -36,18 +36,34 @@ class Leases:
         for _ in range(2):  # the second time after a lease that is over was taken away
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                descriptor = os.open(self._path(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+                self._create(name)
             except FileExistsError:
                 if not self._took_away(name):
                     return False
             except OSError:
                 return True
             else:
-                with os.fdopen(descriptor, "w") as file, suppress(OSError):
-                    json.dump({"host": platform.node(), "pid": os.getpid()}, file)
                 self._held.add(name)
                 return True
         return False
+
+    def _create(self, name: str) -> None:
+        """Make the file of a lease with what it says: a process that is killed here leaves none that nobody holds.
+
+        Raises `FileExistsError`.
+        """
+        whole = self.folder / f"{_own(name)}.tmp"
+        try:
+            whole.write_text(json.dumps({"host": platform.node(), "pid": os.getpid()}), encoding="utf-8")
+            os.link(whole, self._path(name))
+        except FileExistsError:
+            raise
+        except OSError:  # no links here: it is empty for a moment, and for a minute if this process is killed then
+            with self._path(name).open("x", encoding="utf-8") as file, suppress(OSError):
+                json.dump({"host": platform.node(), "pid": os.getpid()}, file)
+        finally:
+            with suppress(OSError):
+                whole.unlink(missing_ok=True)
 
     def release(self, name: str) -> None:
         """Let others have it."""
@@ -78,7 +94,7 @@ class Leases:
 
     def _took_away(self, name: str) -> bool:
         """Whether a lease is over and gone. Of several that take it away at once, one has it; a new one is put back."""
-        path, aside = self._path(name), self._path(f"{name}-{platform.node()}-{os.getpid()}-{threading.get_ident()}")
+        path, aside = self._path(name), self._path(_own(name))
         try:
             seen = path.stat()
             if not self._is_over(name, path, seen.st_mtime_ns):
@@ -106,6 +122,11 @@ class Leases:
             self._seen[name] = (renewed, time.monotonic())
             return False
         return time.monotonic() - since > EXPIRY
+
+
+def _own(name: str) -> str:
+    """A name that no other process and no other thread makes of `name`."""
+    return f"{name}-{platform.node()}-{os.getpid()}-{threading.get_ident()}"
 
 
 def is_alive(pid: int) -> bool:

@@ -28,30 +28,31 @@ def main() -> None:
         print(complete(plans, runner_of(plans)))
 
 
-def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int = -1) -> "pd.DataFrame":
+def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None = None) -> "pd.DataFrame":
     """Simulate what is missing of the cells that `words` ask for, store it, and return the rows of all of them.
 
         table = run("instance=c1,c2", "policy=dp_se,dp_ucb", "budget.epsilon=0.1,0.25", "horizon=1e5")
 
     Parameters
     ----------
-    words: as after `python -m experiments.run -m`: one job for each combination of comma-separated values.
+    words: as after `python -m experiments.run -m`: one job for each combination of comma-separated values;
+        "runner=threads" and the like say where cells are simulated.
     config_dirs: folders with policies and experiments of one's own, as after --config-dir.
-    workers: processes, -1 for one per core; no number depends on it.
+    workers: as "runner.workers=..." among the words: processes, -1 for one per core; no number depends on it.
 
     Returns a table as `load` does, or as `load_outcomes` does for stopping rules. Raises `UserError` for words that the
     shell would refuse, for cells of several kinds, and for a policy that fails.
     """
-    from experiments.complete import complete
+    from experiments.complete import complete, runner_of
     from experiments.config.plan import plan_all
     from experiments.frames import rows_of_plans
     from experiments.simulate import PolicyError
-    from experiments.simulate.runners import Processes
 
     composer = Composer(config_dirs)
-    plans = list(plan_all(jobs_of(words, several=True, composer=composer), composer))
+    all_words = words if workers is None else (*words, f"runner.workers={workers}")
+    plans = list(plan_all(jobs_of(all_words, several=True, composer=composer), composer))
     try:
-        complete(plans, Processes(workers))
+        complete(plans, runner_of(plans))
     except PolicyError as failure:
         raise UserError(str(failure)) from failure
     return rows_of_plans(plans)

@@ -1,6 +1,8 @@
 """Whose code a config may name. What is refused is found by its name alone: nothing of it is imported."""
 
 import importlib.util
+from collections.abc import Collection
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -32,8 +34,14 @@ def refusal(module: str, installed: bool = True) -> str | None:
     places = [Path(place) for place in (found.origin, *(found.submodule_search_locations or ())) if place is not None]
     if places and all(any(place.is_relative_to(folder) for folder in _folders) for place in places):
         return None
-    if installed and top in packages_distributions():
+    if installed and top in _installed():
         return None
     allowed = ["of bandits", "of a folder given with --config-dir", *(["of an installed package"] if installed else [])]
     where = f" ({found.origin})" if found.origin else ""
     return f"{module}{where} is neither {' nor '.join(allowed)}, and is not imported"
+
+
+@cache
+def _installed() -> Collection[str]:
+    """The modules of installed packages; it takes a third of a second to list them."""
+    return packages_distributions().keys()

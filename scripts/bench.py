@@ -31,6 +31,7 @@ from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
+from scripts import bench_sweeps
 
 PYTHON_STEPS = 20_000
 COMPILED_STEPS = 5_000_000
@@ -155,6 +156,8 @@ def main() -> None:
     print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
     for name, arguments in COMMANDS.items():
         print(f"{name}: {command_seconds(*arguments):.2f} s")
+    for line in bench_sweeps.measure():
+        print(line)
 
 
 if __name__ == "__main__":

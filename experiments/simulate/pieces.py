@@ -67,6 +67,22 @@ class Pieces:
         return self.root / FOLDER / cell.key
 
 
+def numbers_of(path: Path) -> list[int] | None:
+    """The replications in the piece at `path`, None if it is damaged."""
+    content = _sound(path)
+    if content is None:
+        return None
+    with np.load(io.BytesIO(content), allow_pickle=False) as piece:
+        found: list[int] = piece["numbers"].tolist()
+    return found
+
+
+def _sound(path: Path) -> bytes | None:
+    """What the piece at `path` holds, None unless it is what its name says."""
+    content = path.read_bytes()
+    return content if path.stem.partition("-")[2] == hashlib.sha256(content).hexdigest() else None
+
+
 def _prefixed(block: Block) -> dict[str, Any]:
     return {f"rows_{name}": values for name, values in block.rows.items()}
 
@@ -74,8 +90,8 @@ def _prefixed(block: Block) -> dict[str, Any]:
 def _read(path: Path, cell: Cell) -> Block | None:
     """The piece at `path`, or None if it cannot be used."""
     try:
-        content = path.read_bytes()
-        if path.stem.partition("-")[2] != hashlib.sha256(content).hexdigest():
+        content = _sound(path)
+        if content is None:
             return None
         with np.load(io.BytesIO(content), allow_pickle=False) as piece:
             about = json.loads(str(piece["about"]))

@@ -1,5 +1,7 @@
 """Simulation by one array job of a SLURM cluster, through submitit."""
 
+import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -51,10 +53,11 @@ class Slurm(Runner):
 
         A job that ends before it is done, as its time is over or it was killed, has what it did kept in pieces; a
         another job gets the rest, one replication at a time. That at which a job ends which did nothing else is a
-        failure.
+        failure. Where all went well nothing is kept of the jobs.
         """
         every = list(tasks)
-        waiting = [self._submitted([every[first :: self.jobs] for first in range(min(self.jobs, len(every)))])]
+        logs, well = self._logs(), True
+        waiting = [self._submitted([every[first :: self.jobs] for first in range(min(self.jobs, len(every)))], logs)]
         try:
             while any(waiting):
                 time.sleep(LOOK)
@@ -62,19 +65,33 @@ class Slurm(Runner):
                 for batch in waiting:
                     for sent in [sent for sent in batch if sent.job.done()]:
                         batch.remove(sent)
-                        yield from self._after(sent, again)
-                waiting.append(self._submitted(again, careful=True))
+                        for number, outcome in self._after(sent, again):
+                            well = well and isinstance(outcome, Block)
+                            yield number, outcome
+                well = well and not again
+                waiting.append(self._submitted(again, logs, careful=True))
         finally:
             for sent in (sent for batch in waiting for sent in batch):
                 with suppress(Exception):  # it may have ended just now
                     sent.job.cancel(check=False)
+        if well:
+            shutil.rmtree(logs, ignore_errors=True)
 
-    def _submitted(self, chunks: Sequence[list[Numbered]], careful: bool = False) -> list["_Sent"]:
+    def _logs(self) -> Path:
+        """A new folder for what jobs say, and how they are handed over. Raises `UserError`."""
+        folder = Path(self.results).resolve() / LOGS
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=folder))
+        except OSError as error:
+            raise UserError(f"runner=slurm: cannot submit: {error}") from error
+
+    def _submitted(self, chunks: Sequence[list[Numbered]], logs: Path, careful: bool = False) -> list["_Sent"]:
         """One array job, a job for each of the chunks. Raises `UserError`."""
         if not chunks:
             return []
         submitit = library("submitit", "slurm")
-        logs = Path(self.results).resolve() / LOGS
+        results = Path(self.results).resolve()
         partition = {} if self.partition is None else {"slurm_partition": self.partition}
         try:
             executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster)
@@ -82,11 +99,11 @@ class Slurm(Runner):
                 name="bandits", timeout_min=self.minutes, mem_gb=self.memory, cpus_per_task=1, **partition
             )
             parcels = [Parcel.of(chunk) for chunk in chunks]
-            root = str(logs.parent)
+            root = str(results)
             sent = executor.map_array(simulate, parcels, [root] * len(parcels), [careful] * len(parcels))
         except (RuntimeError, OSError, submitit.core.utils.FailedSubmissionError) as error:
             raise UserError(f"runner=slurm: cannot submit: {' '.join(str(error).split())}") from error
-        pieces = Pieces(logs.parent)
+        pieces = Pieces(results)
         return [
             _Sent(job, chunk, careful, Kept(pieces, chunk).replications if careful else 0)
             for job, chunk in zip(sent, chunks, strict=True)

@@ -26,7 +26,7 @@ from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
 from experiments.store import RESULTS, RUNS, Store
 from experiments.store.filters import chosen
-from experiments.store.garbage import garbage
+from experiments.store.garbage import garbage, remove_file
 from experiments.store.index import Index, index_of_folders
 from experiments.store.merge import Step, look
 from experiments.store.verify import verify
@@ -139,7 +139,7 @@ def collect_garbage(asked: Asked) -> None:
     for item in found:
         print(f"{item.path}: {item.why}")
         if remove:
-            item.path.unlink(missing_ok=True)
+            remove_file(item.path)
     size = sum(item.size for item in found) / 1e6
     print(f"{len(found)} files, {size:.1f} MB, {'removed' if remove else 'could be removed; remove=true does it'}")
 

@@ -1,15 +1,23 @@
-"""Files in a folder of results that nothing will read again."""
+"""Files in a folder of results that nothing will read again: results that were replaced, and what sweeps left."""
 
+import json
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from experiments.own_code import revisions
 from experiments.results_file import FILE, DamagedFileError, read_footer
+from experiments.simulate import failures, pieces, slurm, status
+from experiments.store import LEASES
 
-ORPHANED = 24 * 3600.0  # seconds: a temporary file or a lease that nobody touched for so long has no owner
+ORPHANED = 24 * 3600.0  # seconds: what nobody touched for so long has no owner
 ASIDE = (".damaged", ".conflict")
+FAILURE = re.compile(r"[0-9a-f]{16}\.json")
+LEFT = "left by a process that ended a day ago or longer"
 
 
 class Garbage(NamedTuple):
@@ -22,22 +30,29 @@ class Garbage(NamedTuple):
 
 def garbage(folder: Path) -> Iterator[Garbage]:
     """What may be removed from a folder of results. Files of others are never among it."""
+    of_sweeps = Leftovers(folder)
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        why = _why(path)
+        why = _why(path) or of_sweeps.why(path)
         if why:
             yield Garbage(path, why, path.stat().st_size)
 
 
+def remove_file(path: Path) -> None:
+    """Remove a file, and the folder that it leaves empty if only sweeps make such."""
+    path.unlink(missing_ok=True)
+    if path.parent.parent.name in (pieces.FOLDER, slurm.LOGS):
+        with suppress(OSError):  # there is more in it
+            path.parent.rmdir()
+
+
 def _why(path: Path) -> str | None:
-    """Why nothing will read a file, or None."""
+    """Why nothing will read a file of results, or one that a process was writing; None for others."""
     name, _, rest = path.name.partition(".parquet")
     if FILE.fullmatch(path.name):
         return _outdated(path)
     if FILE.fullmatch(f"{name}.parquet") and rest.rstrip("0123456789") in ASIDE:
         return f"set aside: {'damaged' if rest.startswith('.damaged') else 'in conflict with the file that was kept'}"
-    if path.suffix in (".tmp", ".lease") and time.time() - path.stat().st_mtime > ORPHANED:
-        return "left by a process that ended a day ago or longer"
-    return None
+    return LEFT if path.suffix == ".tmp" and _is_old(path) else None
 
 
 def _outdated(path: Path) -> str | None:
@@ -51,3 +66,81 @@ def _outdated(path: Path) -> str | None:
         if then < now:
             return f"of revision {then} of its {part}, which has revision {now} now"
     return None
+
+
+class Leftovers:
+    """What sweeps left below `root`: pieces, leases, failures, words about themselves, jobs."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._reasons: dict[str, Callable[[Path], str | None]] = {
+            pieces.FOLDER: self._of_piece,
+            failures.FOLDER: self._of_failure,
+            LEASES: _of_process,
+            status.FOLDER: _of_process,
+            slurm.LOGS: self._of_jobs,
+        }
+
+    def why(self, path: Path) -> str | None:
+        """Why nothing will read a file, None for one that may be read, and for what no sweep made."""
+        top, *below = path.relative_to(self._root).parts
+        return self._reasons[top](path) if below and top in self._reasons else None
+
+    def _of_piece(self, path: Path) -> str | None:
+        if path.suffix != pieces.SUFFIX:
+            return None
+        numbers = pieces.numbers_of(path)
+        if numbers is not None and max(numbers) < self._replications(path.parent.name):
+            return "its replications are stored"
+        if self._is_running or not _is_old(path):
+            return None
+        return f"of {0 if numbers is None else len(numbers)} replications that nobody went on with for a day or longer"
+
+    def _of_failure(self, path: Path) -> str | None:
+        if not FAILURE.fullmatch(path.name):
+            return None
+        if _failed_at(path) < self._replications(path.stem):
+            return "the replication that failed is stored"
+        return "of a cell that failed a day ago or longer; the next run tries it again" if _is_old(path) else None
+
+    def _of_jobs(self, path: Path) -> str | None:
+        return None if self._is_running or not _is_old(path) else "of jobs that ended a day ago or longer"
+
+    @cached_property
+    def _is_running(self) -> bool:
+        """Whether a sweep is at work here, which may last for days."""
+        return any(told.state == status.RUNNING and not told.is_lost for told in status.sweeps(self._root))
+
+    def _replications(self, key: str) -> int:
+        """How many replications are stored of the cell of that key."""
+        for path in self._files.get(key, ()):
+            try:
+                return int(read_footer(path)["runs"][-1]["replications"][1])
+            except DamagedFileError:
+                continue
+        return 0
+
+    @cached_property
+    def _files(self) -> dict[str, list[Path]]:
+        """Results files by key."""
+        found: dict[str, list[Path]] = {}
+        for path in self._root.glob("*/*.parquet"):
+            if FILE.fullmatch(path.name):
+                found.setdefault(path.stem.rpartition("-")[2], []).append(path)
+        return found
+
+
+def _of_process(path: Path) -> str | None:
+    return LEFT if path.suffix in (".lease", ".json") and _is_old(path) else None
+
+
+def _failed_at(path: Path) -> float:
+    """The replication of a record of a failure; infinite if it does not say."""
+    try:
+        return float(json.loads(path.read_bytes())["replication"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return float("inf")
+
+
+def _is_old(path: Path) -> bool:
+    return time.time() - path.stat().st_mtime > ORPHANED

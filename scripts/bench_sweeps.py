@@ -1,0 +1,109 @@
+"""What a long sweep costs beside its simulation: planning, each cell, each replication, and what is stored.
+
+python -m scripts.bench_sweeps     (also at the end of python -m scripts.bench)
+
+Seconds are those of the processor, but for the index, whose time passes in the file system: other programs disturb
+them less. Of things that are repeated the least counts, as all that disturbs adds to it.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from experiments.config.compose import Composer
+from experiments.config.plan import Request, merge, plan, plan_all
+from experiments.simulate import look_up, run, simulate_block
+from experiments.store import Store, index
+
+CELLS = 10_000  # that are planned
+TINY = 1_000  # cells of one replication
+REPLICATIONS = 5_000  # of one cell
+STORED = 100_000  # files
+REPEATS = 5
+SMALL = ("policy=dp_se", "horizon=100", "recorded=1")
+
+
+def cpu_seconds(action: Callable[[], object]) -> float:
+    """Seconds of the processor that this process needs for `action`."""
+    began = time.process_time()
+    action()
+    return time.process_time() - began
+
+
+def planned(cells: int) -> list[Request]:
+    """Cells that differ in their budget, of one replication each."""
+    jobs = [[*SMALL, "replications=1", f"budget.epsilon={number / cells}"] for number in range(1, cells + 1)]
+    return merge(request for asked in plan_all(jobs, Composer()) for request in asked.requests)
+
+
+def of_cells(requests: Sequence[Request], store: Store) -> Iterator[str]:
+    """What each cell costs beside its simulation, and looking it up again."""
+
+    def simulate() -> None:
+        for request in requests:
+            simulate_block(request.cell, 0, 1)
+
+    simulate()
+    bare = cpu_seconds(simulate)
+    jobs = look_up(requests, store)
+    more = cpu_seconds(lambda: run(jobs, store, workers=1)) - bare
+    yield f"each of {len(requests)} cells of one replication, beside simulation: {1e3 * more / len(requests):.2f} ms"
+    again = cpu_seconds(lambda: look_up(requests, store))
+    yield f"looking up a cell that is stored: {1e3 * again / len(requests):.2f} ms"
+
+
+def of_replications(folder: Path) -> Iterator[str]:
+    """What each replication of a cell costs beside what the policy does."""
+    requests = plan([*SMALL, f"replications={REPLICATIONS}"], Composer()).requests
+    cell = requests[0].cell
+
+    def replicate() -> None:
+        for number in range(REPLICATIONS):
+            cell.replicate(number)
+
+    bare, whole = [], []
+    for repeat in range(REPEATS):
+        bare.append(cpu_seconds(replicate))
+        jobs = look_up(requests, store := Store(folder / str(repeat)))
+        whole.append(cpu_seconds(lambda: run(jobs, store, workers=1)))  # noqa: B023  # it is called at once
+    more = (min(whole) - min(bare)) / REPLICATIONS
+    yield f"each of {REPLICATIONS} replications of one cell, beside simulation: {1e6 * more:.0f} microseconds"
+
+
+def of_index(store: Store) -> Iterator[str]:
+    """The index of many files: the cells of `store` many times over, under other names."""
+    table, _ = index._of_folders({store.root: index._scan(store.root)})
+    names = [f"c1/dp_se-{number:016x}.parquet" for number in range(STORED)]
+    rows = [number % len(table) for number in range(STORED)]
+    files = table.column("file").to_pylist()
+    for row, name in zip(rows, names, strict=True):
+        (store.root / name).hardlink_to(files[row])
+    many = table.take(pa.array(rows, pa.int64())).set_column(0, "file", pa.array(names, pa.string()))
+    index._write_cache(store.root / index.CACHE, many)
+    began = time.perf_counter()
+    cpu = cpu_seconds(lambda: index.index_of_folders([store.root]))
+    yield f"the index of {STORED} stored cells: {time.perf_counter() - began:.2f} s, {cpu:.2f} s of the processor"
+
+
+def measure() -> Iterator[str]:
+    """A line for each number."""
+    plan([*SMALL], Composer())  # which imports and composes
+    yield f"planning {CELLS} cells: {cpu_seconds(lambda: planned(CELLS)):.2f} s"
+    with tempfile.TemporaryDirectory() as name:
+        store = Store(Path(name) / "cells")
+        yield from of_cells(planned(TINY), store)
+        yield from of_index(store)
+        yield from of_replications(Path(name))
+
+
+def main() -> None:
+    """Entry point of `python -m scripts.bench_sweeps`."""
+    for line in measure():
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
