@@ -130,8 +130,8 @@ def test_draws_of_an_index_rule():
 
 
 def test_the_widths_that_are_compared():
-    """Written down anew from the papers, at step 5 with 1 and 3 pulls."""
-    pulls, width = np.array([1.0, 3.0]), np.sqrt(2 * math.log(5) / np.array([1.0, 3.0]))
+    """Written down anew from the papers, at step 5 with 2 and 3 pulls."""
+    pulls, width = np.array([2.0, 3.0]), np.sqrt(2 * math.log(5) / np.array([2.0, 3.0]))
     gamma = math.log(9) ** 2 * math.log(2 * 9 * math.log(9) / 0.1) / 2
     assert DPUCB(4.0).index_rule(2, 9).bonus(5, pulls) == pytest.approx(gamma / pulls + width)
     noise = math.sqrt(8) / 4 * math.log(4 * 5**4) * np.array([1.0, math.log(3) + 1])
