@@ -2,7 +2,7 @@
 
 Fresh replications have numbers beyond those stored, so the two samples are independent, and an exact two-sample
 Kolmogorov-Smirnov test at the level `LEVEL` for each cell needs no law. Values that agree to `ROUNDING` are equal.
-A cell that is computed rather than simulated must agree to `ROUNDING`.
+A cell that is computed rather than simulated must agree to `ROUNDING`, or to the `resolution` of its kind.
 """
 
 import math
@@ -42,7 +42,7 @@ def compare(cell: Cell, rows: Rows, headline: FloatArray, time_left: bool) -> Co
     if not time_left:
         return Comparison(False, "not compared, no time left")
     if not cell.repeatable:
-        return _rounded(rows, _fresh(cell, 0, 1).rows)
+        return _rounded(rows, _fresh(cell, 0, 1).rows, cell.resolution)
     if least_probability(len(headline), FRESH) >= LEVEL:
         return Comparison(False, f"not compared, {len(headline)} stored replications are too few")
     fresh = _fresh(cell, len(headline), len(headline) + FRESH)
@@ -67,15 +67,20 @@ def same_law(first: Any, second: Any) -> float:
     return float(stats.ks_2samp(ranks[: len(first)], ranks[len(first) :], method="exact").pvalue)
 
 
-def _rounded(stored: Rows, fresh: Rows) -> Comparison:
-    """Whether every computed number agrees to `ROUNDING`."""
-    worst = max(
-        float(np.max(np.abs(fresh[name] - values) / np.maximum(np.abs(values), 1e-300)))
-        for name, values in stored.items()
-    )
+def _rounded(stored: Rows, fresh: Rows, resolution: float) -> Comparison:
+    """Whether every computed number agrees to `ROUNDING` or, in absolute value, to the `resolution`."""
+    worst = max(_apart(values, fresh[name], resolution) for name, values in stored.items())
     return Comparison(
         not worst <= ROUNDING, f"computed values differ by a relative {worst:.1e}, {ROUNDING:g} is allowed"
     )
+
+
+def _apart(stored: FloatArray, fresh: FloatArray, resolution: float) -> float:
+    """The largest relative difference; none between infinities, and none within the `resolution`."""
+    apart = np.zeros(stored.shape)
+    np.subtract(fresh, stored, out=apart, where=fresh != stored)
+    apart[np.abs(apart) <= resolution] = 0.0
+    return float(np.max(np.abs(apart) / np.maximum(np.abs(stored), 1e-300)))
 
 
 def _fresh(cell: Cell, first: int, last: int) -> Stored:

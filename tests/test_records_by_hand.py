@@ -1,5 +1,6 @@
 """Stored numbers that are read, compared and told as tables, on made-up records."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import pytest
 from bandits.environments.bernoulli import C1, Bernoulli
 from bandits.environments.full_information import DeterministicLosses
 from bandits.environments.gap_profiles import OneGap
+from bandits.environments.neighbours import NeighbouringRewards
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL
+from bandits.policies.perturbed_leader import ThompsonGauss
 from experiments import check, frames
 from experiments.cells.exact import ExactCell
+from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
 from experiments.provenance import machine
 from experiments.same_law import compare, least_probability
@@ -54,6 +58,22 @@ def test_computed_numbers_may_be_rounded_and_no_more(factor, different):
     cell = ExactCell(DeterministicLosses(OneGap(8, 0.5)), RNMFTNL(0.5, "gumbel"), 100)
     row = cell.replicate(0)
     rows = {"t": row["t"][None], "regret": factor * row["regret"][None]}
+    assert compare(cell, rows, np.ones(1), True).different is different
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown", "different"),
+    [
+        (math.inf, 1.9e-9, False),  # halving ends within 1e-9, and what is infinite is the same
+        (math.inf, 4e-9, True),
+        (1.0, 0.0, True),
+    ],
+)
+def test_bounds_on_a_transcript_are_compared_as_finely_as_they_are_found(kept, shown, different):
+    cell = PrivacyCell(NeighbouringRewards(0.01), ThompsonGauss(), 10)
+    row = cell.replicate(0)
+    assert row["epsilon_kept"] == math.inf
+    rows = {"epsilon_kept": np.array([kept]), "epsilon_shown": np.array([row["epsilon_shown"] + shown])}
     assert compare(cell, rows, np.ones(1), True).different is different
 
 

@@ -51,6 +51,7 @@ class Cell(ABC):
     record: the word for what a replication leaves behind; "regret" is left out of identities and footers.
     fields: its columns in a results file, beside `replication`; those in `optional` may be missing, as NaN.
     repeatable: whether another replication would tell anything new; if not, the numbers are computed exactly.
+    resolution: of computed numbers: how far a search for them ends from where it would on another processor.
     headline: the quantity that sums up a run in tables and checks, and `title`, what a table of it is called.
     unit: what the horizon counts.
     quantities: what runs can be asked for, by the word that configs use.
@@ -65,6 +66,7 @@ class Cell(ABC):
     fields: ClassVar[dict[str, pa.DataType]]
     optional: ClassVar[frozenset[str]] = frozenset()
     repeatable: ClassVar[bool] = True
+    resolution: ClassVar[float] = 0.0
     headline: ClassVar[str]
     title: ClassVar[str]
     unit: ClassVar[str] = "steps"
