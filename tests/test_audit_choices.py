@@ -42,6 +42,7 @@ def chances(noise, scores, scale):
     return np.array([(law.pdf(x - s) * below).sum() * 1e-3 for s, below in zip(scores, rest, strict=True)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("arms", "rounds"), [(2, 1), (2, 2), (2, 3), (3, 2)])
 def test_noisy_max_is_the_worst_of_all_binary_losses(noise, arms, rounds):

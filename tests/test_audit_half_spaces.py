@@ -74,6 +74,7 @@ def test_the_unit_of_the_draws_plays_no_part():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_chances_are_the_frequencies_of_draws(seed, failure):
     """Random half-spaces of five draws, equal and other scales, against 400 000 draws."""

@@ -67,6 +67,7 @@ def test_transcripts_have_the_law_of_what_is_played(policy, horizon, failure):
     assert stats.chisquare(*pairs).pvalue > failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "horizon"), POLICIES, ids=str)
 def test_all_sequences_together_are_certain(policy, horizon):
     found = law(policy, min(horizon, 6 if policy.name == "dp_ucb_int" else 5 if policy.name != "dp_ucb_tossou" else 4))

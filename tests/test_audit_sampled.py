@@ -200,6 +200,7 @@ def test_rewards_beyond_the_bound_count_as_none():
     assert seen[0] == pytest.approx([-0.5 * epoch.truncation, 0.25 * epoch.truncation])
 
 
+@pytest.mark.slow
 def test_plays_of_heavy_tails_change_a_reward_between_its_bounds():
     """At three steps the law of the one choice is known, and the two tables are where it costs the most."""
     given = GivenMoments(DPRUCB(6.0), Moment(2.0, 0.9))

@@ -118,6 +118,7 @@ def test_epochs_have_the_law_of_the_walk(instance, noise, resample, failure):
     assert ks_2samp(walked, drawn).pvalue > failure
 
 
+@pytest.mark.slow
 def test_a_million_arms_are_cheap():
     instance = BernoulliLosses(Geometric(1_000_000, 0.01))
     pulls = RNMFTNL(1.0).simulate(instance, 2**30, np.array([2**30]), stream("million", 0))

@@ -1,5 +1,6 @@
 """A long command says how far it is, on a terminal or not, and no process outlives the command that started it."""
 
+import io
 import os
 import signal
 import subprocess
@@ -25,17 +26,26 @@ def test_progress_tells_counts_rate_and_time_left():
     assert str(made) == f"simulating: {expected}"
 
 
-def test_without_a_terminal_a_line_is_said_every_so_often_even_while_nothing_is_done(capfd, monkeypatch):
+def heard(monkeypatch):
+    """What other threads say, none of it lost; `capfd` clears what it reads, and with it what was said meanwhile.
+
+    To be called within a test: before it, pytest puts back its own stream.
+    """
+    monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
+    return stream.getvalue
+
+
+def test_without_a_terminal_a_line_is_said_every_so_often_even_while_nothing_is_done(monkeypatch):
+    said = heard(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 0.01)
-    said = ""
     with Progress("planning", {"jobs": 3}) as made:
-        while said.count("\n") < 3:
-            said += capfd.readouterr().err
+        while said().count("\n") < 3:
+            time.sleep(0.01)
         made.after(None, jobs=1)
-        while "1 of 3" not in said:
-            said += capfd.readouterr().err
-    assert said.startswith("planning: 0 of 3 jobs, after 0 s\n")
-    assert "\r" not in said
+        while "1 of 3" not in said():
+            time.sleep(0.01)
+    assert said().startswith("planning: 0 of 3 jobs, after 0 s\n")
+    assert "\r" not in said()
 
 
 def test_a_quick_command_is_quiet(capfd):
@@ -49,17 +59,18 @@ def test_durations_are_as_a_reader_says_them(seconds, words):
     assert duration(seconds) == words
 
 
-def test_long_compiling_is_said_once_with_the_name_of_the_outer_loop(capfd, monkeypatch):
+def test_long_compiling_is_said_once_with_the_name_of_the_outer_loop(monkeypatch):
+    said = heard(monkeypatch)
     monkeypatch.setattr(worker, "PATIENCE", 0.01)
-    said, announcer = "", worker.Announcer()
+    announcer = worker.Announcer()
     of = {name: SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=name)}) for name in (duration, str)}
     announcer.on_start(of[duration])
     announcer.on_start(of[str])  # which the outer calls
     announcer.on_end(of[str])
-    while not said:
-        said += capfd.readouterr().err
+    while not said().endswith("\n"):
+        time.sleep(0.01)
     announcer.on_end(of[duration])
-    assert said.startswith("compiling experiments.progress.duration for this machine")
+    assert said().startswith("compiling experiments.progress.duration for this machine")
     monkeypatch.setattr(worker, "PATIENCE", 1e6)
     announcer.on_start(of[str])
     announcer.on_end(of[str])
