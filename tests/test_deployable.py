@@ -58,7 +58,7 @@ def test_regret_keeps_its_law(failure):
         runs_of = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
         pulls.append(runs_of)
     assert np.unique(pulls[0]).size > 1
-    assert stats.ks_2samp(*pulls).pvalue > failure
+    assert stats.ks_2samp(*pulls, method="asymp").pvalue > failure
 
 
 def test_a_learner_eliminates_and_identifies():
@@ -88,7 +88,7 @@ def test_stopping_keeps_its_law(rule, failure):
         values = stream.draw(most, rng)
         found.append(next(filter(None, map(run.update, values)), None))
     samples = [[0 if end is None or end.samples == most else end.samples for end in of] for of in (simulated, found)]
-    assert stats.ks_2samp(*samples).pvalue > failure
+    assert stats.ks_2samp(*samples, method="asymp").pvalue > failure  # the exact one gives up on some ties
     estimates = [end.value for end in found if end is not None]
     assert len(estimates) > runs / 2
     assert abs(np.median(estimates) / stream.mean - 1) < 0.5
