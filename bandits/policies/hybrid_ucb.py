@@ -20,11 +20,7 @@ from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
 from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
-
-
-def ucb1_width(t: int, pulls: FloatArray) -> FloatArray:
-    """sqrt(2 log t / n_a), shape (arms,)."""
-    return np.asarray(np.sqrt(2 * math.log(t) / pulls))
+from bandits.policies.ucb import ucb1_width
 
 
 @dataclass(frozen=True)
@@ -64,9 +60,8 @@ class DPUCBTossou(Policy):
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         released = [HybridMechanism(self.epsilon, rng) for _ in range(arms)]
         sums, pulls = np.zeros(arms), np.zeros(arms)
-        bonus = self.index_rule(arms, horizon).bonus
         for t in itertools.count(1):
-            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + bonus(t, pulls)))
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + ucb1_width(t, pulls)))
             pulls[arm] += 1
             reward = yield arm
             sums = np.array([each.add(reward if of == arm else 0.0) for of, each in enumerate(released)])
@@ -123,9 +118,8 @@ class DPUCBBound(Policy):
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         released = [HybridMechanism(self.epsilon, rng) for _ in range(arms)]
         sums, pulls = np.zeros(arms), np.zeros(arms)
-        bonus = self.index_rule(arms, horizon).bonus
         for t in itertools.count(1):
-            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + bonus(t, pulls)))
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + self.bonus(t, pulls)))
             pulls[arm] += 1
             sums[arm] = released[arm].add((yield arm))
 

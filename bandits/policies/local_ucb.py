@@ -21,6 +21,7 @@ from bandits.loops.local_ucb import FORCED, ldp_ucb_l_pulls
 from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import StepwisePolicy, require_unit_rewards
+from bandits.policies.ucb import ucb1_width
 
 LARGEST_EPSILON = 700.0  # e^epsilon is a number
 
@@ -89,7 +90,7 @@ class LDPUCBB(LocalUCB):
     def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
         if t <= len(state.pulls):
             return t - 1
-        return int(np.argmax(state.sums / state.pulls + np.sqrt(2 * math.log(t) / state.pulls)))
+        return int(np.argmax(state.sums / state.pulls + ucb1_width(t, state.pulls)))
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         noiseless = NoisySums(bonus=0.0, scale=0.0, levels=tree_levels(horizon))
@@ -130,7 +131,7 @@ class LDPUCBL(LocalUCB):
         few = state.pulls <= FORCED * math.log(t + 1)
         if few.any():
             return int(np.argmax(few))
-        return int(np.argmax(state.sums / state.pulls + self.width * np.sqrt(2 * math.log(t) / state.pulls)))
+        return int(np.argmax(state.sums / state.pulls + self.width * ucb1_width(t, state.pulls)))
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         if not isinstance(instance, BernoulliInstance):

@@ -2,12 +2,13 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from bandits.arrays import IntArray
+from bandits.arrays import FloatArray, IntArray
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Release, RunningSums
 from bandits.audit.running_sums import tree
@@ -17,6 +18,7 @@ from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
 from bandits.mechanisms.tree import TreeMechanism, node_scale, tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
+from bandits.policies.ucb import ucb1_width
 
 
 @dataclass(frozen=True)
@@ -82,15 +84,19 @@ class DPUCB(Policy):
         return tree(horizon, self.tree_epsilon(arms), horizon - arms + 1)
 
     def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        return IndexRule(self._tree(arms, horizon), self._added(arms, horizon))
+
+    def _added(self, arms: int, horizon: int) -> Callable[[int, FloatArray], FloatArray]:
+        """What is added to noisy means at a step: the bound on the noise of a sum, per pull, and the width of UCB1."""
         most = self.bonus(arms, horizon)
-        return IndexRule(self._tree(arms, horizon), lambda t, pulls: most / pulls + np.sqrt(2 * math.log(t) / pulls))
+        return lambda t, pulls: most / pulls + ucb1_width(t, pulls)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         trees = [TreeMechanism(horizon, self.tree_epsilon(arms), rng) for _ in range(arms)]
-        bonus = self.index_rule(arms, horizon).bonus
+        added = self._added(arms, horizon)
         sums, pulls = np.zeros(arms), np.zeros(arms)
         for t in itertools.count(1):
-            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + bonus(t, pulls)))
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + added(t, pulls)))
             pulls[arm] += 1
             sums[arm] = trees[arm].add((yield arm))
 

@@ -7,12 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from bandits.arrays import IntArray
+from bandits.arrays import FloatArray, IntArray
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
 from bandits.mechanisms.tree import tree_levels
 from bandits.policies.base import Choices, Policy, require_bernoulli
+
+
+def ucb1_width(t: int, pulls: FloatArray) -> FloatArray:
+    """sqrt(2 log t / n_a), shape (arms,)."""
+    return np.asarray(np.sqrt(2 * math.log(t) / pulls))
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class UCB1(Policy):
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         sums, pulls = np.zeros(arms), np.zeros(arms)
         for t in itertools.count(1):
-            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + np.sqrt(2 * math.log(t) / pulls)))
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + ucb1_width(t, pulls)))
             pulls[arm] += 1
             sums[arm] += yield arm
 
