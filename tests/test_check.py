@@ -70,7 +70,7 @@ class Copy:
 def copy(tmp_path_factory):
     copy = Copy(tmp_path_factory.mktemp("copy"))
     for name in ("bandits", "experiments", "scripts", "conf"):
-        shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("loops-*"))
     for module, *more in (["experiments.run"], ["scripts.check_figures", "accept=true"]):
         out, code = copy.call(module, *more)
         assert code == 0, out

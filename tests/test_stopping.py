@@ -103,6 +103,15 @@ def test_widths_by_hand():
 def test_when_the_rules_ask():
     assert [PUBLIC[0].question(t) for t in (1, 2, 3, 4)] == [1, 2, 3, 4]
     assert [PUBLIC[1].question(t) for t in (1, 2, 3, 4, 1023, 1024)] == [None, 1, None, 2, None, 10]
+    assert [PUBLIC[0].samples_at(k) for k in (1, 2, 7)] == [1, 2, 7]
+    assert [PUBLIC[1].samples_at(k) for k in (1, 2, 10)] == [2, 4, 1024]
+
+
+@pytest.mark.parametrize("rule", [DPNAS(1.0, 0.5, 0.05), DPExponentialNAS(1.0, 0.5, 0.05)], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("horizon", [1, 2, 3, 31, 32])
+def test_the_ledger_has_every_question_up_to_the_horizon(rule, horizon):
+    (halting,) = rule.ledger(2, horizon)
+    assert list(halting.questions) == [t for t in range(1, horizon + 1) if rule.question(t) is not None]
 
 
 def runs_of(loop, law, rule, most, threshold_noise, runs):

@@ -16,6 +16,7 @@ values. Both are exact in law, up to rounding and to the error of the library's 
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import count, takewhile
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,6 +79,10 @@ class StoppingRule(Learner[Stream]):
     @abstractmethod
     def question(self, samples: int) -> int | None:
         """The number of the question asked after `samples` samples, None where none is asked."""
+
+    @abstractmethod
+    def samples_at(self, question: int) -> int:
+        """After how many samples a question is asked, given its number."""
 
     @abstractmethod
     def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
@@ -168,6 +173,9 @@ class StepRule(StoppingRule):
     def question(self, samples: int) -> int | None:
         return samples if samples >= 1 else None
 
+    def samples_at(self, question: int) -> int:
+        return question
+
     def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         require_max_samples(max_samples)
         run = self.start(stream.bound, rng)
@@ -191,6 +199,9 @@ class ExponentialRule(StoppingRule):
     def question(self, samples: int) -> int | None:
         power = samples >= 2 and samples.bit_count() == 1
         return samples.bit_length() - 1 if power else None
+
+    def samples_at(self, question: int) -> int:
+        return 2**question
 
     def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         require_max_samples(max_samples)
@@ -230,7 +241,7 @@ class _Private(StoppingRule):
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """All answers and the estimate, for values in [-1, 1] and at most `horizon` of them."""
-        asked = tuple(samples for samples in range(1, horizon + 1) if self.question(samples) is not None)
+        asked = tuple(takewhile(lambda samples: samples <= horizon, map(self.samples_at, count(1))))
         return (Halting("sparse vector and estimate", "", asked, self.constants(1.0)),)
 
     def scales(self, bound: float) -> Scales:
