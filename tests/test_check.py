@@ -1,10 +1,7 @@
 """`make check` is green on what is committed, and a changed line turns it red: tried on a copy of the sources."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +17,7 @@ from experiments.same_law import LEVEL, compare, same_law
 from experiments.store import Store
 from scripts import check_figures
 from scripts.drawing import text_free
+from tests import forked
 
 SMALL = [
     "+experiment=sajed2019/fig01",
@@ -43,14 +41,8 @@ class Copy:
 
     def call(self, module, *more):
         """Output and exit code of a command of the copy."""
-        run = subprocess.run(
-            [sys.executable, "-m", module, *SMALL, *more],
-            cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        words = ["-m", module, *SMALL, *more]
+        run = forked.python(words, self.folder, PYTHONPATH=str(self.folder), PYTHONDONTWRITEBYTECODE="1")
         return run.stdout + run.stderr, run.returncode
 
     @contextmanager

@@ -7,6 +7,7 @@ import pytest
 
 from bandits import checkpoint_grid
 from experiments.config.compose import REPOSITORY
+from tests import forked
 from tests.waiting import besides
 
 BAD_INPUT = [
@@ -263,6 +264,6 @@ def test_an_experiment_names_its_results_for_every_command(tmp_path):
 
 def python(folder, *words):
     """What a Python command prints, which is to end well and without a warning."""
-    run = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False)
+    run = forked.python(words, folder)
     assert (run.returncode, besides(run.stderr)) == (0, ""), f"{' '.join(words)}: {run.stderr}"
     return run.stdout

@@ -5,16 +5,14 @@ there before is edited, and every command knows the paper.
 """
 
 import hashlib
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from experiments.config.compose import REPOSITORY
+from tests import forked
 from tests.waiting import besides
 
 FILES = {
@@ -200,15 +198,8 @@ class Copy:
     folder: Path
 
     def call(self, module: str, *words: str) -> str:
-        environment = os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
-        run = subprocess.run(
-            [sys.executable, "-m", module, *words],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        asked = ["-m", module, *words]
+        run = forked.python(asked, self.folder, PYTHONPATH=str(self.folder), PYTHONDONTWRITEBYTECODE="1")
         assert (run.returncode, besides(run.stderr)) == (0, ""), run.stderr
         return run.stdout
 

@@ -25,6 +25,7 @@ from experiments.store import stored_cells
 from experiments.stored import WORDS
 from scripts import tables
 from scripts.drawing.kinds import NAMES, curves, rates
+from tests import forked
 from tests.waiting import besides
 
 README = (REPOSITORY / "README.md").read_text()
@@ -79,9 +80,15 @@ def folder(tmp_path_factory):
     return folder
 
 
+def alone(words, folder):
+    """In a process that nothing else was imported by, as pytest wants it."""
+    return subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False)
+
+
 def shell(folder, command, *more):
-    words = [word.replace(PYTHON, sys.executable) for word in shlex.split(command)]
-    process = subprocess.run([*words, *more], cwd=folder, capture_output=True, text=True, check=False)
+    started, *words = [*shlex.split(command), *more]
+    assert started == PYTHON
+    process = alone(words, folder) if "pytest" in words else forked.python(words, folder)
     process.stderr = re.sub(WAITING, "", process.stderr, flags=re.MULTILINE)
     return process
 
@@ -177,7 +184,7 @@ def test_the_example_policy_refuses_what_its_promise_does_not_cover(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_python_examples_work(folder, example):
-    outcome = subprocess.run([sys.executable, "-c", example], cwd=folder, capture_output=True, text=True, check=False)
+    outcome = forked.python(["-c", example], folder)
     assert (outcome.returncode, besides(outcome.stderr)) == (0, "")
 
 
