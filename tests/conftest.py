@@ -24,25 +24,25 @@ from experiments.stored import Stored
 
 FAILURE = 1e-9
 progress.EVERY = worker.PATIENCE = 1e6  # tests of what is said on stderr do not depend on how long it takes
-# Files that one worker of `pytest -n 2` runs whole: they share what takes long to make, or build on each other's files.
+# One worker of `pytest -n 2` runs a file whole, so that what its tests share is made, and loops are compiled, once.
 # (`--dist loadgroup` would do that by marks, and does not with pytest 9.2: pytest-xdist issue 1386.)
-WHOLE = {
-    "test_check.py": "check",
-    "test_claims_stored.py": "verdicts",
-    "test_keys.py": "plans",
-    "test_load.py": "load",
-    "test_new_paper.py": "paper",
-    "test_readme.py": "readme",
-    "test_report.py": "report",
-    "test_stored_results.py": "plans",
+SPLIT = {  # long files, whose tests go one by one to whichever worker is free
+    "test_audit_controls.py",
+    "test_audit_sampled.py",
+    "test_conformance.py",
+    "test_experiments.py",
+    "test_joining.py",
+    "test_killed_runs.py",
 }
+TOGETHER = {"test_keys.py": "plans", "test_stored_results.py": "plans"}  # with the same long fixture
 
 
 class Scheduling(LoadScopeScheduling):
-    """One test after another to whichever worker is free, but for files in `WHOLE`."""
+    """One file, or one test of a file in `SPLIT`, after another to whichever worker is free."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return WHOLE.get(Path(nodeid.partition("::")[0]).name, nodeid)
+        file = Path(nodeid.partition("::")[0]).name
+        return nodeid if file in SPLIT else TOGETHER.get(file, file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:

@@ -244,13 +244,14 @@ def test_an_experiment_names_its_results_for_every_command(tmp_path):
         (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "mine" / name).write_text(text.lstrip("\n"))
     asked, places = ["--config-dir", "mine", "+experiment=own"], [f"{name}_dir=out" for name in ("figures", "report")]
+    here = [*asked, "runner.workers=1"]
     commands = {
         "experiments.run": (asked, "2 simulated"),
-        "experiments.check": (asked, "of 2 of 2 cells simulated again (0 cells left out for time): 0 cells different"),
-        "experiments.reproduce": (asked, "2 identical, 0 different"),
-        "scripts.figures": ([*asked, places[0]], "out/own.pdf out/own.png"),
-        "scripts.check_figures": ([*asked, "baselines_dir=out", "accept=true"], "baseline written"),
-        "scripts.report": ([*asked, *places], "1 experiments, 0 gaps"),
+        "experiments.check": (here, "of 2 of 2 cells simulated again (0 cells left out for time): 0 cells different"),
+        "experiments.reproduce": (here, "2 identical, 0 different"),
+        "scripts.figures": ([*here, places[0]], "out/own.pdf out/own.png"),
+        "scripts.check_figures": ([*here, "baselines_dir=out", "accept=true"], "baseline written"),
+        "scripts.report": ([*here, *places], "1 experiments, 0 gaps"),
         "scripts.tables": (["final_regret", "own", *asked[:2]], "Idle"),
         "experiments.claims": ([*asked[:2], "id=own-holds"], "own own-holds: holds"),
     }
