@@ -111,6 +111,7 @@ class LazyDPTS(Lazy):
     name: ClassVar[str] = "lazy_dp_ts"
     label: ClassVar[str] = "Lazy-DP-TS"
     citation: ClassVar[str] = "Hu and Hegde (2022), Algorithm 2"
+    revision: ClassVar[int] = 2  # its loop counts winners from computed chances; the first drew some arms at every step
     logarithm: Logarithm = "natural"
 
     @property
