@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bandits.loops.alike_steps import alike_steps, first_filled, multinomial, one_of, wait
+from bandits.loops.alike_steps import alike_steps, first_filled, multinomial, one_of, wait, wins_in_first
 from bandits.seeds import stream
 
 WEIGHTS = np.array([0.3, 0.0, 0.15, 0.05])
@@ -31,7 +31,7 @@ def same_law(one, other, failure):
 @pytest.mark.parametrize("room", [[4, 1, 3, 2], [9, 9, 5, 1], [99, 99, 99, 99]], ids=repr)
 def test_counts_are_those_of_steps_told_one_by_one(room, failure):
     runs, steps, rng, full = 5_000, 7, stream("alike", 0), np.array(room)
-    counted = np.array([alike_steps(WEIGHTS, full, steps, rng) for _ in range(runs)])
+    counted = np.array([alike_steps(WEIGHTS, full, steps, rng)[0] for _ in range(runs)])
     told = np.array([told_one_by_one(full, steps, rng) for _ in range(runs)])
     same_law(counted, told, failure)
     assert (counted[:, 1] == 0).all()
@@ -40,10 +40,12 @@ def test_counts_are_those_of_steps_told_one_by_one(room, failure):
 
 def test_the_first_room_that_is_filled(failure):
     runs, rng, full = 5_000, stream("filled", 0), np.array([5, 1, 3, 2])
-    filled = np.array([first_filled(WEIGHTS, full, rng) for _ in range(runs)])
+    found = [first_filled(WEIGHTS, full, rng) for _ in range(runs)]
+    filled = np.array([wins for wins, _ in found])
     told = np.array([told_one_by_one(full, 10**6, rng) for _ in range(runs)])
     same_law(filled, told, failure)
     assert ((filled == full).sum(axis=1) == 1).all()
+    assert all(wins[arm] == full[arm] for wins, arm in found)
 
 
 def test_counts_are_multinomial(failure):
@@ -67,3 +69,21 @@ def test_waits_are_geometric(failure):
     assert stats.chisquare(found, expected).pvalue > failure
     assert wait(1.0, rng) == 1
     assert wait(0.0, rng) > 10**18 < wait(1e-300, rng)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5, 9])
+def test_a_part_of_steps_in_any_order(steps, failure):
+    rng, wins = stream("parts", steps), np.array([5, 0, 3, 1])
+    parts, often = np.unique([wins_in_first(wins, steps, rng) for _ in range(10_000)], axis=0, return_counts=True)
+    law = stats.multivariate_hypergeom(wins, steps)
+    assert (parts.sum(axis=1) == steps).all()
+    if 0 < steps < 9:
+        assert stats.chisquare(often, 10_000 * law.pmf(parts)).pvalue > failure
+
+
+def test_parts_of_very_many_steps():
+    rng = stream("many", 0)
+    wins = np.array([10**12, 10**11, 7])
+    part = wins_in_first(wins, 10**11, rng)
+    assert part.sum() == 10**11
+    assert abs(part[1] / 10**11 - 1 / 11) < 1e-5

@@ -19,6 +19,7 @@ from bandits.loops.lazy_thompson import (
     laws,
     parameters,
     play,
+    record_block,
 )
 from bandits.loops.plain_batches import lazy_steps
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
@@ -181,7 +182,7 @@ def test_steps_of_a_window_are_drawn_ones(room, failure):
         wins, step = np.zeros(3, dtype=np.int64), t
         while step < t + 270 and (wins < room).all():
             left = Arms(state.pulls, state.room - wins, state.counts, state.means)
-            wins += play(left, window, shift, step, min(block_length(window, shift, step), t + 270 - step), rng)
+            wins += play(left, window, shift, step, min(block_length(window, shift, step), t + 270 - step), rng)[0]
             step = t + wins.sum()
         return wins
 
@@ -197,6 +198,18 @@ def test_steps_of_a_window_are_drawn_ones(room, failure):
     assert (fast.mean(axis=0) > 1).sum() >= 2
     for one, other in zip([*fast.T, fast.sum(axis=1)], [*plain.T, plain.sum(axis=1)], strict=True):
         assert ks_2samp(one, other, method="asymp").pvalue > failure
+
+
+def test_checkpoints_within_a_block():
+    """Wins 4, 2 and 1, the last of which is that of the third arm: it is not before."""
+    for run in range(50):
+        record, order = np.zeros((4, 3), dtype=np.int64), stream("order", run)
+        checkpoints, pulls = np.array([102, 105, 107, 109]), np.array([60, 30, 10])
+        assert record_block(record, 0, checkpoints, pulls, 100, np.array([4, 2, 1]), 2, order) == 3
+        assert record.sum(axis=1).tolist() == [102, 105, 107, 0]
+        assert record[2].tolist() == [64, 32, 11]
+        assert (np.diff(record[:3], axis=0) >= 0).all()
+        assert record[1, 2] == 10
 
 
 def test_long_horizons_are_feasible():

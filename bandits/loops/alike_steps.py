@@ -30,19 +30,20 @@ def one_of(weights: FloatArray, rng: np.random.Generator) -> int:
 
 
 @compiled
-def alike_steps(weights: FloatArray, room: IntArray, steps: int, rng: np.random.Generator) -> IntArray:
-    """Wins in `steps` independent steps with chances in proportion to `weights`, or up to the first that fills a room.
+def alike_steps(weights: FloatArray, room: IntArray, steps: int, rng: np.random.Generator) -> tuple[IntArray, int]:
+    """Wins in `steps` independent steps with chances in proportion to `weights`, or up to the first that fills a room;
+    and the arm that it fills, of which the last win is, or -1. In which order the other wins come is left open.
 
     Counts of all steps are multinomial. If they fill a room, they tell that one is filled within these steps, and no
     more: when, and with which counts, is drawn from its own law until it is within them.
     """
     wins = multinomial(weights, steps, rng)
     if (wins < room).all():
-        return wins
+        return wins, -1
     while True:
-        wins = first_filled(weights, room, rng)
+        wins, filled = first_filled(weights, room, rng)
         if wins.sum() <= steps:
-            return wins
+            return wins, filled
 
 
 @compiled
@@ -60,8 +61,8 @@ def multinomial(weights: FloatArray, steps: int, rng: np.random.Generator) -> In
 
 
 @compiled
-def first_filled(weights: FloatArray, room: IntArray, rng: np.random.Generator) -> IntArray:
-    """Wins up to the step that is the first to fill the room of an arm, shape (arms,).
+def first_filled(weights: FloatArray, room: IntArray, rng: np.random.Generator) -> tuple[IntArray, int]:
+    """Wins up to the step that is the first to fill the room of an arm, shape (arms,), and that arm.
 
     Let wins come in continuous time, for each arm at its own rate and independently. The time at which an arm is full
     is a Gamma variable. The arm with the least is the first; of another, all but the last of the wins that fill it are
@@ -78,4 +79,21 @@ def first_filled(weights: FloatArray, room: IntArray, rng: np.random.Generator) 
     for arm in range(arms):
         if arm != first and weights[arm] > 0 and room[arm] > 1:
             wins[arm] = rng.binomial(room[arm] - 1, full[first] / full[arm])
-    return wins
+    return wins, first
+
+
+@compiled
+def wins_in_first(wins: IntArray, steps: int, rng: np.random.Generator) -> IntArray:
+    """Wins in the first `steps` of the steps that have these `wins`, every order of which is as likely, shape (arms,).
+
+    Steps are moved into the part and out of it, each with the same probability, until there are so many in it. As
+    all steps are treated alike, every part of this size is as likely.
+    """
+    part = np.zeros_like(wins)
+    while part.sum() != steps:
+        missing = steps - part.sum()
+        pool = wins - part if missing > 0 else part.copy()
+        for arm in range(len(wins)):
+            moved = rng.binomial(pool[arm], abs(missing) / pool.sum())
+            part[arm] += moved if missing > 0 else -moved
+    return part

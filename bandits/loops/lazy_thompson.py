@@ -20,7 +20,7 @@ import numpy as np
 
 from bandits.arrays import BoolArray, FloatArray, IntArray
 from bandits.compiled import compiled
-from bandits.loops.alike_steps import alike_steps, one_of, wait
+from bandits.loops.alike_steps import alike_steps, one_of, wait, wins_in_first
 from bandits.loops.largest_beta import NODES, Betas, Grid, betas, densities, fall, grid, peak, winning_chances
 from bandits.loops.lazy import Arms, new_arms, pull
 from bandits.loops.records import record_run
@@ -55,9 +55,18 @@ class Window(NamedTuple):
 
 @compiled
 def lazy_thompson_pulls(
-    means: FloatArray, horizon: int, checkpoints: IntArray, shift: Shift, rng: np.random.Generator
+    means: FloatArray,
+    horizon: int,
+    checkpoints: IntArray,
+    shift: Shift,
+    rng: np.random.Generator,
+    order: np.random.Generator,
 ) -> IntArray:
-    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms)."""
+    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms).
+
+    `order` tells where within a block wins come, for checkpoints there; all else comes from `rng`, so that it does not
+    depend on the checkpoints.
+    """
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     state = new_arms(arms)
@@ -71,15 +80,12 @@ def lazy_thompson_pulls(
         window = forecast(state, shift, t, horizon)
         changed = False
         while t < window.end and not changed:
-            block = min(block_length(window, shift, t), checkpoints[row] - t)
-            wins = play(state, window, shift, t, block, rng)
+            wins, last = play(state, window, shift, t, block_length(window, shift, t), rng)
+            row = record_block(record, row, checkpoints, state.pulls, t, wins, last, order)
             for arm in range(arms):
                 if wins[arm] > 0 and pull(state, arm, wins[arm], means[arm], shift.epsilon, rng):
                     changed = True
             t += wins.sum()
-            if t == checkpoints[row]:
-                record[row] = state.pulls
-                row += 1
     return record
 
 
@@ -255,14 +261,50 @@ def block_length(window: Window, shift: Shift, t: int) -> int:
 
 
 @compiled
-def play(state: Arms, window: Window, shift: Shift, t: int, block: int, rng: np.random.Generator) -> IntArray:
-    """Wins of every arm in the next steps, at most `block`, until an arm has no room or one step is in the excess."""
+def play(
+    state: Arms, window: Window, shift: Shift, t: int, block: int, rng: np.random.Generator
+) -> tuple[IntArray, int]:
+    """Wins of every arm in the next steps, at most `block`, until an arm has no room or one step is in the excess.
+
+    With them the arm that wins the last step, or -1 if it is one of the steps that are alike.
+    """
     first, last = bonus(shift, t + 1), bonus(shift, t + block)
     bounds = chances(window, (first + last) / 2) - window.slopes * ((last - first) / 2 / window.half)
     bounds = np.maximum(bounds, 0.0)
     alike = min(wait(1 - bounds.sum(), rng) - 1, block)
-    wins = alike_steps(bounds, state.room, alike, rng)
-    done = wins.sum()
-    if done == alike < block and (wins < state.room).all():
-        wins[one_of(chances(window, bonus(shift, t + done + 1)) - bounds, rng)] += 1
-    return wins
+    wins, winner = alike_steps(bounds, state.room, alike, rng)
+    if winner < 0 and alike < block:
+        winner = one_of(chances(window, bonus(shift, t + alike + 1)) - bounds, rng)
+        wins[winner] += 1
+    return wins, winner
+
+
+@compiled
+def record_block(
+    record: IntArray,
+    row: int,
+    checkpoints: IntArray,
+    pulls: IntArray,
+    begun: int,
+    wins: IntArray,
+    last: int,
+    order: np.random.Generator,
+) -> int:
+    """Record the checkpoints among the steps of a block that follow `begun` steps; the first row not filled.
+
+    `pulls` are those before it, and `last` is as in `play`.
+    """
+    done = np.zeros_like(wins)
+    open_order = wins.copy()
+    if last >= 0:
+        open_order[last] -= 1
+    while row < len(checkpoints) and checkpoints[row] < begun + wins.sum():
+        part = wins_in_first(open_order, checkpoints[row] - begun - done.sum(), order)
+        done += part
+        open_order -= part
+        record[row] = pulls + done
+        row += 1
+    if row < len(checkpoints) and checkpoints[row] == begun + wins.sum():
+        record[row] = pulls + wins
+        row += 1
+    return row

@@ -122,4 +122,5 @@ class LazyDPTS(Lazy):
         return drawn(state, bonus(self._shift, t), rng)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        return lazy_thompson_pulls(instance.mean_rewards, horizon, checkpoints, self._shift, rng)
+        (order,) = rng.spawn(1)
+        return lazy_thompson_pulls(instance.mean_rewards, horizon, checkpoints, self._shift, rng, order)
