@@ -6,7 +6,7 @@ from scipy.stats import ks_2samp
 
 from bandits import ParameterError, regret
 from bandits.environments.bernoulli import C1, C2, Bernoulli
-from bandits.loops.batches import batch_length, chosen, index
+from bandits.loops.batches import KL_UCB, PRIVATE_IMED, PRIVATE_KL_UCB, UCB, Rule, batch_length, chosen, index
 from bandits.loops.plain_batches import batch_steps
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.seeds import stream
@@ -30,6 +30,14 @@ def test_batches_by_hand():
     assert lengths(DPKLUCB(1e-100, None), 1) == [2**62]
 
 
+def test_what_an_index_counts():
+    """AdaP the last batch alone, the others all batches."""
+    assert AdaPUCB(0.5).rule == Rule(UCB, 0.5, 3.1, 1.0, 2.0, 0.0)
+    assert AdaPKLUCB(0.5, 4.0).rule == Rule(KL_UCB, 0.5, 4.0, 1.0, 2.0, 0.0)
+    assert DPKLUCB(0.5, 3, 1.5).rule == Rule(PRIVATE_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
+    assert DPIMED(0.5).rule == Rule(PRIVATE_IMED, 0.5, 0.0, 1.0, 2.0, 1.0)
+
+
 def test_indices_by_hand():
     log_t = math.log(100)  # 4.605170
     # 2.5 / 4 + sqrt(3.1 x 4.605170 / 8) + 3.1 x 4.605170 / (.5 x 4) = .625 + 1.335854 + 7.138014
@@ -41,6 +49,7 @@ def test_indices_by_hand():
     assert index(AdaPKLUCB(1.0).rule, 10.0, 9.0, log_t, 0.0) == 1
     # d_1(.4, q) = 4.605170 / 20 = .2302585; beyond kl: (1 - e^-(.4 + .2302585)) / (1 - 1/e) = .4675453 / .6321206
     assert index(DPKLUCB(1.0).rule, 20.0, 8.0, log_t, 0.0) == pytest.approx(0.7396458, rel=1e-5)
+    assert index(DPKLUCB(1.0).rule, 20.0, 25.0, log_t, 0.0) == 1  # a noisy mean above 1 is cut
     # 20 d_1(.4, .8) + log 20 = 20 (-.4 - log(1 - .8 x .6321206)) + 2.995732 = 20 x 0.3046055 + 2.995732
     assert index(DPIMED(1.0).rule, 20.0, 8.0, log_t, 0.8) == pytest.approx(-9.087842, rel=1e-5)
     assert index(DPIMED(1.0).rule, 20.0, -8.0, log_t, 0.0) == pytest.approx(-math.log(20))

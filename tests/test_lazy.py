@@ -2,13 +2,25 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.stats import ks_2samp
 
 from bandits import ParameterError, regret
-from bandits.environments.bernoulli import C1, C2, Bernoulli
+from bandits.environments.bernoulli import C1, C2, Bernoulli, RandomMeans
+from bandits.loops.largest_beta import densities, grid, winning_chances
 from bandits.loops.lazy import Arms, lazy_leader, steps_until_passed
-from bandits.loops.lazy_thompson import Shift, bonus, chance, drawn, event, parameters, plan, settled, wait
+from bandits.loops.lazy_thompson import (
+    Shift,
+    block_length,
+    bonus,
+    chances,
+    drawn,
+    forecast,
+    is_cut,
+    laws,
+    parameters,
+    play,
+    record_block,
+)
 from bandits.loops.plain_batches import lazy_steps
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.seeds import stream
@@ -81,6 +93,7 @@ LAW = [
     (LazyDPTS(5.0, "binary"), C1(4), 5_000, 500),
     (LazyDPTS(100.0), Bernoulli((0.5, 0.45, 0.2)), 10_000, 500),
     (LazyDPTS(0.3), Bernoulli((0.1, 0.9)), 6_000, 500),
+    (LazyDPTS(0.05), RandomMeans(6, 3), 20_000, 300),
 ]
 
 
@@ -90,60 +103,113 @@ def test_fast_loops_are_exact_in_law(policy, instance, horizon, runs, failure):
     compare(policy, instance, horizon, runs, failure)
 
 
-def choose(state, watch, added, rng):
-    """One step of a window: the leader, unless the step is a candidate."""
-    due = np.array([wait(rate, rng) for rate in watch.rates])
-    return settled(state, watch, due, 1, added, rng) if due.min() == 1 else watch.leader
+def window_of(state, shift, t, horizon):
+    """A window, and the chances at a step by quadrature at that very step."""
+    window = forecast(state, shift, t, horizon)
+
+    def direct(step):
+        found = laws(state, bonus(shift, step))
+        return winning_chances(densities(found, grid(found)), grid(found))
+
+    return window, direct
+
+
+def arms_at(counts, xs, shift, t, room=10**9):
+    """Arms that have these x at step t."""
+    return arms(counts, [x - bonus(shift, t) / count for x, count in zip(xs, counts, strict=True)], room)
+
+
+WINDOWS = [  # counts, x at the first step, shift, the step before, how much some chance moves at least
+    ([256, 128, 64], [0.6, 0.5, 0.45], Shift(1.0, 1.0), 5_000, 0.01),
+    ([4096, 1024, 2048, 16], [0.51, 0.48, 0.5, 0.4], Shift(0.5, math.log(2)), 50_000, 0.01),
+    ([512, 1024] * 5, [0.45 + 0.01 * k for k in range(10)], Shift(0.1, 1.0), 9_000, 0.01),
+    ([64, 32, 4096], [5.0, 6.0, 0.97], Shift(0.02, 1.0), 9_000, 0.0),  # the x of the first two are cut to 1
+]
+
+
+@pytest.mark.parametrize(("counts", "xs", "shift", "t", "moves"), WINDOWS, ids=repr)
+def test_chances_of_every_step_of_a_window(counts, xs, shift, t, moves):
+    state = arms_at(counts, xs, shift, t)
+    window, direct = window_of(state, shift, t, 10**7)
+    steps = np.unique(np.linspace(t + 1, window.end, 20).astype(int))
+    found = [chances(window, bonus(shift, step)) for step in steps]
+    assert len(steps) > 5
+    assert np.abs(np.array(found) - [direct(step) for step in steps]).max() < 1e-12
+    assert np.ptp(found, axis=0).max() >= moves
+
+
+@pytest.mark.parametrize(("counts", "xs", "shift", "t", "moves"), WINDOWS, ids=repr)
+def test_slopes_bound_the_chances(counts, xs, shift, t, moves):
+    window = forecast(arms_at(counts, xs, shift, t), shift, t, 10**7)
+    u = np.linspace(-1, 1, 201)
+    found = np.array([chances(window, window.middle + window.half * x) for x in u])
+    steepest = np.abs(np.diff(found, axis=0)).max(axis=0) / (u[1] - u[0])
+    assert (steepest <= window.slopes + 1e-12).all()
+    assert (window.slopes <= 3 * steepest + 1e-10).all()
+
+
+def test_where_windows_end():
+    shift = Shift(1.0, 1.0)
+    # x of the first is cut to 1 from the bonus 20 on, at t = exp(20 / 3) = 785.8; rooms are large
+    state = arms([64, 64], [1 - 20 / 64, 0.0], 10**6)
+    assert forecast(state, shift, 782, 10**6).end == 785
+    assert not is_cut(state, 0, bonus(shift, 785))
+    assert is_cut(state, 0, bonus(shift, 786))
+    # x of the second is cut to 0 up to the bonus 21, t = exp(7) = 1096.6; the first is cut to 1 by then
+    state = arms([64, 64], [1 - 20 / 64, -21 / 64], 10**6)
+    assert forecast(state, shift, 1000, 10**6).end == 1096
+    # 2 x .36 spreads from the bonus 3 log(10001) on: a = b = 500 and s = sqrt(4 / 1000)
+    state = arms([998], [0.5 - bonus(shift, 10_001) / 998], 10**6)
+    assert forecast(state, shift, 10_000, 10**9).end == pytest.approx(
+        10_000 * math.exp(0.72 / math.sqrt(0.004) / 3), rel=1e-3
+    )
+    # and not beyond the step at which some arm is full, nor the horizon
+    assert forecast(arms([998], [0.5], 100), shift, 10_000, 10**9).end == 10_100
+    assert forecast(arms([998], [0.5], 100), shift, 10_000, 10_050).end == 10_050
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("counts", [[256, 128, 64], [2048, 512, 16]], ids=repr)
-def test_a_thinned_step_is_a_drawn_one(counts, share, failure):
-    """The law of the winner, at both ends of a window and within, from rates that are made for the whole window."""
-    state, rng = arms(counts, [0.6, 0.5, 0.45]), stream("thinned", 0)
-    first, last = 3.0, 3.2
-    watch = plan(state, first, last)
-    assert 0.05 < watch.rates.sum() < 3
-    added, runs = first + share * (last - first), 20_000
-    thinned = np.bincount([choose(state, watch, added, rng) for _ in range(runs)], minlength=3)
-    plain = np.bincount([drawn(state, added, rng) for _ in range(runs)], minlength=3)
-    assert stats.chi2_contingency(np.array([thinned, plain])[:, thinned + plain > 0]).pvalue > failure
-    assert min(thinned[0], runs - thinned[0]) > 100
+@pytest.mark.parametrize("room", [10**6, 110])
+def test_steps_of_a_window_are_drawn_ones(room, failure):
+    """Wins in 270 steps, or until an arm has no room, of windows and of draws at every step."""
+    shift, t, runs = Shift(0.02, 1.0), 5_000, 2_000
+    state = arms_at([4096, 2048, 512], [0.59, 0.58, 0.54], shift, t, room)
+    window = forecast(state, shift, t, 10**6)
+    assert window.slopes.sum() > 0.09
+    assert window.end > t + 270
+
+    def played(rng):
+        wins, step = np.zeros(3, dtype=np.int64), t
+        while step < t + 270 and (wins < room).all():
+            left = Arms(state.pulls, state.room - wins, state.counts, state.means)
+            wins += play(left, window, shift, step, min(block_length(window, shift, step), t + 270 - step), rng)[0]
+            step = t + wins.sum()
+        return wins
+
+    def stepwise(rng):
+        wins, step = np.zeros(3, dtype=np.int64), t
+        while step < t + 270 and (wins < room).all():
+            step += 1
+            wins[drawn(state, bonus(shift, step), rng)] += 1
+        return wins
+
+    fast = np.array([played(stream("windows", j)) for j in range(runs)])
+    plain = np.array([stepwise(stream("draws", j)) for j in range(runs)])
+    assert (fast.mean(axis=0) > 1).sum() >= 2
+    for one, other in zip([*fast.T, fast.sum(axis=1)], [*plain.T, plain.sum(axis=1)], strict=True):
+        assert ks_2samp(one, other, method="asymp").pvalue > failure
 
 
-def test_rates_bound_the_chance_of_every_step_of_a_window():
-    state = arms([256, 128, 64], [0.6, 0.5, 0.45])
-    watch = plan(state, 3.0, 3.2)
-    for added in np.linspace(3.0, 3.2, 5):
-        for arm in range(3):
-            bound = chance(state, watch.leader, arm, watch.bar, added)
-            law = stats.beta(*parameters(state, arm, added))
-            assert (law.cdf if arm == watch.leader else law.sf)(watch.bar) <= bound <= watch.rates[arm] * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("arm", [0, 1, 2])
-def test_events_have_their_exact_chance_and_law(arm, failure):
-    """At a candidate step early in a long window most candidates are dropped."""
-    state, rng, runs = arms([256, 128, 64], [0.6, 0.45, 0.4]), stream("events", arm), 20_000
-    watch = plan(state, 1.0, 6.0)
-    added = 6.0 if arm == watch.leader else 1.0
-    values = np.array([event(state, watch, arm, added, rng) for _ in range(runs)])
-    happened, law = values[values >= 0], stats.beta(*parameters(state, arm, added))
-    side = law.cdf(watch.bar) if arm == watch.leader else law.sf(watch.bar)
-    assert stats.binomtest(len(happened), runs, side / watch.rates[arm]).pvalue > failure
-    start = 0.0 if arm == watch.leader else law.cdf(watch.bar)
-    assert stats.kstest(happened, lambda x: (law.cdf(x) - start) / side).pvalue > failure
-    assert 20 < len(happened) < runs
-
-
-def test_waits_are_geometric(failure):
-    rng = stream("waits", 0)
-    found = np.bincount([min(wait(0.3, rng), 12) for _ in range(20_000)], minlength=13)[1:]
-    expected = np.append(0.3 * 0.7 ** np.arange(11), 0.7**11) * 20_000
-    assert stats.chisquare(found, expected).pvalue > failure
-    assert wait(1.0, rng) == 1
-    assert wait(0.0, rng) > 10**18 < wait(1e-300, rng)
+def test_checkpoints_within_a_block():
+    """Wins 4, 2 and 1, the last of which is that of the third arm: it is not before."""
+    for run in range(50):
+        record, order = np.zeros((4, 3), dtype=np.int64), stream("order", run)
+        checkpoints, pulls = np.array([102, 105, 107, 109]), np.array([60, 30, 10])
+        assert record_block(record, 0, checkpoints, pulls, 100, np.array([4, 2, 1]), 2, order) == 3
+        assert record.sum(axis=1).tolist() == [102, 105, 107, 0]
+        assert record[2].tolist() == [64, 32, 11]
+        assert (np.diff(record[:3], axis=0) >= 0).all()
+        assert record[1, 2] == 10
 
 
 def test_long_horizons_are_feasible():

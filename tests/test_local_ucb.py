@@ -1,16 +1,27 @@
 """LDP-UCB-B and LDP-UCB-L (Ren et al. 2020)."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp, norm
+from scipy.stats import beta, chi2_contingency, ks_2samp, kstest, laplace, norm
 
 from bandits import ParameterError
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import S1
 from bandits.environments.resampling import Beta
-from bandits.loops.local_ucb import free_steps, neglected
+from bandits.loops.local_ucb import (
+    Run,
+    chord,
+    free_steps,
+    neglected,
+    pull_block,
+    pull_leader,
+    report,
+    share_of_first,
+    uncovered,
+)
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 from bandits.seeds import stream
 
@@ -45,11 +56,98 @@ def test_reports_have_the_declared_means(failure):
 
 
 def test_which_arms_come_first():
-    assert neglected(np.array([100, 14, 13]), 30) == 2  # 4 log 31 = 13.74
-    assert neglected(np.array([100, 14, 14]), 30) == -1
+    assert neglected(np.array([100, 14, 13]), 30, 4.0) == 2  # 4 log 31 = 13.74
+    assert neglected(np.array([100, 14, 14]), 30, 4.0) == -1
     # a rival with 14 pulls is forced once 4 log(t + 1) >= 14, at t = ceil(e^3.5 - 1) = 33
-    assert free_steps(np.array([100, 14, 20]), 0, 30) == 3
-    assert free_steps(np.array([14, 100, 200]), 0, 30) > 10**9  # its own pulls grow faster than the need
+    assert free_steps(np.array([100, 14, 20]), 0, 30, 4.0) == 3
+    assert free_steps(np.array([14, 100, 200]), 0, 30, 4.0) > 10**9  # its own pulls grow faster than the need
+
+
+def test_the_chord_of_a_need():
+    # the need 2 n - 3 sqrt(n) is 8 - 6 = 2 at n = 4 and 18 - 9 = 9 at n = 9; the slope between is 7 / 5
+    assert chord(4, 5, 2.0, 3.0) == pytest.approx((2.0, 1.4))
+
+
+def test_what_bits_do_not_cover():
+    """By trying all orders of 2 zeros and 3 ones: how far slope x pulls gets ahead of the ones."""
+    for slope in (-0.5, 0.4, 1.0, 1.7):
+        farthest = 0.0
+        for order in set(itertools.permutations([0, 0, 1, 1, 1])):
+            farthest = max(farthest, *(slope * (i + 1) - sum(order[: i + 1]) for i in range(5)))
+        assert uncovered(slope, 2, 3) == pytest.approx(farthest)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_share_of_the_first_exponential(count, failure):
+    rng = stream("shares", count)
+    found = [share_of_first(count, rng) for _ in range(5_000)]
+    if count == 1:
+        assert set(found) == {1.0}
+    else:
+        assert kstest(found, beta(1, count - 1).cdf).pvalue > failure
+
+
+def test_a_noisy_report(failure):
+    rng = stream("noisy", 0)
+    found = np.array([report(0.3, 2.0, rng) for _ in range(20_000)])
+    assert kstest(found, lambda x: 0.7 * laplace.cdf(x, scale=2) + 0.3 * laplace.cdf(x - 1, scale=2)).pvalue > failure
+    bits = [report(0.3, 0.0, rng) for _ in range(20_000)]
+    assert set(bits) == {0.0, 1.0}
+    assert abs(np.mean(bits) - 0.3) < norm.isf(failure / 2) * math.sqrt(0.21 / 20_000)
+
+
+BLOCKS = {  # ahead of the need, how often the need is then reached about half of the time, or never
+    "far ahead": (Run(0.6, 1.0, 0.0, 0.7, 100), 100.0),
+    "near": (Run(0.6, 1.0, 0.0, 0.7, 100), 6.0),
+    "near, steep": (Run(0.6, 1.0, 0.0, 1.5, 100), 30.0),
+    "near, falling need": (Run(0.6, 3.0, 0.0, -0.2, 100), 9.0),
+    "bits alone": (Run(0.5, 0.0, 0.0, 0.52, 100), 2.6),
+    "bits alone, far": (Run(0.5, 0.0, 0.0, 0.52, 100), 12.6),
+}
+
+
+@pytest.mark.parametrize(("run", "ahead"), BLOCKS.values(), ids=BLOCKS)
+def test_a_block_is_pulls_one_by_one(run, ahead, failure):
+    """When a run of at most 24 pulls ends, and with which sum."""
+    runs, block, rng = 4_000, 24, stream("blocks", 0)
+
+    def one_by_one(total):
+        for made in range(1, block + 1):
+            total += report(run.mean, run.scale, rng)
+            if total <= run.first + run.slope * made:
+                return made, total
+        return block, total
+
+    fast = np.array([pull_block(run, ahead, 0, block, rng) for _ in range(runs)])
+    plain = np.array([one_by_one(ahead) for _ in range(runs)])
+    for column in range(2):
+        assert ks_2samp(fast[:, column], plain[:, column], method="asymp").pvalue > failure
+    ended = [[(made < block).sum(), (made == block).sum()] for made in (fast[:, 0], plain[:, 0])]
+    if min(map(min, ended)) > 0:
+        assert chi2_contingency(ended).pvalue > failure
+    late = [found[found[:, 0] == block, 1] for found in (fast, plain)]
+    assert ks_2samp(*late, method="asymp").pvalue > failure
+
+
+@pytest.mark.parametrize("scale", [0.0, 2.0])
+def test_a_run_ends_as_one_by_one(scale, failure):
+    """A run that is long enough for blocks; need and pulls do not begin at 0."""
+    run, runs, rng = Run(0.6, scale, -5.0, 0.62, 300), 1_500, stream("runs", 0)
+
+    def one_by_one(total):
+        made = 0
+        while True:
+            total += report(run.mean, run.scale, rng)
+            made += 1
+            if made == run.window or total <= run.first + run.slope * made:
+                return made, total
+
+    begin = 9.0 if scale == 0 else 60.0
+    fast = np.array([pull_leader(run, begin, rng) for _ in range(runs)])
+    plain = np.array([one_by_one(begin) for _ in range(runs)])
+    for column in range(2):
+        assert ks_2samp(fast[:, column], plain[:, column], method="asymp").pvalue > failure
+    assert 0.1 < (fast[:, 0] == 300).mean() < 0.95
 
 
 INSTANCES = [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)]
@@ -59,8 +157,8 @@ INSTANCES = [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)]
 @pytest.mark.parametrize("policy", [LDPUCBB(1.0), LDPUCBL(1.0), LDPUCBL(20.0)], ids=repr)
 @pytest.mark.parametrize("instance", INSTANCES, ids=repr)
 def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
-    """Final pulls of the best arm over 200 runs of 600 steps each; the steps are those of the class."""
-    horizon, runs = 600, 200
+    """Pulls of all arms over 200 runs of 1,500 steps each; the steps are those of the class."""
+    horizon, runs = 1_500, 200
     checkpoints = np.array([horizon // 2, horizon])
     fast = [policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)]
     steps = [

@@ -1,13 +1,16 @@
-"""The loop of Lazy-DP-TS: exact, without drawing at every step.
+"""The loop of Lazy-DP-TS: exact up to rounding, without drawing at every step.
 
 At step t arm a draws from Beta(x n + 1, (1 - x) n + 1), x = [m + 3 L(t) / (epsilon n)] cut to [0, 1], with the private
-mean m of n rewards, and the largest draw is pulled. Over a window of steps in which no private mean changes, fix a bar.
-The leader wins every step in which it draws above the bar and no rival does. For each arm the chance of the opposite
-is at most a Chernoff bound at one end of the window, as x grows with t. With this bound as its rate, each arm has
-candidate steps, the waits for which are geometric, and between them the leader is pulled without a draw. At a candidate
-step the event is drawn as in `bandits.loops.perturbed_leader`, and kept with the ratio of what is exact for this step
-to the rate: so it has the exact probability, and its value the exact law. Where the bounds are too large to be of use,
-every arm is drawn at every step of the window.
+mean m of n rewards, and the largest draw is pulled. As long as no private mean changes, steps are independent, and the
+chances to win move slowly with L(t) alone. So they are computed, not drawn: `bandits.loops.largest_beta` has them at a
+few steps of a window, and a polynomial in L(t) through these has them at every step of it, to about 1e-12.
+
+Within a window, a block of steps has lower bounds on the chances of all arms. At every step, with the sum of these
+bounds as its probability, an arm wins in their proportion; the rest is `excess`. The steps of the excess are geometric
+waits apart; there, an arm wins in proportion to what its chance at this very step has above its bound. All other steps
+of a block are alike, so that `bandits.loops.alike_steps` counts their winners and does not tell them one by one.
+
+Short windows cost more than they save: the first steps are drawn one by one.
 """
 
 import math
@@ -15,74 +18,79 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bandits.arrays import FloatArray, IntArray
+from bandits.arrays import BoolArray, FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.alike_steps import alike_steps, one_of, wait, wins_in_first
+from bandits.loops.largest_beta import NODES, Betas, Grid, betas, densities, fall, grid, peak, winning_chances
 from bandits.loops.lazy import Arms, new_arms, pull
-from bandits.loops.perturbed_leader import BETA, Constants, beta_above, exceeding
 from bandits.loops.records import record_run
 
-SHORTEST_WINDOW = 16
-WINDOWS = 64  # a window is as long as 1/64 of the steps before it
-CONTESTED = 0.5  # sum of the rates above which every arm is drawn at every step
-BISECTIONS = 16
-NO_CONSTANTS = Constants()  # the Beta law reads none
+DRAWN = 2000  # steps that are drawn one by one
+REACH = 0.36  # a window is so long that no density moves further from its middle than this, in spreads
 
 
 class Shift(NamedTuple):
-    """What is added to private means of n rewards: 3 log(t) / (unit epsilon n), see `bonus`."""
+    """What is added to private sums: 3 log(t) / (unit epsilon), see `bonus`."""
 
     epsilon: float
     unit: float
 
 
-class Watch(NamedTuple):
-    """A window of steps whose leader is known but for rare events.
+class Window(NamedTuple):
+    """The chances of the arms in a window of steps, which ends with step `end`.
 
     Attributes
     ----------
-    leader: the arm that is pulled unless it draws below the `bar`, or a rival above it.
-    rates: bounds on the chance of that for every arm and every step of the window, shape (arms,).
+    middle, half: of the bonus in the window, which is `middle` + u `half`, u in [-1, 1].
+    terms: the chances as sums of terms[a, k] T_k(u), T_k the polynomials of Chebyshev, shape (arms, nodes).
+    slopes: bounds on their derivatives, shape (arms,): that of T_k is at most k^2.
     """
 
-    leader: int
-    bar: float
-    rates: FloatArray
+    end: int
+    middle: float
+    half: float
+    terms: FloatArray
+    slopes: FloatArray
 
 
 @compiled
 def lazy_thompson_pulls(
-    means: FloatArray, horizon: int, checkpoints: IntArray, shift: Shift, rng: np.random.Generator
+    means: FloatArray,
+    horizon: int,
+    checkpoints: IntArray,
+    shift: Shift,
+    rng: np.random.Generator,
+    order: np.random.Generator,
 ) -> IntArray:
-    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms)."""
+    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms).
+
+    `order` tells where within a block wins come, for checkpoints there; all else comes from `rng`, so that it does not
+    depend on the checkpoints.
+    """
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     state = new_arms(arms)
     row = t = 0
+    while t < min(horizon, max(DRAWN, arms)):
+        arm = t if t < arms else drawn(state, bonus(shift, t + 1), rng)
+        row = record_run(record, row, checkpoints, state.pulls, arm, t, 1)
+        pull(state, arm, 1, means[arm], shift.epsilon, rng)
+        t += 1
     while t < horizon:
-        if t < arms:
-            row = record_run(record, row, checkpoints, state.pulls, t, t, 1)
-            pull(state, t, 1, means[t], shift.epsilon, rng)
-            t += 1
-            continue
-        end = min(horizon, t + max(SHORTEST_WINDOW, t // WINDOWS))
-        watch = plan(state, bonus(shift, t + 1), bonus(shift, end))
-        due = waits(watch.rates, t, rng)
+        window = forecast(state, shift, t, horizon)
         changed = False
-        while t < end and not changed:
-            if watch.rates.sum() > CONTESTED:
-                arm, steps = drawn(state, bonus(shift, t + 1), rng), 1
-            elif due.min() > t + 1:
-                arm, steps = watch.leader, min(min(due.min() - 1, end) - t, state.room[watch.leader])
-            else:
-                arm, steps = settled(state, watch, due, t + 1, bonus(shift, t + 1), rng), 1
-            row = record_run(record, row, checkpoints, state.pulls, arm, t, steps)
-            changed = pull(state, arm, steps, means[arm], shift.epsilon, rng)
-            t += steps
+        while t < window.end and not changed:
+            wins, last = play(state, window, shift, t, block_length(window, shift, t), rng)
+            row = record_block(record, row, checkpoints, state.pulls, t, wins, last, order)
+            for arm in range(arms):
+                if wins[arm] > 0 and pull(state, arm, wins[arm], means[arm], shift.epsilon, rng):
+                    changed = True
+            t += wins.sum()
     return record
 
 
 @compiled
-def bonus(shift: Shift, t: int) -> float:
+def bonus(shift: Shift, t: float) -> float:
     """What is added to a private sum at step t."""
     return 3 * math.log(t) / (shift.unit * shift.epsilon)
 
@@ -116,114 +124,187 @@ def drawn(state: Arms, added: float, rng: np.random.Generator) -> int:
 
 
 @compiled
-def chance(state: Arms, leader: int, arm: int, bar: float, added: float) -> float:
-    """A bound on the chance that the leader draws below the bar, or that a rival draws above it."""
-    a, b = parameters(state, arm, added)
-    if arm == leader:
-        return exceeding(BETA, NO_CONSTANTS, b, a, 1 - bar)
-    return exceeding(BETA, NO_CONSTANTS, a, b, bar)
+def laws(state: Arms, added: float) -> Betas:
+    """The Beta laws of all arms at a step with the bonus `added`."""
+    first, second = np.empty(len(state.counts)), np.empty(len(state.counts))
+    for arm in range(len(first)):
+        first[arm], second[arm] = parameters(state, arm, added)
+    return betas(first, second)
 
 
 @compiled
-def plan(state: Arms, first: float, last: float) -> Watch:
-    """The leader, the bar at which its rate is the largest of its rivals', and all rates, for these bonuses."""
-    arms = len(state.counts)
-    leader, low, high = 0, 0.0, 0.0
-    for arm in range(arms):
-        a, b = parameters(state, arm, first)
-        if a / (a + b) > high:
-            leader, high = arm, a / (a + b)
-    for arm in range(arms):
-        if arm != leader:
-            a, b = parameters(state, arm, last)
-            low = max(low, a / (a + b))
-    for _ in range(BISECTIONS if low < high else 0):
-        bar = (low + high) / 2
-        if chance(state, leader, leader, bar, first) > rival_rate(state, leader, bar, last):
-            high = bar
-        else:
-            low = bar
-    bar = (low + high) / 2
-    rates = np.zeros(arms)
-    for arm in range(arms):
-        rates[arm] = chance(state, leader, arm, bar, first if arm == leader else last)
-    return Watch(leader, bar, rates)
+def forecast(state: Arms, shift: Shift, t: int, horizon: int) -> Window:
+    """The longest window of steps after step t for which the chances are known."""
+    first = bonus(shift, t + 1)
+    end = min(horizon, t + state.room.sum())  # by then an arm is full
+    last = farthest(state, first, bonus(shift, end))
+    if last < bonus(shift, end):
+        end = min(end, max(t + 1, int(math.exp(last * shift.unit * shift.epsilon / 3))))
+    middle, half = (first + last) / 2, max((last - first) / 2, 1e-300)
+    terms = chebyshev_terms(chances_at(state, middle, half))
+    slopes = np.zeros(len(terms))
+    for k in range(1, terms.shape[1]):
+        slopes += k**2 * np.abs(terms[:, k])
+    return Window(end, middle, half, terms, slopes)
 
 
 @compiled
-def rival_rate(state: Arms, leader: int, bar: float, last: float) -> float:
-    """The largest rate of a rival in a window that ends with the bonus `last`."""
-    largest = 0.0
+def farthest(state: Arms, first: float, last: float) -> float:
+    """The largest bonus up to `last` of a window that begins with the bonus `first`.
+
+    Within it the x of no arm begins or ceases to be cut, and no density of an arm that can win is moved further than
+    REACH from its middle.
+    """
     for arm in range(len(state.counts)):
-        if arm != leader:
-            largest = max(largest, chance(state, leader, arm, bar, last))
-    return largest
+        bottom = -state.means[arm] * state.counts[arm]  # up to this bonus x is 0
+        if first < bottom:
+            last = min(last, bottom)
+        elif first < bottom + state.counts[arm]:
+            last = min(last, bottom + state.counts[arm])
+    before = laws(state, first)
+    after = before
+    for _ in range(2):  # arms that can win at its begin, then those that can win at its end
+        for arm in range(len(state.counts)):
+            if after.high[arm] > before.low.max() and not is_cut(state, arm, (first + last) / 2):
+                last = min(last, first + 2 * REACH / before.spreads[arm])
+        after = laws(state, last)
+    return last
 
 
 @compiled
-def waits(rates: FloatArray, t: int, rng: np.random.Generator) -> IntArray:
-    """The next candidate step of every arm after step t, shape (arms,)."""
-    due = np.empty(len(rates), dtype=np.int64)
-    for arm in range(len(rates)):
-        due[arm] = t + wait(rates[arm], rng)
-    return due
+def nodes_for(reach: float) -> int:
+    """How many nodes give chances to about 1e-13 if densities move so far from their middles, in spreads.
+
+    Chances are much like a normal distribution function of the bonus; its M-th derivative is about sqrt(M!).
+    """
+    nodes, error = 1, reach
+    while error > 1e-14:
+        nodes += 1
+        error *= reach / 2 / math.sqrt(nodes)
+    return nodes
 
 
 @compiled
-def wait(rate: float, rng: np.random.Generator) -> int:
-    """Steps to the next candidate, geometric: k with probability rate (1 - rate)^(k - 1)."""
-    if rate <= 0:
-        return 1 << 60
-    if rate >= 1:
-        return 1
-    return 1 + int(min(rng.standard_exponential() / -math.log1p(-rate), 2.0**60))
+def chances_at(state: Arms, middle: float, half: float) -> FloatArray:
+    """The chances of all arms at the bonuses middle + u half, u Chebyshev's nodes, shape (arms, nodes).
+
+    Densities are computed once: another bonus multiplies that of an arm whose x is not cut by a constant and a power.
+    """
+    center = laws(state, middle)
+    on = grid(center)
+    values = densities(center, on)
+    moving = np.array([on.panels[arm] > 0 and not is_cut(state, arm, middle) for arm in range(len(state.counts))])
+    nodes = nodes_for(half * (moving * center.spreads).max())
+    found = np.empty((len(moving), nodes))
+    for k in range(nodes):
+        added = half * math.cos(math.pi * (k + 0.5) / nodes)
+        found[:, k] = winning_chances(moved(center, on, values, moving, added), on)
+    return found
 
 
 @compiled
-def settled(state: Arms, watch: Watch, due: IntArray, t: int, added: float, rng: np.random.Generator) -> int:
-    """The arm with the largest draw at a step t that is a candidate of at least one arm; `due` moves on."""
-    arms = len(due)
-    values = np.full(arms, -1.0)  # of the arms whose event happens
-    for arm in range(arms):
-        if due[arm] == t:
-            values[arm] = event(state, watch, arm, added, rng)
-            due[arm] = t + wait(watch.rates[arm], rng)
-    low_leader = values[watch.leader]
-    values[watch.leader] = -1.0
-    winner = int(np.argmax(values))
-    if values[winner] < 0:  # no rival draws above the bar
-        return watch.leader if low_leader < 0 else best_below(state, watch, low_leader, added, rng)
-    if low_leader >= 0:
-        return winner
-    a, b = parameters(state, watch.leader, added)
-    value = beta(a, b, rng)
-    while value <= watch.bar:
-        value = beta(a, b, rng)
-    return watch.leader if value > values[winner] else winner
+def moved(center: Betas, on: Grid, values: FloatArray, moving: BoolArray, added: float) -> FloatArray:
+    """The densities on the grid of Beta(a + added, b - added) for the arms that are `moving`, from those of Beta(a, b).
+
+    The ratio of both is a power of e^y; `factor` is its value at the mode of the latter.
+    """
+    result = values.copy()
+    for arm in range(len(moving)):
+        if moving[arm]:
+            a, b = center.shares[arm] * center.sizes[arm] + added, (1 - center.shares[arm]) * center.sizes[arm] - added
+            a, b = max(a, 1.0), max(b, 1.0)
+            offset = center.centers[arm] - math.log(a / b)
+            factor = peak(a, b) / center.peaks[arm] * math.exp(-fall(a + b, a / (a + b), offset))
+            for j in range(on.panels[arm]):
+                for g in range(NODES):
+                    result[arm, j, g] *= factor * math.exp(added * (on.points[j, g] - center.centers[arm]))
+    return result
 
 
 @compiled
-def event(state: Arms, watch: Watch, arm: int, added: float, rng: np.random.Generator) -> float:
-    """The draw of an arm on its rare side of the bar at a candidate step, or -1 if it is on the other."""
-    if rng.random() * watch.rates[arm] >= chance(state, watch.leader, arm, watch.bar, added):
-        return -1.0
-    a, b = parameters(state, arm, added)
-    if arm == watch.leader:
-        mirrored = beta_above(b, a, 1 - watch.bar, rng)
-        return -1.0 if mirrored < 0 else 1 - mirrored
-    return max(-1.0, beta_above(a, b, watch.bar, rng))
+def is_cut(state: Arms, arm: int, added: float) -> bool:
+    """Whether the x of an arm is cut to 0 or 1 at a step with the bonus `added`."""
+    x = state.means[arm] + added / state.counts[arm]
+    return bool(x <= 0 or x >= 1)
 
 
 @compiled
-def best_below(state: Arms, watch: Watch, leading: float, added: float, rng: np.random.Generator) -> int:
-    """The arm with the largest draw where all are below the bar, the leader's being `leading`."""
-    winner = watch.leader
-    for arm in range(len(state.counts)):
-        if arm != watch.leader:
-            a, b = parameters(state, arm, added)
-            value = beta(a, b, rng)
-            while value > watch.bar:
-                value = beta(a, b, rng)
-            if value > leading:
-                leading, winner = value, arm
-    return winner
+def chebyshev_terms(values: FloatArray) -> FloatArray:
+    """The factors of the polynomials of Chebyshev, from values at their nodes, shapes (arms, nodes)."""
+    terms = np.zeros_like(values)
+    nodes = values.shape[1]
+    for m in range(nodes):
+        for k in range(nodes):
+            terms[:, m] += values[:, k] * (math.cos(math.pi * m * (k + 0.5) / nodes) * 2 / nodes)
+    terms[:, 0] /= 2
+    return terms
+
+
+@compiled
+def chances(window: Window, added: float) -> FloatArray:
+    """The chances of all arms at a step with this bonus, shape (arms,)."""
+    u = (added - window.middle) / window.half
+    values = window.terms[:, 0].copy()
+    before, polynomial = 1.0, u
+    for k in range(1, window.terms.shape[1]):
+        values += window.terms[:, k] * polynomial
+        before, polynomial = polynomial, 2 * u * polynomial - before
+    return values
+
+
+@compiled
+def block_length(window: Window, shift: Shift, t: int) -> int:
+    """Steps after step t, within the window, of which about one is in the excess."""
+    speed = window.slopes.sum() * (bonus(shift, t + 2) - bonus(shift, t + 1)) / window.half
+    length = math.sqrt(2 / max(speed, 1e-30))
+    return int(min(max(1.0, length), float(window.end - t)))
+
+
+@compiled
+def play(
+    state: Arms, window: Window, shift: Shift, t: int, block: int, rng: np.random.Generator
+) -> tuple[IntArray, int]:
+    """Wins of every arm in the next steps, at most `block`, until an arm has no room or one step is in the excess.
+
+    With them the arm that wins the last step, or -1 if it is one of the steps that are alike.
+    """
+    first, last = bonus(shift, t + 1), bonus(shift, t + block)
+    bounds = chances(window, (first + last) / 2) - window.slopes * ((last - first) / 2 / window.half)
+    bounds = np.maximum(bounds, 0.0)
+    alike = min(wait(1 - bounds.sum(), rng) - 1, block)
+    wins, winner = alike_steps(bounds, state.room, alike, rng)
+    if winner < 0 and alike < block:
+        winner = one_of(chances(window, bonus(shift, t + alike + 1)) - bounds, rng)
+        wins[winner] += 1
+    return wins, winner
+
+
+@compiled
+def record_block(
+    record: IntArray,
+    row: int,
+    checkpoints: IntArray,
+    pulls: IntArray,
+    begun: int,
+    wins: IntArray,
+    last: int,
+    order: np.random.Generator,
+) -> int:
+    """Record the checkpoints among the steps of a block that follow `begun` steps; the first row not filled.
+
+    `pulls` are those before it, and `last` is as in `play`.
+    """
+    done = np.zeros_like(wins)
+    open_order = wins.copy()
+    if last >= 0:
+        open_order[last] -= 1
+    while row < len(checkpoints) and checkpoints[row] < begun + wins.sum():
+        part = wins_in_first(open_order, checkpoints[row] - begun - done.sum(), order)
+        done += part
+        open_order -= part
+        record[row] = pulls + done
+        row += 1
+    if row < len(checkpoints) and checkpoints[row] == begun + wins.sum():
+        record[row] = pulls + wins
+        row += 1
+    return row

@@ -1,16 +1,23 @@
-"""The loop of LDP-UCB-L: an index policy that sees rewards with Laplace noise of their own.
+"""The loop of LDP-UCB-B and LDP-UCB-L: index policies that see only reports, rewards with noise of their own.
 
-At step t the first arm with at most 4 log(t + 1) pulls is pulled, if there is one, else that with the largest
+At step t the first arm with at most `forced` log(t + 1) pulls is pulled, if there is one, else that with the largest
 
-    mean of its noisy rewards + width / sqrt(n_a) x sqrt(2 log t).
+    mean of its reports + width / sqrt(n_a) x sqrt(2 log t).
 
-While one arm leads, its rivals move with log t only, and `window_of` bounds them as in `bandits.loops.leader`. The
-leader is pulled until its noisy sum falls to what its index needs, or the window ends: at the first step that may be
-forced at the latest. The need is convex in the pulls, so that a chord over the window is above it: a run that ends
-early ends in a comparison of all indices. Every noisy reward is drawn. Exact up to rounding.
+A report is a bit, or a bit with Laplace noise. While one arm leads, its rivals move with log t only, and `window_of`
+bounds them as in `bandits.loops.leader`. The leader is pulled until the sum of its reports falls to what its index
+needs, or the window ends: at the first step that may be forced at the latest. The need is convex in the pulls, so that
+a chord over the window is above it: a run that ends early ends in a comparison of all indices.
+
+Above the need, reports are drawn many at a time. What lowers the sum comes first, for all pulls of a block at once:
+the number of bits that are 0, the number of noises below 0, and their sum, a Gamma variable. If the sum of reports
+stays above the need even if all this comes at the begin, no pull of the block ends the run, and the rest is one more
+Gamma variable. Otherwise the pulls are made one by one: bits and signs are drawn without replacement, and exponential
+variables given their sum. Exact up to rounding.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +26,50 @@ from bandits.compiled import compiled
 from bandits.loops.leader import closest_rival, window_of
 from bandits.loops.records import record_run
 
-FORCED = 4.0  # arms with at most so many times log(t + 1) pulls come first
 SHARE = 8  # a window is no longer than this share of the leader's pulls, so that its chord stays close
+SMALLEST_BLOCK = 32  # of pulls: fewer are made one by one
+DEVIATIONS = 2.0  # by which what lowers the sum of a block may exceed its mean: more make blocks shorter
+
+
+class Reports(NamedTuple):
+    """How an arm is reported, and how reports enter the indices.
+
+    Attributes
+    ----------
+    scale: of the Laplace noise of every report, 0 for none.
+    width: of an index, in units of sqrt(2 log t / n_a).
+    forced: arms with at most so many times log(t + 1) pulls come first; 0 for each arm once.
+    """
+
+    scale: float
+    width: float
+    forced: float
+
+
+class Run(NamedTuple):
+    """What stays the same while the leader is pulled.
+
+    Attributes
+    ----------
+    mean: of the leader's bits.
+    scale: of the noise of a report.
+    first, slope: the run ends after the pull after which the sum is at most first + slope x pulls of the run,
+    window: or after so many pulls.
+    """
+
+    mean: float
+    scale: float
+    first: float
+    slope: float
+    window: int
 
 
 @compiled
-def ldp_ucb_l_pulls(
-    means: FloatArray, horizon: int, checkpoints: IntArray, scale: float, width: float, rng: np.random.Generator
+def local_ucb_pulls(
+    means: FloatArray, horizon: int, checkpoints: IntArray, reports: Reports, rng: np.random.Generator
 ) -> IntArray:
-    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms); `scale` is that of the noise."""
+    """Pulls of every arm, whose bits have these `means`, at each checkpoint, shape (checkpoints, arms)."""
+    scale, width, forced = reports
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     row = 0
@@ -37,18 +79,19 @@ def ldp_ucb_l_pulls(
     widths = np.zeros(arms)
     t = 0
     while t < horizon:
-        leader, window, threshold, radius = neglected(pulls, t + 1), 1, -math.inf, 0.0
+        leader = neglected(pulls, t + 1, forced)
+        run = Run(means[leader], scale, -math.inf, 0.0, 1)
         if leader < 0:
             radius = math.sqrt(2 * math.log(t + 1))
             leader = int(np.argmax(center + widths * radius))
             closest, widest = closest_rival(center, widths, radius, leader)
             advance = center[leader] + widths[leader] * radius - closest
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
-            window = min(window, 1 + pulls[leader] // SHARE, free_steps(pulls, leader, t + 1))
+            window = min(window, 1 + pulls[leader] // SHARE, free_steps(pulls, leader, t + 1, forced))
             threshold, _ = closest_rival(center, widths, math.sqrt(2 * math.log(t + window)), leader)
-        pulled, sums[leader] = pull_noisy(
-            means[leader], scale, pulls[leader], sums[leader], window, threshold, width * radius, rng
-        )
+            first, slope = chord(pulls[leader], window, threshold, width * radius)
+            run = Run(means[leader], scale, first, slope, window)
+        pulled, sums[leader] = pull_leader(run, sums[leader], rng)
         row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
         pulls[leader] += pulled
         t += pulled
@@ -58,9 +101,16 @@ def ldp_ucb_l_pulls(
 
 
 @compiled
-def neglected(pulls: IntArray, step: int) -> int:
-    """The first arm with at most 4 log(step + 1) pulls, or -1."""
-    least = FORCED * math.log(step + 1.0)
+def chord(before: int, window: int, threshold: float, bonus: float) -> tuple[float, float]:
+    """The sum that an index needs after `before` pulls, and the slope of the chord above that need over the window."""
+    slope = threshold - bonus * (math.sqrt(before + window) - math.sqrt(before)) / window
+    return threshold * before - bonus * math.sqrt(before), slope
+
+
+@compiled
+def neglected(pulls: IntArray, step: int, forced: float) -> int:
+    """The first arm with at most `forced` log(step + 1) pulls, or -1."""
+    least = forced * math.log(step + 1.0)
     for arm in range(len(pulls)):
         if pulls[arm] <= least:
             return arm
@@ -68,41 +118,89 @@ def neglected(pulls: IntArray, step: int) -> int:
 
 
 @compiled
-def free_steps(pulls: IntArray, leader: int, step: int) -> int:
-    """How many steps from `step` on leave all rivals of the leader with more than 4 log(step + 1) pulls, at least 1."""
+def free_steps(pulls: IntArray, leader: int, step: int, forced: float) -> int:
+    """How many steps from `step` on leave its rivals with more than `forced` log(step + 1) pulls, at least 1."""
     least = math.inf
     for arm in range(len(pulls)):
         if arm != leader:
             least = min(least, float(pulls[arm]))
-    return int(max(1.0, min(1e18, math.ceil(math.exp(min(least / FORCED, 41.0)) - 1.0) - step)))
+    return int(max(1.0, min(1e18, math.ceil(math.exp(min(least / forced, 41.0)) - 1.0) - step)))
 
 
 @compiled
-def pull_noisy(
-    mean: float,
-    scale: float,
-    before: int,
-    total: float,
-    window: int,
-    threshold: float,
-    bonus: float,
-    rng: np.random.Generator,
-) -> tuple[int, float]:
-    """Pull an arm with `before` pulls and the noisy sum `total` until that falls to its need; pulls, and the new sum.
-
-    One uniform number says which reward it is and, where it lies within that reward's part, which sign the noise has.
-    """
-    first = threshold * before - bonus * math.sqrt(before)
-    slope = threshold - bonus * (math.sqrt(before + window) - math.sqrt(before)) / window
-    one, sign = 0.5 * mean, 0.5 * (1 + mean)
+def pull_leader(run: Run, total: float, rng: np.random.Generator) -> tuple[int, float]:
+    """Pull the leader, whose reports have the sum `total`, until the run ends; its pulls, and the new sum."""
     pulled = 0
+    cost = run.scale / 2 + uncovered(run.slope, 1 - run.mean, run.mean)  # a pull's part in what lowers the sum
+    enough = cost * (SMALLEST_BLOCK + DEVIATIONS * math.sqrt(SMALLEST_BLOCK))
     while True:
-        point = rng.random()
-        noise = scale * rng.standard_exponential()
-        if point < mean:
-            total += 1.0 + (noise if point < one else -noise)
+        ahead = total - run.first - run.slope * pulled
+        if ahead > enough and run.window - pulled >= SMALLEST_BLOCK:
+            made, total = pull_block(run, total, pulled, block_length(ahead / cost, run.window - pulled), rng)
+            pulled += made
         else:
-            total += noise if point < sign else -noise
-        pulled += 1
-        if pulled == window or total <= first + slope * pulled:
+            total += report(run.mean, run.scale, rng)
+            pulled += 1
+        if pulled == run.window or total <= run.first + run.slope * pulled:
             return pulled, total
+
+
+@compiled
+def block_length(costs: float, most: int) -> int:
+    """Pulls that `costs` probably suffice for: a wrong guess costs time, never exactness."""
+    return max(SMALLEST_BLOCK, int(min(costs - DEVIATIONS * math.sqrt(costs), float(most))))
+
+
+@compiled
+def report(mean: float, scale: float, rng: np.random.Generator) -> float:
+    """One report. Where a uniform number lies tells the bit and, within the part of that bit, the sign of the noise."""
+    point = rng.random()
+    bit = 1.0 if point < mean else 0.0
+    if scale == 0:
+        return bit
+    noise = scale * rng.standard_exponential()
+    rises = (point < 0.5 * mean) | ((point >= mean) & (point < 0.5 * (1 + mean)))
+    return bit + (noise if rises else -noise)
+
+
+@compiled
+def pull_block(run: Run, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
+    """The next `block` pulls, or as many as the run still has; their number, and the new sum."""
+    ones = rng.binomial(block, run.mean)
+    falls = rng.binomial(block, 0.5) if run.scale > 0 else 0
+    fall = run.scale * gamma(falls, rng)
+    if total - fall > run.first + run.slope * pulled + uncovered(run.slope, block - ones, ones):
+        rise = run.scale * gamma(block - falls, rng) if run.scale > 0 else 0.0
+        return block, total + ones + rise - fall
+    for left in range(block, 0, -1):
+        if rng.random() * left < ones:
+            ones -= 1
+            total += 1.0
+        if rng.random() * left < falls:
+            part = fall * share_of_first(falls, rng)
+            falls -= 1
+            fall -= part
+            total -= part
+        elif run.scale > 0:
+            total += run.scale * rng.standard_exponential()
+        if total <= run.first + run.slope * (pulled + block + 1 - left):
+            return block + 1 - left, total
+    return block, total
+
+
+@compiled
+def uncovered(slope: float, zeros: float, ones: float) -> float:
+    """By how much the need grows at most beyond what the bits add, in whatever order the zeros and ones come."""
+    return max(slope, 0.0) * zeros + max(slope - 1, 0.0) * ones
+
+
+@compiled
+def gamma(shape: int, rng: np.random.Generator) -> float:
+    """The sum of so many exponential variables."""
+    return rng.standard_gamma(float(shape)) if shape > 0 else 0.0
+
+
+@compiled
+def share_of_first(count: int, rng: np.random.Generator) -> float:
+    """The part that the first of so many exponential variables has of their sum."""
+    return 1.0 if count == 1 else 1 - rng.random() ** (1 / (count - 1))

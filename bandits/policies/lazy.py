@@ -111,6 +111,7 @@ class LazyDPTS(Lazy):
     name: ClassVar[str] = "lazy_dp_ts"
     label: ClassVar[str] = "Lazy-DP-TS"
     citation: ClassVar[str] = "Hu and Hegde (2022), Algorithm 2"
+    revision: ClassVar[int] = 2  # its loop counts winners from computed chances; the first drew some arms at every step
     logarithm: Logarithm = "natural"
 
     @property
@@ -121,4 +122,5 @@ class LazyDPTS(Lazy):
         return drawn(state, bonus(self._shift, t), rng)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        return lazy_thompson_pulls(instance.mean_rewards, horizon, checkpoints, self._shift, rng)
+        (order,) = rng.spawn(1)
+        return lazy_thompson_pulls(instance.mean_rewards, horizon, checkpoints, self._shift, rng, order)

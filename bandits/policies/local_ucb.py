@@ -16,18 +16,17 @@ from bandits.audit.releases import RandomBit
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import Guarantee, Scope
-from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
-from bandits.loops.local_ucb import FORCED, ldp_ucb_l_pulls
-from bandits.mechanisms.tree import tree_levels
+from bandits.loops.local_ucb import Reports, local_ucb_pulls
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import StepwisePolicy, require_unit_rewards
 from bandits.policies.ucb import ucb1_width
 
 LARGEST_EPSILON = 700.0  # e^epsilon is a number
+FORCED = 4.0  # LDP-UCB-L first pulls arms with at most so many times log(t + 1) pulls
 
 
 @dataclass
-class Reports:
+class Received:
     """What the learner knows: of every arm how many reports there are, and their sum; shapes (arms,)."""
 
     pulls: IntArray
@@ -49,8 +48,8 @@ class LocalUCB(StepwisePolicy):
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
 
-    def start(self, arms: int, horizon: int) -> Reports:
-        return Reports(np.zeros(arms, dtype=np.int64), np.zeros(arms))
+    def start(self, arms: int, horizon: int) -> Received:
+        return Received(np.zeros(arms, dtype=np.int64), np.zeros(arms))
 
     def update(self, state: Any, arm: int, reward: float, rng: np.random.Generator) -> None:
         state.pulls[arm] += 1
@@ -68,12 +67,13 @@ class LDPUCBB(LocalUCB):
     A user with the reward r sends 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), else 0. The likelihood
     ratio of a bit is at most e^epsilon. Each arm once, then the largest mean of bits + sqrt(2 log t / n_a). Bits of an
     arm with mean m are independent Bernoulli(1 / (1 + e^epsilon) + m tanh(epsilon / 2)), whatever the law of its
-    rewards, so that the fast loop of UCB1 plays it on any rewards in [0, 1].
+    rewards, so that a loop on bits plays it on any rewards in [0, 1].
     """
 
     name: ClassVar[str] = "ldp_ucb_b"
     label: ClassVar[str] = "LDP-UCB-B"
     citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
+    revision: ClassVar[int] = 2  # its loop draws reports many at a time; the first drew other blocks
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -93,9 +93,8 @@ class LDPUCBB(LocalUCB):
         return int(np.argmax(state.sums / state.pulls + ucb1_width(t, state.pulls)))
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        noiseless = NoisySums(bonus=0.0, scale=0.0, levels=tree_levels(horizon))
-        chances = self.chance(instance.mean_rewards)
-        return pulls_of_leaders(chances, horizon, checkpoints, noiseless, LARGEST_BLOCK, rng)
+        reports = Reports(scale=0.0, width=1.0, forced=0.0)
+        return local_ucb_pulls(self.chance(instance.mean_rewards), horizon, checkpoints, reports, rng)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward."""
@@ -114,6 +113,7 @@ class LDPUCBL(LocalUCB):
     name: ClassVar[str] = "ldp_ucb_l"
     label: ClassVar[str] = "LDP-UCB-L"
     citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
+    revision: ClassVar[int] = 2  # its loop draws reports many at a time; the first drew each
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -136,7 +136,8 @@ class LDPUCBL(LocalUCB):
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         if not isinstance(instance, BernoulliInstance):
             return super().simulate(instance, horizon, checkpoints, rng)  # rewards are drawn one by one
-        return ldp_ucb_l_pulls(instance.mean_rewards, horizon, checkpoints, 1 / self.epsilon, self.width, rng)
+        reports = Reports(scale=1 / self.epsilon, width=self.width, forced=FORCED)
+        return local_ucb_pulls(instance.mean_rewards, horizon, checkpoints, reports, rng)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The report of one reward."""

@@ -20,8 +20,9 @@ stays below 1 as T grows; at a finite T it may.
 Tables give geometric means over instances.
 
 `python -m scripts.figures +experiment=atlas/winners` draws who wins where, `+experiment=atlas/bernoulli` and
-`+experiment=atlas/trust` regret against ε. A policy of your own joins with
-`python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md`.
+`+experiment=atlas/trust` regret against ε. These figures with all their numbers are on one page that opens offline:
+`python -m scripts.report -m +experiment=atlas/bernoulli,atlas/trust,atlas/winners report_dir=report/atlas`. A policy of
+your own joins with `python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md`.
 """
 CHOICE = """## Which policy to take
 
