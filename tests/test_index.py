@@ -233,9 +233,16 @@ def test_values_by_hand():
 
 def test_a_table_of_many_blocks_has_the_rows_in_order(monkeypatch):
     monkeypatch.setattr("experiments.growing_table.BLOCK", 10)
-    table = GrowingTable(["t"])
+    table = GrowingTable(["t", "replication"])
     for cell in range(7):
-        table.add({"cell": cell}, {"t": np.arange(4) + 10 * cell, "other": np.zeros(4)})
-    made = table.finish(["cell", "t"])
+        columns = {"cell": cell, "arms": 2, **({"gamma": cell / 2} if cell in (1, 2, 4) else {})}
+        table.add(columns, {"t": np.arange(4) + 10 * cell, "replication": np.arange(4), "other": np.zeros(4)})
+    made = table.finish(["cell", "t", "replication", "arms", "gamma"])
     assert made.t.tolist() == [10 * cell + t for cell in range(7) for t in range(4)]
     assert made.cell.tolist() == [cell for cell in range(7) for _ in range(4)]
+    plain = [cell / 2 if cell in (1, 2, 4) else np.nan for cell in range(7) for _ in range(4)]
+    np.testing.assert_array_equal(made.gamma.astype(float), plain)
+    assert isinstance(made.gamma.dtype, pd.SparseDtype)
+    assert (made.arms == 2).all()
+    assert made.replication.tolist() == [*range(4)] * 7
+    assert [made[name].dtype for name in ("cell", "t", "arms", "replication")] == ["int64", "int64", "int32", "int32"]
