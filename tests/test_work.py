@@ -1,5 +1,7 @@
 """Time left follows what like cells take, not how many replications are left."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,10 @@ def test_the_share_is_of_time(stored, tmp_path):
 
 def test_what_is_not_stored_is_measured_on_the_way(stored, tmp_path):
     work = Work([job(SHORT, 10), job(LONG, 10), job(OTHER, 10)], Store(tmp_path))
+    assert work.took(SHORT) == math.inf
+    work.after(SHORT, 0, seconds=3.0)
+    work.after(SHORT, 2)
+    assert work.took(SHORT) == math.inf
     work.after(SHORT, 2, seconds=2.0)
     assert work.share() == 2 / 30, "of the others nothing is known yet: as this one"
     work.after(LONG, 2, seconds=6.0)
