@@ -151,10 +151,10 @@ def test_a_damaged_cache_is_made_again_without_a_word(results, read, place):
 def test_a_cache_that_tells_of_other_cells_changes_no_label(results):
     """It chooses the wrong file; what is told of that is what it holds, and that is not what was asked for."""
     load(results_dir=results)
-    table = index._read_cache(results / CACHE)
+    table = index.read_cache(results / CACHE)
     policies = table.column("cell.policy").take([0, 2, 1, 3])
     exchanged = table.set_column(table.column_names.index("cell.policy"), "cell.policy", policies)
-    index._write_cache(results / CACHE, exchanged)
+    index.write_cache(results / CACHE, exchanged)
     assert index_of_folders([results]).cell(2)["policy"] == "dp_se"  # the cache is believed here
     assert set(load(results_dir=results, policy="dp_ucb").policy) <= {"dp_ucb"}
     assert set(load(results_dir=results, policy="dp_se").policy) == {"dp_se"}
