@@ -3,10 +3,8 @@
 import resource
 from collections.abc import Sequence
 
-from experiments.cells import Cell
 from experiments.progress import duration
 from experiments.simulate import Job
-from experiments.simulate.job import BLOCK
 from experiments.store import Store
 from experiments.store.costs import Costs
 
@@ -34,7 +32,7 @@ def describe(jobs: Sequence[Job], store: Store) -> str:
         f"{_table([*OF_CELL, 'stored', 'missing', 'estimate'], rows)}\n"
         f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
         f"about {duration(total)} on one core{f' and {unknown} cells of unknown cost' if unknown else ''}, "
-        f"and {_megabytes([job.cell for job in jobs if job.left]):.0f} MB of memory for each process"
+        f"and {_megabytes([job for job in jobs if job.left]):.0f} MB of memory for each process"
     )
 
 
@@ -64,7 +62,12 @@ def _word(value: object) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _megabytes(cells: Sequence[Cell]) -> float:
-    """What a process may need: what this one needs, which has the same libraries, and the largest block."""
-    largest = max((len(cell.checkpoints) * (2 + len(getattr(cell.instance, "gaps", ()))) for cell in cells), default=0)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KILO + BLOCK * largest * 8 / KILO**2
+def _megabytes(jobs: Sequence[Job]) -> float:
+    """What a process may need: what this one needs, which has the same libraries, and one cell with a replication."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KILO + max(map(_numbers, jobs), default=0) * 8 / KILO**2
+
+
+def _numbers(job: Job) -> int:
+    """How many numbers the rows of a cell are, and a replication at work."""
+    checkpoints, arms = len(job.cell.checkpoints), len(getattr(job.cell.instance, "gaps", ()))
+    return job.request.replications * (2 * checkpoints + arms) + checkpoints * (2 + arms)

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bandits.arrays import IntArray
+from bandits.arrays import FloatArray, IntArray
 
 BLOCK = 2**20  # rows
+SHORT = {"arms": np.int32, "replication": np.int32}  # columns whose numbers stay far below 2**31
 
 
 class GrowingTable:
@@ -28,7 +29,7 @@ class GrowingTable:
         self._counts.append(len(next(iter(rows.values()))))
         self._waiting += self._counts[-1]
         for name, pieces in self._pieces.items():
-            pieces.append(rows[name])
+            pieces.append(rows[name].astype(SHORT.get(name, rows[name].dtype), copy=False))
         if self._waiting > BLOCK:
             self._join_pieces()
 
@@ -52,30 +53,35 @@ class GrowingTable:
         for name, pieces in self._pieces.items():
             self._blocks[name] += pieces
         made = {name: np.concatenate(self._blocks.pop(name)) for name in self._pieces}
-        for name in columns:
-            if name not in made:
-                made[name] = repeated([cell.get(name) for cell in self._cells], counts)
+        of_cells = {name: [cell.get(name) for cell in self._cells] for name in columns if name not in made}
+        for name in sorted(of_cells, key=lambda name: None not in of_cells[name]):  # what takes parts comes first
+            made[name] = repeated(of_cells[name], counts, SHORT.get(name))
         return pd.DataFrame({name: made[name] for name in columns}, copy=False)
 
 
-def repeated(values: Sequence[Any], counts: IntArray) -> Any:
-    """A column with each value so many times; None is missing.
+def repeated(values: Sequence[Any], counts: IntArray, of: type[np.generic] | None = None) -> Any:
+    """A column with each value so many times; None is missing, and a column without it may have numbers `of` some type.
 
     Numbers stay numbers, and are sparse where some are missing. Texts, lists (as text), and yes or no where some are
     missing, are categories.
     """
     kinds = {type(value) for value in values}
     if kinds in ({int}, {float}, {int, float}, {bool}):
-        return np.repeat(np.array(values), counts)
+        return np.repeat(np.array(values, of), counts)
     if kinds <= {int, float, type(None)}:
         return _sparse(values, counts)
     return _categories([str(value) if isinstance(value, list) else value for value in values], counts)
 
 
-def _sparse(values: Sequence[Any], counts: IntArray) -> pd.arrays.SparseArray:
-    """A column of numbers that takes no memory where they are missing."""
+def _sparse(values: Sequence[Any], counts: IntArray) -> "pd.Series[Any]":
+    """A column of numbers that takes no memory where they are missing, nor while it is made, but for a part of it."""
     numbers = np.array([np.nan if value is None else value for value in values], dtype=float)
-    return pd.arrays.SparseArray(np.repeat(numbers, counts), fill_value=np.nan, kind="block")
+    parts = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(np.cumsum(counts) // BLOCK)) + 1)
+    return pd.concat([_sparse_part(np.repeat(numbers[part], counts[part])) for part in parts], ignore_index=True)
+
+
+def _sparse_part(numbers: FloatArray) -> "pd.Series[Any]":
+    return pd.Series(pd.arrays.SparseArray(numbers, fill_value=np.nan, kind="block"))
 
 
 def _categories(values: Sequence[Any], counts: IntArray) -> "pd.Categorical[Any]":

@@ -151,10 +151,10 @@ def test_a_damaged_cache_is_made_again_without_a_word(results, read, place):
 def test_a_cache_that_tells_of_other_cells_changes_no_label(results):
     """It chooses the wrong file; what is told of that is what it holds, and that is not what was asked for."""
     load(results_dir=results)
-    table = index._read_cache(results / CACHE)
+    table = index.read_cache(results / CACHE)
     policies = table.column("cell.policy").take([0, 2, 1, 3])
     exchanged = table.set_column(table.column_names.index("cell.policy"), "cell.policy", policies)
-    index._write_cache(results / CACHE, exchanged)
+    index.write_cache(results / CACHE, exchanged)
     assert index_of_folders([results]).cell(2)["policy"] == "dp_se"  # the cache is believed here
     assert set(load(results_dir=results, policy="dp_ucb").policy) <= {"dp_ucb"}
     assert set(load(results_dir=results, policy="dp_se").policy) == {"dp_se"}
@@ -233,9 +233,16 @@ def test_values_by_hand():
 
 def test_a_table_of_many_blocks_has_the_rows_in_order(monkeypatch):
     monkeypatch.setattr("experiments.growing_table.BLOCK", 10)
-    table = GrowingTable(["t"])
+    table = GrowingTable(["t", "replication"])
     for cell in range(7):
-        table.add({"cell": cell}, {"t": np.arange(4) + 10 * cell, "other": np.zeros(4)})
-    made = table.finish(["cell", "t"])
+        columns = {"cell": cell, "arms": 2, **({"gamma": cell / 2} if cell in (1, 2, 4) else {})}
+        table.add(columns, {"t": np.arange(4) + 10 * cell, "replication": np.arange(4), "other": np.zeros(4)})
+    made = table.finish(["cell", "t", "replication", "arms", "gamma"])
     assert made.t.tolist() == [10 * cell + t for cell in range(7) for t in range(4)]
     assert made.cell.tolist() == [cell for cell in range(7) for _ in range(4)]
+    plain = [cell / 2 if cell in (1, 2, 4) else np.nan for cell in range(7) for _ in range(4)]
+    np.testing.assert_array_equal(made.gamma.astype(float), plain)
+    assert isinstance(made.gamma.dtype, pd.SparseDtype)
+    assert (made.arms == 2).all()
+    assert made.replication.tolist() == [*range(4)] * 7
+    assert [made[name].dtype for name in ("cell", "t", "arms", "replication")] == ["int64", "int64", "int32", "int32"]

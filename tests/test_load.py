@@ -1,7 +1,9 @@
+import json
 import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import experiments
@@ -36,6 +38,24 @@ def test_a_tidy_table(results):
     assert set(table.policy) == {"dp_se", "dp_ucb", "ucb1", "successive_elimination"}
     assert (table[table.policy == "ucb1"].epsilon == np.inf).all()
     assert table.groupby(["instance", "policy", "epsilon", "replication"]).regret.is_monotonic_increasing.all()
+
+
+def test_the_numbers_are_those_of_the_files(results):
+    """The table against each file read plainly with pyarrow: every row, in the order of the files' names."""
+    table = load(results_dir=results)
+    rows = []
+    for path in sorted(results.glob("*/*.parquet")):
+        read = pq.read_table(path)
+        cell = json.loads(read.schema.metadata[b"private-bandits"])["columns"]
+        for row in read.select(["replication", "t", "regret"]).to_pylist():
+            points = zip(row["t"], row["regret"], strict=True)
+            rows += [{**cell, "replication": row["replication"], "t": t, "regret": regret} for t, regret in points]
+    assert len(table) == len(rows)
+    for name in ("arms", "epsilon", "delta", "horizon", "replication", "t", "regret"):
+        np.testing.assert_array_equal(table[name], [row[name] for row in rows], strict=False)
+    for name in ("instance", "policy", "scope", "confidence"):
+        assert table[name].astype(object).where(table[name].notna(), None).tolist() == [row.get(name) for row in rows]
+    np.testing.assert_array_equal(table.gamma.astype(float), [row.get("gamma", np.nan) for row in rows])
 
 
 def test_an_experiment_under_overrides(results):

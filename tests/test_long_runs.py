@@ -1,6 +1,7 @@
 """Runs that are stopped go on where they were, and end with the same bits; failures are told; processes share work."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from experiments.config.jobs import jobs_of
 from experiments.config.plan import Request, plan, plan_all
 from experiments.leases import Leases
 from experiments.simulate import Job, PolicyError, look_up, pieces, run, runners, simulate_block
+from experiments.simulate import job as job_module
 from experiments.simulate.failures import Failures
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Threads
@@ -64,17 +66,41 @@ def interrupted(monkeypatch, blocks):
 def test_what_was_simulated_before_an_interruption_is_not_simulated_again(store, tmp_path, monkeypatch, seconds):
     whole = simulate(Store(tmp_path / "whole"))
     monkeypatch.setattr(pieces, "SECONDS", seconds)
+    monkeypatch.setattr(job_module, "SECONDS", 1e9)  # blocks are of 1, 2, 4 replications
     with monkeypatch.context() as patch:
         interrupted(patch, 3)
         with pytest.raises(KeyboardInterrupt):
             simulate(store)
     assert store.read(CELL) is None
     (job,) = look_up([Request(CELL, 20, {})], store)
-    assert (job.missing, job.left) == (20, 5)
-    assert [task.numbers for task in job.tasks()] == [range(15, 20)]
+    assert (job.missing, job.left) == (20, 13)
+    assert [number for task in job.tasks() for number in task.numbers] == [*range(7, 20)]
     run([job], store, workers=1)
     assert same(store.read(CELL), whole)
     assert Pieces(store.root).keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("of_like", "seconds", "lengths"),
+    [
+        (math.inf, lambda number: 3600.0, [1] * 20),
+        (math.inf, lambda number: 0.5, [1, 2, 4, 4, 4, 4, 1]),
+        (math.inf, lambda number: 1e-4, [1, 2, 4, 8, 5]),
+        (math.inf, lambda number: 0.5 if number < 7 else 2.5, [1, 2, 4, 4, *[1] * 9]),
+        (1e-4, lambda number: 1e-4, [5, 10, 5]),
+        (0.9, lambda number: 1e-4, [2, 4, 8, 6]),
+        (1e-4, lambda number: 3600.0, [5, *[1] * 15]),
+    ],
+    ids=["an hour", "half a second", "a moment", "longer and longer", "as before", "less than before", "unlike before"],
+)
+def test_a_block_takes_about_two_seconds_or_is_one_replication(of_like, seconds, lengths):
+    job, found = Job(Request(CELL, 20, {}), None), []
+    for task in job.tasks(of_like):
+        found.append(len(task.numbers))
+        block = simulate_block(CELL, task.numbers.start, task.numbers.stop)
+        job.add(replace(block, seconds=np.array([seconds(number) for number in task.numbers])))
+    assert found == lengths
+    assert job.left == 0
 
 
 def test_a_resumed_cell_tells_which_replications_came_from_where(store, monkeypatch):
@@ -88,10 +114,10 @@ def test_a_resumed_cell_tells_which_replications_came_from_where(store, monkeypa
 
 def test_pieces_of_fewer_or_other_replications_than_asked_for_are_used_as_far_as_they_go(store, tmp_path):
     whole = simulate(Store(tmp_path / "whole"), replications=9)
-    for start, stop in ((0, 3), (2, 4), (8, 30)):
+    for start, stop in ((0, 3), (2, 4), (5, 6), (8, 30)):
         Pieces(store.root).save(CELL, [simulate_block(CELL, start, stop)])
     (job,) = look_up([Request(CELL, 9, {})], store)
-    assert [list(task.numbers) for task in job.tasks()] == [[4], [5, 6, 7]]
+    assert [list(task.numbers) for task in job.tasks()] == [[4], [6, 7]]
     run([job], store, workers=1)
     assert same(store.read(CELL), whole)
 
@@ -168,10 +194,11 @@ def test_numbers_that_cannot_be_are_a_failure_of_their_replication(store, monkey
             "regret": wrong(row["regret"]) if number == 7 else row["regret"],
         },
     )
+    monkeypatch.setattr(job_module, "SECONDS", 1e9)  # blocks are of 1, 2, 4, 8, 8 replications
     with pytest.raises(PolicyError, match=rf"{why}.*replication 7"):
         simulate(store)
     (job,) = look_up([Request(CELL, 20, {})], store)
-    assert [task.numbers for task in job.tasks()] == [range(5, 10)]  # the others are kept
+    assert [number for task in job.tasks() for number in task.numbers] == [*range(7, 15)]  # the others are kept
 
 
 def test_threads_give_the_same_bits(store, tmp_path):

@@ -1,5 +1,7 @@
 """Time left follows what like cells take, not how many replications are left."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -77,12 +79,20 @@ def test_the_share_is_of_time(stored, tmp_path):
 
 def test_what_is_not_stored_is_measured_on_the_way(stored, tmp_path):
     work = Work([job(SHORT, 10), job(LONG, 10), job(OTHER, 10)], Store(tmp_path))
+    assert work.took(SHORT) == math.inf
     work.after(SHORT, 2, seconds=2.0)
+    assert work.took(SHORT) == 1.0
     assert work.share() == 2 / 30, "of the others nothing is known yet: as this one"
     work.after(LONG, 2, seconds=6.0)
     assert work.share() == (2 * 1 + 2 * 3) / (10 * 1 + 10 * 3 + 10 * 2)
     stored(SHORT, seconds=[100.0])
     assert work.share() < 0.2, "what is stored is read once"
+
+
+def test_replications_that_were_there_already_tell_nothing(tmp_path):
+    work = Work([job(SHORT, 10)], Store(tmp_path))
+    work.after(SHORT, 0, seconds=3.0)
+    assert work.took(SHORT) == math.inf
 
 
 def test_a_store_that_cannot_be_read_is_no_reason_to_stop(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """A cell with replications still to be simulated, and what of them is there."""
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,8 @@ from experiments.simulate.pieces import Pieces
 from experiments.store import Store, source_of
 from experiments.stored import Stored
 
-BLOCK = 5  # replications of a task, at most; no number depends on it
+SECONDS = 2.0  # that a block should take: so much is lost where its process is killed
+FIRST = 5  # replications of a cell's first blocks at most, as like cells may take another time
 
 
 @dataclass
@@ -69,13 +71,28 @@ class Job:
         """Replications that are neither stored nor in `blocks`."""
         return self.missing
 
-    def tasks(self) -> Iterator[Task]:
-        """What is left to simulate, in blocks."""
-        for start in range(self.first, self.request.replications, BLOCK):
-            window = range(start, min(start + BLOCK, self.request.replications))
-            left = [number for number in window if not self._held[number - self.first]]
-            if left:
-                yield Task(self.cell, range(left[0], left[-1] + 1), first=start == self.first)
+    def tasks(self, of_like: float = math.inf) -> Iterator[Task]:
+        """What is left to simulate, in blocks; ask for the next one as late as can be, when more is known of the time.
+
+        A replication of like cells took `of_like` seconds. How replications are divided changes no number.
+        """
+        left = self.first + np.flatnonzero(~self._held)
+        for together in np.split(left, np.flatnonzero(np.diff(left) > 1) + 1):
+            start, stop = (int(together[0]), int(together[-1]) + 1) if len(together) else (0, 0)
+            while start < stop:
+                numbers = range(start, min(start + self._block_length(of_like), stop))
+                yield Task(self.cell, numbers, first=start == self.first)
+                start = numbers.stop
+
+    def _block_length(self, of_like: float) -> int:
+        """Replications that may take `SECONDS`, by what those of the last block took, and at most twice as many.
+
+        One where nothing is known: it may take hours.
+        """
+        for last in self.blocks[-1:]:
+            count, took = len(last.numbers), float(last.seconds.sum())
+            return max(1, min(2 * count, int(SECONDS * count / max(took, 1e-9))))
+        return max(1, min(FIRST, int(SECONDS / of_like)))
 
     def stored_now(self) -> Stored:
         """Stored and fresh replications together, with a footer that says how they came about.

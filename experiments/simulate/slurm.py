@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bandits import ParameterError
+from experiments.cells import Cell
 from experiments.errors import UserError
 from experiments.simulate.block import Block, Failure, Outcome, Task, attempt
 from experiments.simulate.pieces import Pieces
@@ -49,7 +50,7 @@ class Slurm(Runner):
                 raise ParameterError(name, f"must be above 0, got {getattr(self, name)}")
 
     def outcomes(self, tasks: Iterable[tuple[int, Task]]) -> Outcomes:
-        """Every job gets every so manieth task, so that all take about as long.
+        """Every job gets every so manieth task, so that all take about as long; how long is not known before.
 
         A job that ends before it is done, as its time is over or it was killed, has what it did kept in pieces; a
         another job gets the rest, one replication at a time. That at which a job ends which did nothing else is a
@@ -192,8 +193,12 @@ def simulate(parcel: Parcel, root: str, careful: bool) -> list[tuple[int, Outcom
 
 
 def _save(pieces: Pieces, unsaved: list[tuple[Task, Block]]) -> None:
+    """Keep them, a piece for each cell."""
+    of_cells: dict[str, tuple[Cell, list[Block]]] = {}
     for task, block in unsaved:
-        pieces.save(task.cell, [block])
+        of_cells.setdefault(task.cell.key, (task.cell, []))[1].append(block)
+    for cell, blocks in of_cells.values():
+        pieces.save(cell, blocks)
     unsaved.clear()
 
 

@@ -129,7 +129,7 @@ class Sweep:
                 others.append(job)
             else:
                 self._open[key] = job
-                for task in job.tasks():
+                for task in job.tasks(self._work.took(job.cell)):
                     if key in self._killers:
                         break
                     yield task

@@ -1,5 +1,6 @@
 """How much of a sweep is done, in time and not in replications: those of one cell may take a thousand times longer."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -50,6 +51,11 @@ class Work:
         if seconds:
             before, count = self._took.get(like, (0.0, 0))
             self._took[like] = before + seconds, count + replications
+
+    def took(self, cell: Cell) -> float:
+        """Seconds that a replication of like cells took since the sweep began, infinite where none did."""
+        seconds, count = self._took.get(Like.of(cell), (0.0, 0))
+        return seconds / count if count else math.inf
 
     def share(self) -> float:
         """The share that is done, between 0 and 1."""

@@ -158,7 +158,7 @@ def _of_folder(folder: Path, found: Mapping[str, Status]) -> tuple[pa.Table, dic
     Of files that were not found the cache keeps what it holds: they may be others than those that were looked for.
     """
     settled = time.time_ns() - SETTLED
-    cached = _read_cache(folder / CACHE)
+    cached = read_cache(folder / CACHE)
     asked = pc.is_in(cached.column("file"), value_set=pa.array(found, pa.string()))
     others, cached = cached.filter(pc.invert(asked)), cached.filter(asked)
     as_then = [found[name] == tuple(status) for name, *status in _pairs(cached, "file", "size", "changed")]
@@ -168,7 +168,7 @@ def _of_folder(folder: Path, found: Mapping[str, Status]) -> tuple[pa.Table, dic
     table = _joined([known, new])
     if len(new) or len(known) < len(cached):
         kept = _joined([others, table])
-        _write_cache(folder / CACHE, kept.filter(pc.less(kept.column("changed"), settled)))
+        write_cache(folder / CACHE, kept.filter(pc.less(kept.column("changed"), settled)))
     return table, damaged
 
 
@@ -244,7 +244,7 @@ def _pairs(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
     return zip(*(table.column(name).to_pylist() for name in names), strict=True)
 
 
-def _read_cache(path: Path) -> pa.Table:
+def read_cache(path: Path) -> pa.Table:
     """What the cache holds; nothing if there is none, or not a whole one of this version."""
     try:
         content = path.read_bytes()
@@ -257,7 +257,7 @@ def _read_cache(path: Path) -> pa.Table:
     return table if version == VERSION else _nothing()
 
 
-def _write_cache(path: Path, table: pa.Table) -> None:
+def write_cache(path: Path, table: pa.Table) -> None:
     """Replace the cache, if that can be done; without it everything is read again."""
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata({b"version": VERSION}), sink, compression="zstd")
