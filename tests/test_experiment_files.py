@@ -3,11 +3,9 @@
 import textwrap
 
 import pytest
-from omegaconf import OmegaConf
 
 from experiments.config import compose
 from experiments.config.compose import Composer
-from experiments.config.experiment_file import merged_last
 from experiments.config.plan import plan
 from experiments.errors import UserError
 
@@ -71,62 +69,6 @@ def test_a_key_of_an_experiment_may_be_given_in_the_shell(tmp_path):
     assert [request.cell.arms for request in planned(tmp_path, GOOD, "arms=[7]")] == [7]
 
 
-@pytest.mark.parametrize("words", [(), ("policy=dp_ucb", "instance=c2", "budget=approximate")], ids=["alone", "with"])
-@pytest.mark.parametrize("name", Composer().choices("experiment")[::9])
-def test_an_experiment_is_composed_as_hydra_does(name, words):
-    given = (*words, f"+experiment={name}")
-    ours, hydras = compose._compose_choices((), given), compose._by_hydra((), given, "config")
-    assert OmegaConf.to_yaml(ours.config) == OmegaConf.to_yaml(hydras.config)
-    assert ours.choices == hydras.choices
-    assert OmegaConf.is_struct(ours.config)
-
-
-def written(folder, files):
-    (folder / "experiment").mkdir(parents=True)
-    for name, text in files.items():
-        (folder / "experiment" / f"{name}.yaml").write_text(text)
-    return [folder]
-
-
-def test_files_are_merged_after_those_that_they_build_on(tmp_path):
-    one = "# @package _global_\nhorizon: 1\nrecorded: 1\nreplications: 1\n"
-    two = "# @package _global_\ndefaults: [/experiment/one]\nhorizon: 2\nrecorded: 2\n"
-    three = "# @package _global_\ndefaults: [/experiment/two]\nhorizon: 3\n"
-    nodes = merged_last(written(tmp_path, {"one": one, "two": two, "three": three}), "three")
-    assert dict(OmegaConf.merge(*nodes)) == {"horizon": 3, "recorded": 2, "replications": 1}
-    assert [node.horizon for node in nodes] == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "horizon: 1\n",
-        "# @package _global_\n- horizon\n",
-        "# @package _global_\nhorizon: [1\n",
-        "# @package _global_\nhydra: {run: {dir: x}}\n",
-        "# @package _global_\ndefaults: [{override /policy: dp_ucb}]\n",
-        "# @package _global_\ndefaults: [_self_, /experiment/other]\n",
-        "# @package _global_\ndefaults: [/experiment/nothing]\n",
-        "# @package _global_\ndefaults: [/experiment/other, /experiment/other]\n",
-        "# @package _global_\ndefaults: [/experiment/../experiment/other]\n",
-        "# @package _global_\ndefaults: [/experiment/mine]\n",
-        "# @package _global_\ndefaults: 3\n",
-        "# @package _global_\ndefaults: null\n",
-    ],
-)
-def test_what_is_more_than_keys_is_left_to_hydra(tmp_path, text):
-    folders = written(tmp_path / "folder", {"mine": text, "other": "# @package _global_\nhorizon: 1\n"})
-    assert merged_last(folders, "other") == [{"horizon": 1}]
-    assert merged_last(folders, "mine") is None
-
-
 def test_a_file_that_builds_on_itself_is_one_line(tmp_path):
     with pytest.raises(UserError, match=r"\+experiment=mine: `defaults` of a file lead back to that file"):
         planned(tmp_path, "# @package _global_\ndefaults: [/experiment/mine]\ncells: []\n")
-
-
-@pytest.mark.parametrize("name", ["nothing", "../experiment/other", "a" * 300, ""])
-def test_a_name_that_is_no_file_of_the_folder_is_left_to_hydra(tmp_path, name):
-    folders = written(tmp_path, {"other": "# @package _global_\nhorizon: 1\n"})
-    assert merged_last(folders, name) is None
-    assert merged_last(folders, str(tmp_path / "experiment" / "other")) is None

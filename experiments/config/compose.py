@@ -16,7 +16,7 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from experiments.config.experiment_file import check_experiment, merged_last
+from experiments.config.experiment_file import check_experiment
 from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
 from experiments.errors import UserError, nearest
 from experiments.trust import trust
@@ -24,7 +24,6 @@ from experiments.trust import trust
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
-EXPERIMENT = "+experiment="
 NOT_OF_A_CELL = ("cells", "figure", "join")
 OF_EACH_RUN = {"job", "overrides", "runtime", "searchpath"}  # keys of Hydra that are not the same in every run
 _MISSING = object()
@@ -198,28 +197,7 @@ def searching(folders: Iterable[Path | str]) -> str:
 def _compose_choices(
     config_dirs: tuple[Path, ...], overrides: tuple[str, ...], config_name: str = "config"
 ) -> Composed:
-    """What Hydra composes of choices of groups, which takes a tenth of a second: the cells of a sweep share it.
-
-    An experiment whose files only set keys is merged here with what Hydra composed of the other choices.
-    """
-    named = [parsed(text) for text in overrides if text.startswith(EXPERIMENT)]
-    nodes = merged_last([CONF, *config_dirs], str(named[0].value())) if len(named) == 1 else None
-    if nodes is None:
-        return _by_hydra(config_dirs, overrides, config_name)
-    others = tuple(text for text in overrides if not text.startswith(EXPERIMENT))
-    composed = _by_hydra(config_dirs, others, config_name)
-    config = composed.config.copy()
-    try:
-        with open_dict(config):
-            config.merge_with(*nodes)
-    except OmegaConfBaseException:
-        return _by_hydra(config_dirs, overrides, config_name)  # which says what is wrong
-    return Composed(config, {**composed.choices, "experiment": str(named[0].value())})
-
-
-@cache
-def _by_hydra(config_dirs: tuple[Path, ...], overrides: tuple[str, ...], config_name: str) -> Composed:
-    """See `_compose_choices`."""
+    """Composing takes tens of milliseconds, and the cells of a sweep share their choices of groups."""
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose(config_name, [*overrides, searching(config_dirs)], return_hydra_config=True)

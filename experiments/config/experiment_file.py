@@ -1,54 +1,14 @@
-"""What an experiment's file says, and may say: a key that nothing reads is an error, as it is in the shell."""
+"""What an experiment's file may say: a key that nothing reads is an error, as it is in the shell."""
 
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
-import yaml
-from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import DictConfig, OmegaConf
 
 from experiments.errors import UserError, nearest
 
-GLOBAL = "# @package _global_\n"  # its keys are those at the top of a config
-BUILT_ON = "/experiment/"  # begins the name of a file that an experiment builds on
 REFERENCE = re.compile(r"\$\{\s*([\w-]+)")
-
-
-def merged_last(folders: Sequence[Path], name: str) -> list[DictConfig] | None:
-    """What an experiment's file and those that it builds on say, in the order in which Hydra merges them, all others
-    before; None where only Hydra can tell, as of other choices in `defaults`, or what is wrong.
-    """
-    found: dict[str, DictConfig] = {}
-    return list(found.values()) if _add(name, [folder / "experiment" for folder in folders], found) else None
-
-
-def _add(name: str, folders: Sequence[Path], found: dict[str, DictConfig]) -> bool:
-    """Add what the experiment `name` builds on, then itself, to what was found; whether that could be done."""
-    node = None if name in found else _loaded(name, folders)
-    others = ListConfig([]) if node is None else node.pop("defaults", ListConfig([]))
-    if node is None or not (isinstance(others, ListConfig) and all(isinstance(other, str) for other in others)):
-        return False
-    found[name] = node
-    for other in others:
-        if not other.startswith(BUILT_ON) or not _add(other.removeprefix(BUILT_ON), folders, found):
-            return False
-    found[name] = found.pop(name)  # after those
-    return True
-
-
-def _loaded(name: str, folders: Sequence[Path]) -> DictConfig | None:
-    """The file of an experiment, None unless it sets keys at the top of a config, and none of Hydra's own."""
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        return None
-    try:
-        file = next(file for folder in folders if (file := folder / f"{name}.yaml").is_file())
-        is_global = file.read_text(encoding="utf-8").startswith(GLOBAL)
-        node = OmegaConf.load(file)
-    except (StopIteration, OSError, ValueError, yaml.YAMLError, OmegaConfBaseException):
-        return None
-    return node if is_global and isinstance(node, DictConfig) and "hydra" not in node else None
 
 
 def check_experiment(config: DictConfig, file: str, known: Iterable[str], parts: dict[str, DictConfig]) -> None:
