@@ -24,6 +24,9 @@ def test_constants_by_hand():
     # batch 3 of Dist-DP-SE(1/2): l = 8, g = ceil(sqrt(2)) = 2, tau = ceil(4 log 2000) = ceil(30.40) = 31
     batch = DistDPSE(0.5).batch(4, 3, 1000)
     assert (batch.rounds, batch.grid, batch.margin, batch.modulus) == (8, 2, 31, 79)
+    # sums in -31..47 modulo 79, divided by 2 x 8
+    assert [batch.mean(seen) for seen in (0, 47, 48, 78)] == [0, 47 / 16, -31 / 16, -1 / 16]
+    assert DistDPSE(0.5).noise(2).scale == 4
     log = math.log(2 * 4 * 9 * 1000)  # 11.184421
     beta = math.sqrt((log + math.log(2)) / 16) + (2 * math.sqrt(2) * math.sqrt(log) + 2 * log) / 8
     assert math.isclose(beta, 0.861557 + 3.978510, rel_tol=1e-5)
@@ -31,6 +34,10 @@ def test_constants_by_hand():
     # Renyi: g = ceil(10 x 0.5 x sqrt 8) = 15, tau = ceil(60 sqrt(log 2000) + 1.41421 log 2000) = ceil(165.42 + 10.75)
     batch = DistRDPSE(0.5, 0.01).batch(4, 3, 1000)
     assert (batch.grid, batch.margin) == (15, 177)
+    assert DistRDPSE(0.5, 0.01).noise(15).variance == 900
+    # what is declared is that of the first batch: g = ceil(5 sqrt 2) = 8, variance (8 / 0.5)^2
+    assert DistRDPSE(0.5, 0.01).guarantee.epsilon == renyi_epsilon(8, 256.0, 0.01)
+    assert DistRDPSE(0.5, 0.01, batch_base=4).guarantee.epsilon == renyi_epsilon(10, 400.0, 0.01)
     sigma, h = 4 + math.sqrt(2) / 5, 1 / 5
     beta = math.sqrt((log + math.log(2)) / 16) + (sigma * math.sqrt(log) + h * log) / 8
     assert math.isclose(batch.threshold, 2 * beta, rel_tol=1e-12)

@@ -35,7 +35,10 @@ def test_constants_by_hand():
     state.pulls[:], state.sums[:] = [30, 60], [30.0, 30.0]
     # log 50 = 3.912: both have more than 4 x 3.93 pulls; 1 + 9 x 0.5107 = 5.597 against 0.5 + 9 x 0.3611 = 3.75
     assert LDPUCBL(0.5).select(state, 50, stream("unused", 0)) == 0
-    state.pulls[:] = [16, 15]  # 4 log 51 = 15.73
+    state.pulls[:], state.sums[:] = (
+        [16, 15],
+        [16.0, -900.0],
+    )  # 4 log 51 = 15.73: the second is pulled, though far behind
     assert LDPUCBL(0.5).select(state, 50, stream("unused", 0)) == 1
 
 
@@ -58,6 +61,7 @@ def test_reports_have_the_declared_means(failure):
 def test_which_arms_come_first():
     assert neglected(np.array([100, 14, 13]), 30, 4.0) == 2  # 4 log 31 = 13.74
     assert neglected(np.array([100, 14, 14]), 30, 4.0) == -1
+    assert neglected(np.array([100, 14]), 33, 4.0) == 1  # 4 log 34 = 14.11, and 4 log 33 = 13.99
     # a rival with 14 pulls is forced once 4 log(t + 1) >= 14, at t = ceil(e^3.5 - 1) = 33
     assert free_steps(np.array([100, 14, 20]), 0, 30, 4.0) == 3
     assert free_steps(np.array([14, 100, 200]), 0, 30, 4.0) > 10**9  # its own pulls grow faster than the need
@@ -102,6 +106,7 @@ BLOCKS = {  # ahead of the need, how often the need is then reached about half o
     "near, steep": (Run(0.6, 1.0, 0.0, 1.5, 100), 30.0),
     "near, falling need": (Run(0.6, 3.0, 0.0, -0.2, 100), 9.0),
     "bits alone": (Run(0.5, 0.0, 0.0, 0.52, 100), 2.6),
+    "bits alone, mostly one by one": (Run(0.5, 0.0, 0.0, 0.5, 100), 5.0),
     "bits alone, far": (Run(0.5, 0.0, 0.0, 0.52, 100), 12.6),
 }
 
