@@ -106,6 +106,7 @@ BLOCKS = {  # ahead of the need, how often the need is then reached about half o
     "near, steep": (Run(0.6, 1.0, 0.0, 1.5, 100), 30.0),
     "near, falling need": (Run(0.6, 3.0, 0.0, -0.2, 100), 9.0),
     "bits alone": (Run(0.5, 0.0, 0.0, 0.52, 100), 2.6),
+@pytest.mark.slow
     "bits alone, mostly one by one": (Run(0.5, 0.0, 0.0, 0.5, 100), 5.0),
     "bits alone, far": (Run(0.5, 0.0, 0.0, 0.52, 100), 12.6),
 }
@@ -134,6 +135,7 @@ def test_a_block_is_pulls_one_by_one(run, ahead, failure):
     assert ks_2samp(*late, method="asymp").pvalue > failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.0, 2.0])
 def test_a_run_ends_as_one_by_one(scale, failure):
     """A run that is long enough for blocks; need and pulls do not begin at 0."""
