@@ -78,6 +78,8 @@ def test_what_a_residue_costs_by_enumeration():
     assert math.isclose(noise.wrapped_cost(change, modulus), worst, rel_tol=1e-9)
     assert worst < change / 2.5
     assert math.isclose(noise.wrapped_cost(4, 10**6), 4 / 2.5, rel_tol=1e-12)
+    around = float(np.abs(np.log(law / np.roll(law, 17))).max())  # 17 up are 2 down
+    assert math.isclose(noise.wrapped_cost(17, modulus), around, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize(("variance", "change", "epsilon"), [(1.0, 1, 1.0), (50.0, 5, 0.8), (900.0, 30, 2.0)])
@@ -107,6 +109,12 @@ def test_the_bound_on_the_renyi_divergence_holds(change, epsilon):
         bound = skellam_renyi(change, noise.variance, order)
         assert exact <= bound
         assert exact > 0.6 * order * epsilon**2 / 2  # the Gaussian part is nearly attained
+
+
+def test_the_bound_on_the_renyi_divergence_by_hand():
+    # 2 / 0.2 + min(9 / 0.04, 3 / 0.2), and 12 / 20 + min((5 x 4 + 12) / 400, 6 / 20)
+    assert math.isclose(skellam_renyi(1, 0.1, 2), 10 + 15)
+    assert math.isclose(skellam_renyi(2, 10, 3), 0.6 + 0.08)
 
 
 def test_the_declared_epsilon_is_kept():

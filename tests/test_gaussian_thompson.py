@@ -12,6 +12,7 @@ from bandits.audit.ledger import Domain
 from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2
 from bandits.environments.resampling import Beta
+from bandits.loops.perturbed_leader import GAUSS, Constants
 from bandits.loops.plain import perturbed_leader_steps
 from bandits.mechanisms.gaussian import gaussian_delta, gaussian_level
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
@@ -31,6 +32,7 @@ def test_constants_by_hand():
     assert math.isclose(DPTSUCB(1.0, level=3.0, alpha=0.0).draws(10**6), 8265.46 * 51.35119, rel_tol=1e-5)
     assert DPTSUCB(1.0, level=3.0, alpha=0.0).spread(10**6) == 1.0
     assert ThompsonGDP(1.0, variance=2.0, start_pulls=7).level == 0.25
+    assert ThompsonGDP(1.0, variance=2.0, start_pulls=7).law(100) == (GAUSS, Constants(prior=1.0, variance=2.0))
     assert math.isclose(ThompsonGDP(1.0, delta=0.01, start_pulls=3).spread, gaussian_level(1.0, 0.01) ** -2 / 4)
 
 

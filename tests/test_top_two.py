@@ -45,6 +45,19 @@ def test_choices_by_hand():
     assert settled(noisy, long, np.full(3, 12), TopTwo(1.0, 0.1, True)) == 1
 
 
+def test_choices_where_constants_decide():
+    # log 26 = 3.2580965: 0.8145241 + 0.6381709 for 4 rewards, 0.0509078 + 0.1595427 for 64, 1.2422445 less
+    for behind, leader in ((1.2422, 0), (1.2423, 1)):
+        found, _ = optimist(np.array([0.0, behind]), np.array([4, 64]), np.array([13, 13]), 1.0)
+        assert found == leader
+    # 0.3 / sqrt(1/16 + 1/8) = 0.69282 and 0.52 / sqrt(1/16 + 1/2) = 0.69333
+    assert challenger(0, 0.0, np.array([1.0, 0.7, 0.48]), np.array([16, 8, 2]), np.zeros(3, dtype=np.int64)) == 1
+    # d^2 1000 / 4 against log 10 + 2 log(1 + log 1000) + (log 10)^2 / 500 = 6.448877, at d = 0.160610
+    for ahead, arm in ((0.1605, -1), (0.1607, 1)):
+        lengths, phases = np.array([1000, 1000]), np.array([10, 10])
+        assert settled(np.array([0.5, 0.5 + ahead]), lengths, phases, TopTwo(1.0, 0.1, False)) == arm
+
+
 def plain_steps(means, most, policy, rng):
     """AdaP-TT with one reward a step, lists, and nothing kept from one step to the next."""
     arms = range(len(means))
