@@ -3,7 +3,8 @@
 At step t arm a draws from Beta(x n + 1, (1 - x) n + 1), x = [m + 3 L(t) / (epsilon n)] cut to [0, 1], with the private
 mean m of n rewards, and the largest draw is pulled. As long as no private mean changes, steps are independent, and the
 chances to win move slowly with L(t) alone. So they are computed, not drawn: `bandits.loops.largest_beta` has them at a
-few steps of a window, and a polynomial in L(t) through these has them at every step of it, to about 1e-12.
+few steps of a window, and a polynomial in L(t) through these has them at every step of it, to about 1e-12. That is the
+only error: it changes the law of a run of 10^7 steps by less than 1e-4, and about one pull of 10^12 steps.
 
 Within a window, a block of steps has lower bounds on the chances of all arms. At every step, with the sum of these
 bounds as its probability, an arm wins in their proportion; the rest is `excess`. The steps of the excess are geometric
