@@ -106,12 +106,12 @@ BLOCKS = {  # ahead of the need, how often the need is then reached about half o
     "near, steep": (Run(0.6, 1.0, 0.0, 1.5, 100), 30.0),
     "near, falling need": (Run(0.6, 3.0, 0.0, -0.2, 100), 9.0),
     "bits alone": (Run(0.5, 0.0, 0.0, 0.52, 100), 2.6),
-@pytest.mark.slow
     "bits alone, mostly one by one": (Run(0.5, 0.0, 0.0, 0.5, 100), 5.0),
     "bits alone, far": (Run(0.5, 0.0, 0.0, 0.52, 100), 12.6),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("run", "ahead"), BLOCKS.values(), ids=BLOCKS)
 def test_a_block_is_pulls_one_by_one(run, ahead, failure):
     """When a run of at most 24 pulls ends, and with which sum."""
