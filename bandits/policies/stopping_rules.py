@@ -201,7 +201,7 @@ class ExponentialRule(StoppingRule):
         return samples.bit_length() - 1 if power else None
 
     def samples_at(self, question: int) -> int:
-        return 2**question
+        return 1 << question
 
     def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         require_max_samples(max_samples)
