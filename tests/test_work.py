@@ -50,13 +50,26 @@ def stored(monkeypatch):
 
 
 def test_a_replication_takes_what_like_cells_took(stored, tmp_path):
-    stored(SHORT, LONG, LONG, LONG, seconds=[0.5, 7.0, 8.0, 100.0])
+    stored(SHORT, LONG, LONG, LONG, seconds=[0.5, 4.0, 5.0, 100.0])
     costs = Costs(Store(tmp_path).index())
     assert costs.of(SHORT) == 0.5
-    assert costs.of(LONG) == 8.0
-    assert costs.of(RegretCell(C1(5), UCB1(), 90_000)) == 7.2, "in proportion to the nearest horizon"
+    assert costs.of(LONG) == 5.0
+    assert costs.of(RegretCell(C1(5), UCB1(), 25_000)) == pytest.approx(2.5), "as the root of the nearest horizon"
+    assert costs.of(RegretCell(C1(5), UCB1(), 4_000)) == pytest.approx(1.0)
     assert costs.of(RegretCell(C1(4), UCB1(), 1_000)) is None
     assert costs.of(OTHER) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "longer"), [([1.0, 1.0], 1.0), ([2.0, 1.0], 1.0), ([1.0, 1e9], 1e19), ([0.0, 1.0], 1e10)]
+)
+def test_seconds_grow_at_most_in_proportion_to_the_horizon_and_never_fall(seconds, longer):
+    ten_billion_times = RegretCell(C1(5), UCB1(), 10**15)
+    assert Costs(index(SHORT, LONG, seconds=seconds)).of(ten_billion_times) == pytest.approx(longer)
+
+
+def test_one_horizon_that_is_known_says_nothing_of_growth():
+    assert Costs(index(SHORT, seconds=[0.5])).of(LONG) == pytest.approx(50.0)
 
 
 def test_a_cell_without_a_column_tells_nothing():

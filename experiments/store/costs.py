@@ -22,11 +22,21 @@ class Costs:
     def of(self, cell: Cell) -> float | None:
         """Seconds of a replication of a cell, None where nothing is known.
 
-        Those of the stored cells of the same policy and number of arms at the nearest horizon, in proportion to the
-        horizon; which overrates policies whose cost does not grow with it.
+        Those of the stored cells of the same policy and number of arms at the nearest horizon, times the power of the
+        horizon with which they grow from the least to the largest that is stored, between 0 and 1; 1 if there is but
+        one, which overrates policies whose cost does not grow.
         """
         known = self._known.get((cell.policy.name, cell.arms))
         if not known:
             return None
-        nearest = min(known, key=lambda horizon: abs(horizon - cell.horizon))
-        return median(known[nearest]) * cell.horizon / nearest
+        nearest = min(known, key=lambda horizon: abs(math.log(horizon / cell.horizon)))
+        return median(known[nearest]) * (cell.horizon / nearest) ** _growth(known)
+
+
+def _growth(known: dict[int, list[float]]) -> float:
+    """The power of the horizon with which seconds grow."""
+    least, largest = min(known), max(known)
+    before, after = median(known[least]), median(known[largest])
+    if least == largest or min(before, after) <= 0:
+        return 1.0
+    return min(1.0, max(0.0, math.log(after / before) / math.log(largest / least)))
