@@ -4,6 +4,7 @@ There are fewer than 1000 comparisons, so that with other seeds a correct progra
 with probability < 1e-6.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from experiments.stored import Stored
 
 FAILURE = 1e-9
 progress.EVERY = worker.PATIENCE = 1e6  # tests of what is said on stderr do not depend on how long it takes
-# One worker of `pytest -n 2` runs a file whole, so that what its tests share is made, and loops are compiled, once.
+# One worker of `pytest -n auto` runs a file whole, so that what its tests share is made, and loops are compiled, once.
 # (`--dist loadgroup` would do that by marks, and does not with pytest 9.2: pytest-xdist issue 1386.)
 SPLIT = {  # long files, whose tests go one by one to whichever worker is free
     "test_audit_controls.py",
@@ -43,6 +44,11 @@ class Scheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = Path(nodeid.partition("::")[0]).name
         return nodeid if file in SPLIT else TOGETHER.get(file, file)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than cores for all tests, as slow ones wait a third of their time: for what was killed, or simulates."""
+    return (os.cpu_count() or 1) + ("not slow" not in config.option.markexpr)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:

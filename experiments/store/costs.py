@@ -30,7 +30,7 @@ class Costs:
         if not known:
             return None
         nearest = min(known, key=lambda horizon: abs(math.log(horizon / cell.horizon)))
-        return median(known[nearest]) * (cell.horizon / nearest) ** _growth(known)
+        return median(known[nearest]) * math.pow(cell.horizon / nearest, _growth(known))
 
 
 def _growth(known: dict[int, list[float]]) -> float:
