@@ -48,7 +48,7 @@ quick test: export PYTHONDONTWRITEBYTECODE =
 quick: lint ## as test, without the tests marked slow or browser: less than a minute
 	$(RUN) -m pytest -n auto -m "not slow and not browser" $(ARGS)
 
-test: lint ## lint, type-check and run all tests; ARGS="-k leader" for some of them
+test: lint ## lint, type-check and run all tests, one on each core; ARGS="-k leader" for some of them
 	$(RUN) -m pytest -n auto $(ARGS)
 
 lint: $(READY) ## lint and type-check

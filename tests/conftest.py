@@ -4,7 +4,6 @@ There are fewer than 1000 comparisons, so that with other seeds a correct progra
 with probability < 1e-6.
 """
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,11 +43,6 @@ class Scheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = Path(nodeid.partition("::")[0]).name
         return nodeid if file in SPLIT else TOGETHER.get(file, file)
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than cores for all tests, as slow ones wait a third of their time: for what was killed, or simulates."""
-    return (os.cpu_count() or 1) + ("not slow" not in config.option.markexpr)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
