@@ -43,10 +43,7 @@ def wait_and_run(words, go, said):
 def main():
     """Fork a process for each command."""
     progress.EVERY = 1e6
-    job.SECONDS, pieces.SECONDS = (
-        1e9,
-        -1.0,
-    )  # blocks of 1, 2, 4 replications, each of them kept as a piece
+    job.SECONDS, pieces.SECONDS = 1e9, -1.0  # blocks of 1, 2, 4 replications, each of them kept as a piece
     answer = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as folder:

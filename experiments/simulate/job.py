@@ -78,21 +78,21 @@ class Job:
         """
         left = self.first + np.flatnonzero(~self._held)
         for together in np.split(left, np.flatnonzero(np.diff(left) > 1) + 1):
-            start, stop = (int(together[0]), int(together[-1]) + 1) if len(together) else (0, 0)
-            while start < stop:
-                numbers = range(start, min(start + self._block_length(of_like), stop))
-                yield Task(self.cell, numbers, first=start == self.first)
-                start = numbers.stop
+            while len(together):
+                numbers = together[: self._block_length(of_like)]
+                start = int(numbers[0])
+                yield Task(self.cell, range(start, start + len(numbers)), first=start == self.first)
+                together = together[len(numbers) :]
 
     def _block_length(self, of_like: float) -> int:
         """Replications that may take `SECONDS`, by what those of the last block took, and at most twice as many.
 
         One where nothing is known: it may take hours.
         """
-        for last in self.blocks[-1:]:
-            count, took = len(last.numbers), float(last.seconds.sum())
-            return max(1, min(2 * count, int(SECONDS * count / max(took, 1e-9))))
-        return max(1, min(FIRST, int(SECONDS / of_like)))
+        if not self.blocks:
+            return max(1, min(FIRST, int(SECONDS / of_like)))
+        count, took = len(self.blocks[-1].numbers), float(self.blocks[-1].seconds.sum())
+        return max(1, min(2 * count, int(SECONDS * count / max(took, 1e-9))))
 
     def stored_now(self) -> Stored:
         """Stored and fresh replications together, with a footer that says how they came about.

@@ -52,7 +52,7 @@ class Slurm(Runner):
     def outcomes(self, tasks: Iterable[tuple[int, Task]]) -> Outcomes:
         """Every job gets every so manieth task, so that all take about as long; how long is not known before.
 
-        A job that ends before it is done, as its time is over or it was killed, has what it did kept in pieces; a
+        A job that ends before it is done, as its time is over or it was killed, has what it did kept in pieces;
         another job gets the rest, one replication at a time. That at which a job ends which did nothing else is a
         failure. Where all went well nothing is kept of the jobs.
         """

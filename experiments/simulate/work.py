@@ -54,8 +54,7 @@ class Work:
 
     def took(self, cell: Cell) -> float:
         """Seconds that a replication of like cells took since the sweep began, infinite where none did."""
-        seconds, count = self._took.get(Like.of(cell), (0.0, 0))
-        return seconds / count if count else math.inf
+        return self._measured(Like.of(cell)) or math.inf
 
     def share(self) -> float:
         """The share that is done, between 0 and 1."""
@@ -66,8 +65,12 @@ class Work:
         return done / (done + left) if done + left else 1.0
 
     def _seconds(self, like: Like) -> float | None:
+        return self._stored.get(like) or self._measured(like)
+
+    def _measured(self, like: Like) -> float | None:
+        """Seconds of a replication since the sweep began, None where there was none."""
         seconds, count = self._took.get(like, (0.0, 0))
-        return self._stored.get(like) or (seconds / count if count else None)
+        return seconds / count if count else None
 
     @cached_property
     def _stored(self) -> dict[Like, float]:
