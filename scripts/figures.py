@@ -12,7 +12,8 @@ keys.
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,26 +73,17 @@ def why(error: Exception, composed: Composed, composer: Composer) -> str:
     return " ".join(said.split())
 
 
-def draw(asked: "Plan") -> list[str]:
+def draw(asked: "Plan", cells: "Sequence[Stored]") -> list[str]:
     """Draw the figure of a planned experiment; the paths written. Raises `UserError`."""
-    from experiments.store import stored_cells
     from scripts.drawing.render import save
 
-    drawing = describe(asked, stored_cells(asked))
+    drawing = describe(asked, cells)
     assert drawing is not None
     folder = Path(asked.config.figures_dir)
     try:
         return save(drawing, folder / name_of(asked), _command(asked))
     except OSError as error:
         raise UserError(f"figures_dir={folder}: cannot be written: {error.strerror}") from error
-
-
-def _drawn(asked: "Plan") -> list[str] | UserError:
-    """What was written, or what is wrong with the figure."""
-    try:
-        return draw(asked)
-    except Exception as error:  # whatever a bound, a label or the like of one's own raises: others are still drawn
-        return UserError(why(error, asked.composed, asked.composer))
 
 
 def _command(asked: "Plan") -> str:
@@ -112,45 +104,118 @@ def _digest(asked: "Plan") -> str:
     return digest_of_figure(said, keys, complete_files(asked), _command(asked))
 
 
-def draw_all(command: CommandLine, drawn: Drawn) -> Inputs:
+@dataclass(frozen=True)
+class Made:
+    """What became of one job.
+
+    Attributes
+    ----------
+    figure: whether it has a figure.
+    results: the folders that its cells are read from.
+    left_out: see `Plan`.
+    lacks: whether cells are missing, or may be, so that nothing was drawn.
+    digest: of the inputs of its figure, see `digest_of_figure`.
+    paths: what was drawn; nothing if the figure is as it would be drawn now.
+    problem: why it could not be drawn.
+    """
+
+    name: str
+    figure: bool
+    results: list[str]
+    left_out: list[str]
+    lacks: bool = False
+    digest: str = ""
+    paths: list[str] = field(default_factory=list)
+    problem: UserError | None = None
+
+
+def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_lack: bool) -> Made:
+    """Plan a job and draw its figure, if its inputs changed since it was `drawn` or it is asked for `again`.
+
+    Raises `UserError` for a job that cannot be planned, and for cells that are not stored unless it `may_lack` some.
+    """
+    from experiments.config.plan import plan
+    from experiments.own_code import is_own
+    from experiments.store import Store, complete_files, stored_cells
+
+    asked = plan(job, composer)
+    results = [str(place) for place in Store.of(asked).folders()]
+    made = Made(name_of(asked), asked.config.figure is not None, results, asked.left_out)
+    cells = [request.cell for request in asked.requests]
+    if may_lack and any(is_own(cell.policy) or is_own(cell.instance) for cell in cells):
+        return replace(made, lacks=True)  # whoever completes cells compares what is stored of own code with that code
+    try:
+        if not made.figure:
+            if may_lack:
+                complete_files(asked)
+            return made
+        made = replace(made, digest=_digest(asked))
+        if drawn.has(made.name, made.digest) and not again:
+            return made
+        stored = stored_cells(asked)
+    except UserError:
+        if may_lack:
+            return replace(made, lacks=True)
+        raise
+    try:
+        return replace(made, paths=draw(asked, stored))
+    except Exception as error:  # whatever a bound, a label or the like of one's own raises: others are still drawn
+        return replace(made, problem=UserError(why(error, asked.composed, asked.composer)))
+
+
+def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
     """Draw what is not fresh, a line for each figure as it is done; what the command was about and depends on.
 
     Exit code 2 if some cannot be drawn, after all others.
     """
+    again, complete = flag(command.config, "redraw"), flag(command.config, "complete")
+    made = list(_each(command, drawn, again, may_lack=complete))
+    if lacking := [job for job, of_job in zip(command.jobs, made, strict=True) if of_job.lacks]:
+        rest = replace(command, jobs=lacking)
+        _complete(rest)
+        completed = _each(rest, drawn, again, may_lack=False)
+        made = [next(completed) if of_job.lacks else of_job for of_job in made]
+    if fresh := [of_job.name for of_job in made if of_job.figure and not (of_job.paths or of_job.problem)]:
+        print(_skipped(fresh, drawn.folder))
+    if any(of_job.problem for of_job in made):
+        sys.exit(2)
+    places = dict.fromkeys(place for of_job in made for place in of_job.results)
+    return Inputs([of_job.name for of_job in made if of_job.figure], list(places))
+
+
+def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:
+    """Make the figure of each job; says what became of it. Raises `UserError`."""
     import joblib
 
+    workers = 1 if len(command.jobs) == 1 else command.workers
+    made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
+        joblib.delayed(make)(job, command.composer, drawn, again, may_lack) for job in command.jobs
+    )
+    for of_job in made:
+        if not of_job.lacks:
+            _say(of_job)
+        if of_job.paths:
+            drawn.figures[of_job.name] = of_job.digest
+        yield of_job
+
+
+def _say(made: Made) -> None:
+    for line in made.left_out:
+        print(f"warning: {line}", file=sys.stderr)
+    if made.problem:
+        print(f"error: {made.problem}", file=sys.stderr, flush=True)
+    elif made.paths:
+        print(" ".join(made.paths), flush=True)
+    elif not made.figure:
+        print(f"{made.name}: has no figure")
+
+
+def _complete(command: CommandLine) -> None:
+    """Simulate what is missing of the jobs of a command, and say what was."""
     from experiments.complete import complete, runner_of
-    from experiments.store import Store
 
     plans = command.plans()
-    if flag(command.config, "complete"):
-        print(complete(plans, runner_of(plans)), flush=True)
-    for asked in plans:
-        if asked.config.figure is None:
-            print(f"{name_of(asked)}: has no figure")
-    with_figure = [asked for asked in plans if name_of(asked) and asked.config.figure is not None]
-    digests = {name_of(asked): _digest(asked) for asked in with_figure}
-    redraw = flag(command.config, "redraw")
-    stale = [asked for asked in with_figure if redraw or not drawn.has(name_of(asked), digests[name_of(asked)])]
-    workers = 1 if len(stale) == 1 else command.workers
-    made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-        joblib.delayed(_drawn)(asked) for asked in stale
-    )
-    failed = False
-    for asked, found in zip(stale, made, strict=True):
-        if isinstance(found, UserError):
-            print(f"error: {found}", file=sys.stderr, flush=True)
-            failed = True
-            continue
-        print(" ".join(found), flush=True)
-        drawn.figures[name_of(asked)] = digests[name_of(asked)]
-    fresh = [name for name in digests if name not in {name_of(asked) for asked in stale}]
-    if fresh:
-        print(_skipped(fresh, drawn.folder))
-    if failed:
-        sys.exit(2)
-    places = dict.fromkeys(str(place) for asked in plans for place in Store.of(asked).folders())
-    return Inputs(list(digests), list(places))
+    print(complete(plans, runner_of(plans)), flush=True)
 
 
 def _skipped(names: Sequence[str], folder: Path) -> str:
@@ -173,7 +238,7 @@ def main() -> None:
         print(_skipped(known, drawn.folder))
         return
     try:
-        drawn.remember(asked, draw_all(command, drawn), command.config_dirs)
+        drawn.remember(asked, make_all(command, drawn), command.config_dirs)
     finally:
         _keep(drawn)
 

@@ -59,7 +59,7 @@ def test_a_counterpart_without_privacy_is_a_level_line(cells):
     lines = [[*STOPPING, "policy=dp_nas", f"budget.epsilon={epsilon}"] for epsilon in (0.1, 1, 10)]
     found = cells(*lines, [*STOPPING, "policy=nas"])
     spec = {"title": "t", "x": "epsilon", "value": "samples", "panels": [{"title": "a", "epsilon": [0.1, 1, 10]}]}
-    points = sweep.points_of(sweep.Spec(**spec), 0, found)
+    points = sweep.points_of(sweep.Spec(**spec), found)[0]
     level = points[sweep.Curve("NAS", False)]
     assert level.x.tolist() == [0.1, 10]
     assert level.mean[0] == level.mean[1]
@@ -180,7 +180,7 @@ def test_numbers_as_powers():
 def test_a_legend_that_tells_what_follows_from_the_budget_does_not_split_a_curve():
     found = stored_cells(plan(["+experiment=wang2024/fig06"], Composer()))
     spec = sweep.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
-    points = sweep.points_of(spec, 0, found)
+    points = sweep.points_of(spec, found)[0]
     assert {curve.label: len(of_curve.x) for curve, of_curve in points.items()} == {
         "DP-FTPL-Gauss": 18,
         "DP-FTPL-New": 18,

@@ -7,6 +7,7 @@ For no epsilon is delta 0: Gaussian noise is never purely private.
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -55,6 +56,12 @@ def gaussian_level(epsilon: float, delta: float) -> float:
     require(0 <= epsilon <= 1e50, "epsilon", epsilon, "a finite number >= 0 (and at most 1e50)")
     allowed = "a number in (0, 1) (and at least 1e-100): Gaussian noise is never purely private"
     require(1e-100 <= delta < 1, "delta", delta, allowed)
+    return _largest_level(float(epsilon), float(delta))
+
+
+@cache
+def _largest_level(epsilon: float, delta: float) -> float:
+    """See `gaussian_level`; kept, as the cells of a sweep share few pairs and ask for each many times."""
     low, high = LEVELS
     while high > low * (1 + 1e-13):
         middle = math.sqrt(low) * math.sqrt(high)

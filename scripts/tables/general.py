@@ -104,8 +104,8 @@ def slopes(asked: Plan) -> Table:
 
 
 def _of_sweep(spec: sweep.Spec, cells: Sequence[Stored]) -> Iterator[Row]:
+    panels = sweep.points_of(spec, cells) if spec.slopes else []
     for slope in spec.slopes:
-        points = sweep.points_of(spec, slope["panel"], cells)
         policy, between = slope["policy"], slope["between"]
         yield {
             "panel": spec.panels[slope["panel"]]["title"],
@@ -113,7 +113,7 @@ def _of_sweep(spec: sweep.Spec, cells: Sequence[Stored]) -> Iterator[Row]:
             "of": QUANTITIES[spec.value],
             "against": spec.x,
             "from": span(between),
-            "slope": sweep.curve_of(points, policy).slope(*between),
+            "slope": sweep.curve_of(panels[slope["panel"]], policy).slope(*between),
         }
 
 

@@ -135,19 +135,29 @@ class Points:
         return intervals.slope(self.x[chosen], self.mean[chosen], 0.05)
 
 
-def points_of(spec: Spec, panel: int, cells: Sequence[Stored]) -> dict[Curve, Points]:
-    """The points of every curve in a panel. Raises `UserError`."""
-    found: dict[Curve, list[tuple[float, Stored]]] = {}
+def points_of(spec: Spec, cells: Sequence[Stored]) -> list[dict[Curve, Points]]:
+    """The points of every curve in each panel. Raises `UserError`."""
     labels, of_policies = spec.labels(cells), parameters_of_policies(cells)
-    for stored in shown(spec.panels[panel], cells):
+    return [_points_of_panel(spec, panel, cells, labels, of_policies) for panel in spec.panels]
+
+
+def _points_of_panel(
+    spec: Spec,
+    panel: Mapping[str, Any],
+    cells: Sequence[Stored],
+    labels: Mapping[str, str],
+    of_policies: Collection[str],
+) -> dict[Curve, Points]:
+    found: dict[Curve, list[tuple[float, Stored]]] = {}
+    for stored in shown(panel, cells):
         curve = Curve(labels[stored.cell.key], stored.exact)
         found.setdefault(curve, []).append((_number(spec.x, stored, of_policies), stored))
     if not found:
-        raise UserError(f"figure.panels: no cell meets the conditions of the panel {spec.panels[panel]}")
+        raise UserError(f"figure.panels: no cell meets the conditions of the panel {panel}")
     points = {curve: _points(spec, pairs) for curve, pairs in found.items()}
     ends = [end for of_curve in points.values() for end in of_curve.x if math.isfinite(end)]
     if not ends:
-        raise UserError(f"figure.x: nothing in the panel {spec.panels[panel]} has a value of {spec.x}")
+        raise UserError(f"figure.x: nothing in the panel {panel} has a value of {spec.x}")
     return {curve: of_curve.across(min(ends), max(ends)) for curve, of_curve in points.items()}
 
 
@@ -181,7 +191,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     """A panel for each condition: a curve with 95 % intervals for each policy, fitted slopes. Raises `UserError`."""
     spec = read(Spec, config)
     bounds = overlays(spec.overlays, cells)
-    points = [points_of(spec, number, cells) for number in range(len(spec.panels))]
+    points = points_of(spec, cells)
     assigned = colours_of((stored.cell.policy for stored in cells), colours)
     looks = looks_of(points, {} if spec.curves else assigned)
     panels = [_panel(spec, number, of_panel, looks, bounds, assigned) for number, of_panel in enumerate(points)]
