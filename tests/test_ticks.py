@@ -1,9 +1,11 @@
-"""Numbers at ticks are the ones that matplotlib would set as formulas."""
+"""Ticks are where matplotlib would put them, and their numbers the ones that it would set as formulas."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+from matplotlib.ticker import NullFormatter
 
-from scripts.drawing.ticks import PlainNumbers, PlainPowers, plain
+from scripts.drawing.ticks import MinorTicks, PlainNumbers, PlainPowers, plain
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,30 @@ def test_ticks_of_both_scales():
     assert {"0.5", "1.0", "3.5"} <= set(labels)
     assert written("linear", PlainNumbers(), 0, 4)[1] == ""
     assert written("linear", PlainNumbers(), 0, 4e-9)[1] == "×10⁻⁹"
+
+
+def picture(ends, size, ours):
+    """An empty panel with logarithmic axes, drawn again at another size, and how many minor ticks matplotlib keeps."""
+    figure, axes = plt.subplots(figsize=(4, 3))
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends[::-1])
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
+        if ours:
+            axes.add_artist(MinorTicks(axis, axes))
+    figure.canvas.draw()
+    figure.set_size_inches(size)
+    figure.canvas.draw()
+    found = np.asarray(figure.canvas.buffer_rgba()).astype(int)
+    marks = sum(len(axis.get_minor_ticks()) for axis in (axes.xaxis, axes.yaxis))
+    plt.close(figure)
+    return found, marks
+
+
+@pytest.mark.parametrize("ends", [(1, 1e4), (0.3, 700), (1e-3, 1e9), (1, 1e30)])
+@pytest.mark.parametrize("size", [(4, 3), (1.5, 1)])
+def test_ticks_without_numbers_look_as_those_of_matplotlib(ends, size):
+    """At whatever size the panel is drawn in the end, on which it depends where they are."""
+    theirs, _ = picture(ends, size, ours=False)
+    ours, marks_of_matplotlib = picture(ends, size, ours=True)
+    assert marks_of_matplotlib == 0
+    assert np.abs(ours - theirs).max() <= 4  # of 255

@@ -15,13 +15,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-from matplotlib.lines import Line2D
-from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import NullFormatter
 
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
 from scripts.drawing.style import RC_PARAMS, SMALL
-from scripts.drawing.ticks import PlainNumbers, PlainPowers
+from scripts.drawing.ticks import MinorTicks, PlainNumbers, PlainPowers
 
 Handles = dict[str, Any]  # what is drawn under each label
 
@@ -128,37 +126,9 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
         axes.set_xlim(axis.low, axis.high)
     else:
         axes.set_ylim(axis.low, axis.high)
-    if axis.scale == "log" and axis.numbered:
-        _mark_minor_ticks(axes, name)
-
-
-def _mark_minor_ticks(axes: Axes, name: str) -> None:
-    """Draw the ticks between powers of ten, unless they have numbers, as one line of markers.
-
-    They look as matplotlib's own, each of which is two lines and two texts that every layout goes through: a third of
-    the time of a figure. The limits of the axis must be final.
-    """
-    of, along = (axes.xaxis, axes.get_xaxis_transform()) if name == "x" else (axes.yaxis, axes.get_yaxis_transform())
-    low, high = sorted(of.get_view_interval())
-    places = np.asarray(of.get_minorticklocs())
-    places = places[(places >= low) & (places <= high)]
-    if any(of.get_minor_formatter().format_ticks(list(places))):
-        return
-    edge = np.zeros(len(places))
-    ticks = Line2D(
-        *((places, edge) if name == "x" else (edge, places)),
-        transform=along,
-        color=mpl.rcParams["xtick.color"],  # and those of y are the same
-        linestyle="none",
-        marker=MarkerStyle(TICKDOWN if name == "x" else TICKLEFT),
-        markersize=mpl.rcParams["xtick.minor.size"],
-        markeredgewidth=mpl.rcParams["xtick.minor.width"],
-        zorder=of.get_zorder(),
-        clip_on=False,
-    )
-    ticks.set_in_layout(False)
-    of.set_minor_locator(NullLocator())
-    axes.add_artist(ticks)
+    minor = of.get_minor_formatter().format_ticks(list(of.get_minorticklocs()))
+    if axis.scale == "log" and axis.numbered and not any(minor):
+        axes.add_artist(MinorTicks(of, axes))
 
 
 def _draw_legend(figure: Figure, drawing: Drawing, handles: Handles) -> None:
