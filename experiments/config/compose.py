@@ -25,6 +25,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
 NOT_OF_A_CELL = ("cells", "figure", "join")
+APPLICATION = ("output", "launcher", "sweeper", "help", "hydra_help", "hydra_logging", "job_logging", "env")
+NO_APPLICATION = [f"~hydra/{group}" for group in APPLICATION]  # what Hydra would run with: two fifths of composing
 OF_EACH_RUN = {"job", "overrides", "runtime", "searchpath"}  # keys of Hydra that are not the same in every run
 _MISSING = object()
 
@@ -200,7 +202,7 @@ def _compose_choices(
     """Composing takes tens of milliseconds, and the cells of a sweep share their choices of groups."""
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose(config_name, [*overrides, searching(config_dirs)], return_hydra_config=True)
+        config = compose(config_name, [*overrides, searching(config_dirs), *NO_APPLICATION], return_hydra_config=True)
     _check_hydra(config.hydra, config_name, config_dirs)
     with open_dict(config):
         choices = config.pop("hydra").runtime.choices
@@ -223,7 +225,7 @@ def _check_hydra(found: DictConfig, config_name: str, config_dirs: tuple[Path, .
 def _hydra_of_ours(config_name: str) -> dict[str, Any]:
     """What Hydra is told without a folder of a user's."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return _lasting(compose(config_name, return_hydra_config=True).hydra)
+        return _lasting(compose(config_name, list(NO_APPLICATION), return_hydra_config=True).hydra)
 
 
 def _lasting(hydra: DictConfig) -> dict[str, Any]:
