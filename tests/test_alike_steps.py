@@ -28,6 +28,7 @@ def same_law(one, other, failure):
     assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [[4, 1, 3, 2], [9, 9, 5, 1], [99, 99, 99, 99]], ids=repr)
 def test_counts_are_those_of_steps_told_one_by_one(room, failure):
     runs, steps, rng, full = 5_000, 7, stream("alike", 0), np.array(room)
@@ -38,6 +39,7 @@ def test_counts_are_those_of_steps_told_one_by_one(room, failure):
     assert (counted <= full).all()
 
 
+@pytest.mark.slow
 def test_the_first_room_that_is_filled(failure):
     runs, rng, full = 5_000, stream("filled", 0), np.array([5, 1, 3, 2])
     found = [first_filled(WEIGHTS, full, rng) for _ in range(runs)]
@@ -48,6 +50,7 @@ def test_the_first_room_that_is_filled(failure):
     assert all(wins[arm] == full[arm] for wins, arm in found)
 
 
+@pytest.mark.slow
 def test_counts_are_multinomial(failure):
     rng, law = stream("multinomial", 0), stats.multinomial(3, CHANCES)
     counts, often = np.unique([multinomial(WEIGHTS, 3, rng) for _ in range(20_000)], axis=0, return_counts=True)
@@ -55,6 +58,7 @@ def test_counts_are_multinomial(failure):
     assert stats.chisquare(often, 20_000 * law.pmf(counts)).pvalue > failure
 
 
+@pytest.mark.slow
 def test_one_arm_in_proportion(failure):
     rng, weights = stream("one", 0), np.array([0.2, -1e-18, 0.6])
     found = np.bincount([one_of(weights, rng) for _ in range(20_000)], minlength=3)
@@ -62,6 +66,7 @@ def test_one_arm_in_proportion(failure):
     assert stats.binomtest(int(found[0]), 20_000, 0.25).pvalue > failure
 
 
+@pytest.mark.slow
 def test_waits_are_geometric(failure):
     rng = stream("waits", 0)
     found = np.bincount([min(wait(0.3, rng), 12) for _ in range(20_000)], minlength=13)[1:]
@@ -71,6 +76,7 @@ def test_waits_are_geometric(failure):
     assert wait(0.0, rng) > 10**18 < wait(1e-300, rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [0, 1, 5, 9])
 def test_a_part_of_steps_in_any_order(steps, failure):
     rng, wins = stream("parts", steps), np.array([5, 0, 3, 1])

@@ -65,6 +65,7 @@ def test_sampled_bounds_are_marked():
     assert found.verdict == "kept"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "expected"), [("1 / self.epsilon", "kept"), ("1e-9", "violated")])
 def test_plays_show_what_the_code_of_a_policy_spends_whatever_it_declares(shell, tmp_path, noise, expected):
     (tmp_path / "policy").mkdir()
@@ -143,6 +144,7 @@ def test_the_page_is_that_of_the_stored_rows():
     assert len(rows) == len(privacy.cases(privacy.AUDITS))
 
 
+@pytest.mark.slow
 def test_cheap_rows_are_as_stored():
     """The first case of every policy whose audit takes no time, computed again."""
     stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")

@@ -127,6 +127,7 @@ def caught(release, method, seeds):
     return flagged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 @pytest.mark.parametrize("release", VIOLATIONS, ids=lambda release: release.__name__)
 def test_violations_are_caught(release, method):

@@ -93,6 +93,7 @@ def test_nothing_is_above_and_below():
     assert chance([(1, -1), (-2, 2)], [-1, 1], [1, 2]) == 0
 
 
+@pytest.mark.slow
 def test_the_error_grows_with_what_cancels():
     """A tail is one part; half-spaces of many draws are a sum of large parts of both signs."""
     forms = [(0, 0, 1, 2, -2), (-2, 2, 2, -1, -1), (2, 0, -1, 2, -1), (0, 1, 0, -2, -2)]

@@ -108,6 +108,7 @@ def test_the_tables_of_both_conventions():
     assert table[0b100] == pytest.approx(stream[0b10], rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [DPUCB(6.0, split_budget=False), DPUCBInt(1.0, 0.01, calibrate=False)], ids=str)
 def test_four_steps_by_quadrature(policy):
     """Arm 1 at steps 3 and 4: given the noise y of arm 2, its two sums have draws of their own.
@@ -141,6 +142,7 @@ def test_four_steps_by_quadrature(policy):
     assert found[0b011] == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "horizon", "epsilon"),
     [

@@ -97,6 +97,7 @@ def test_memory_is_named():
         law_of(ThompsonBeta(), 30, Convention.STREAM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("horizon", [5, 20_000])
 @pytest.mark.parametrize(
     "policy", [DPSE(1.0), RNMFTNL(1.0), RNMFTNL(1.0, "exponential"), GDPElimNew(1.0, 0.01)], ids=str

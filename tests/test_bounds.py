@@ -69,6 +69,7 @@ def test_dp_se_keeps_lemma_4_2_at_paper_scale():
             assert group.pulls.max() <= sajed2019.dp_se_pulls(float(gaps[arm]), 5, epsilon, 50_000_000)
 
 
+@pytest.mark.slow
 def test_dp_ftpl_new_keeps_theorem_16():
     for experiment in ("wang2024/fig04", "wang2024/fig05"):
         final = load(experiment, policy="dp_ftpl_new", instance="linear9", t=100_000)
@@ -214,6 +215,7 @@ def test_pulls_do_not_change_with_the_unit_of_rewards():
         assert far > 100 * near if rises else far < near / 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("figure", "kind"), [("fig01_paper", S1), ("fig03_paper", S2), ("fig04_paper", S3)])
 def test_dprse_keeps_lemma_4(figure, kind):
     for (epsilon, v, arm), group in load_pulls(f"tao2022/{figure}", policy="dprse").groupby(["epsilon", "v", "arm"]):

@@ -126,6 +126,7 @@ def test_growth_of_differences_shares_the_error():
     assert [of.interval for of in settings(form, cells)] == [pytest.approx(expected)] * 2
 
 
+@pytest.mark.slow
 def test_two_runs_are_enough_and_one_is_not(tmp_path):
     keys = {"test": "growth", "filter": {"policy": "dp_se"}, "stretch": [0.5, 1], "at_most": 10**9}
     assert outcome(tmp_path, [measured(DPSE(1.0), 50, 1).first(2)], **keys) == "holds"

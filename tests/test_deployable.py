@@ -21,6 +21,7 @@ from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
 pytest.importorskip("opendp")
 
 
+@pytest.mark.slow
 def test_noise_has_the_law_of_discrete_laplace(failure):
     """Of scale 4 / 2 steps: Pr[k] = (1 - r) / (1 + r) r^|k|, r = e^(-1/2)."""
     draws = np.array([add_noise(7, 4, 2.0) for _ in range(4000)]) - 7

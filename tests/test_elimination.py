@@ -53,6 +53,7 @@ def test_dp_se_is_algorithm_3_number_by_number(epsilon, horizon):
         assert (fast == plain).all()
 
 
+@pytest.mark.slow
 def test_dp_se_is_algorithm_3_in_law(failure):
     # The threshold of the first epoch is 0.176: whether the second arm falls is a matter of chance.
     instance, horizon, epsilon = Bernoulli((0.9, 0.72, 0.3)), 60_000, 0.02

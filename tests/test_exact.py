@@ -157,6 +157,7 @@ def test_a_million_arms_with_laplace_noise():
     assert selection_probabilities([0, 0.5], [1, arms], "laplace", 2.0, 16)[0] == pytest.approx(sum(pieces), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_a_million_different_arms_with_gumbel_noise():
     means = np.random.default_rng(0).random(2**20)
     chances = selection_probabilities(means, np.ones(len(means), int), "gumbel", 0.5, 4)

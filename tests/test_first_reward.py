@@ -97,6 +97,7 @@ def test_the_third_arm_has_the_law_that_noise_on_every_first_reward_gives(case, 
         assert stats.binomtest(played, RUNS // 10, chance).pvalue > failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.policy.name)
 def test_that_law_keeps_epsilon_between_all_neighbours(case):
     chance = {rewards: case.first_wins(rewards) for rewards in TABLES}

@@ -45,6 +45,7 @@ def test_arms_that_cannot_win_are_skipped_exactly(policy, failure):
     assert ks_2samp(regret(fast, instance.gaps), regret(plain, instance.gaps)).pvalue > failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("low", [-1.0, 0.3, 0.8, 3.0, 9.0])
 def test_normal_above(low, failure):
     rng = stream("normal above", 0)
@@ -53,6 +54,7 @@ def test_normal_above(low, failure):
     assert stats.kstest(values, lambda x: 1 - np.exp(stats.norm.logsf(x) - stats.norm.logsf(low))).pvalue > failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b", "bar"), [(3.0, 5.0, 0.6), (80.0, 120.0, 0.45), (1.0, 1.0, 0.9), (500.0, 20.0, 0.985)]
 )

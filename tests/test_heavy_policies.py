@@ -41,6 +41,7 @@ def test_epochs_of_ldprse_by_hand(constants, s, base):
     assert math.isclose(epoch.threshold, gap / 2, rel_tol=1e-3)  # 14 err <= D / 2: epochs and elimination agree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "variance"),
     [
@@ -68,6 +69,7 @@ def test_one_reward_moves_a_truncated_mean_by_at_most_2b(bound):
     assert kept.max() - kept.min() <= 2 * bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 0.02])
 @pytest.mark.parametrize("epsilon", [0.5, 50.0])
 def test_dprucb_is_algorithm_1_number_by_number(scale, epsilon):

@@ -51,6 +51,7 @@ def test_means_and_moments_are_those_of_the_rewards(instance):
     assert math.isclose(moment.max(), instance.moment, rel_tol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", [S1(0.9), TwoPoint((0.1, 0.4), 0.5)], ids=repr)
 def test_samples_and_truncated_sums_agree(instance, failure):
     rng = stream("heavy", 0)

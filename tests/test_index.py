@@ -134,6 +134,7 @@ def test_of_two_files_that_with_what_is_asked_for(results, tmp_path):
     assert chosen == [2, 2, 4, 4, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 10, 32, 40, -20, -1])
 def test_a_damaged_cache_is_made_again_without_a_word(results, read, place):
     whole = load(results_dir=results)

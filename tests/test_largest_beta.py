@@ -30,6 +30,7 @@ def test_whole_parameters_by_hand():
     assert chances([2, 3], [2, 1]) == pytest.approx([0.2, 0.8], abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [([20, 5, 1.5], [4, 1, 1]), ([2000.3, 65, 9], [1000.2, 33, 7.5]), ([100.5, 50, 30, 400], [100, 49, 34, 380])],

@@ -91,6 +91,7 @@ def test_the_share_of_the_first_exponential(count, failure):
         assert kstest(found, beta(1, count - 1).cdf).pvalue > failure
 
 
+@pytest.mark.slow
 def test_a_noisy_report(failure):
     rng = stream("noisy", 0)
     found = np.array([report(0.3, 2.0, rng) for _ in range(20_000)])

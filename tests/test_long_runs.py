@@ -331,6 +331,7 @@ def test_a_missing_library_names_its_extra(call, tmp_path, monkeypatch):
     assert "pip install '.[dask]'" in outcome.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

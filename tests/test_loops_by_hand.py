@@ -31,6 +31,7 @@ def test_a_block_stays_ahead_at_both_ends():
     assert stays_ahead(noisy, 4, 7.7, lowest, 2, below)
 
 
+@pytest.mark.slow
 def test_arms_below_the_bar_are_drawn_below_it(failure):
     """Two arms that exceed the bar with probability 0.3 each, neither drawn at every step: 1 - 0.7^2 = 0.51."""
     beyond = float(stats.norm.isf(0.3))

@@ -29,6 +29,7 @@ def test_steepness_by_hand():
     assert math.isnan(Trial(np.array([0.2, 0.2 + 1e-9]), np.array([1, 1]), "gumbel", 0.5, 1).steepness)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["laplace", "gumbel", "exponential"])
 def test_two_arms_never_do_worse_with_more_data(noise):
     """What section 4 proves, on random and extreme means, for the first ten vectors."""

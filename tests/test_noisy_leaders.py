@@ -60,6 +60,7 @@ def profiles(rng):
     yield np.array([0.0, 1.0]), np.array([1, 2**20])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_regret_where_losses_never_vary_stays_below_the_envelope(noise):
     rng, nearest = stream("envelope", 0), 0.0

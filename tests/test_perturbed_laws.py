@@ -70,6 +70,7 @@ LAWS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 7, 8, 64, 1000])
 @pytest.mark.parametrize(("policy", "law"), LAWS, ids=[str(policy) for policy, _ in LAWS])
 def test_values_have_the_law_of_the_paper(policy, law, count, failure):
@@ -94,6 +95,7 @@ BEYOND = [  # a law, its parameters, a bar, and the law from scipy or from `lemm
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "constants", "first", "second", "bar", "whole"), BEYOND, ids=map(str, range(len(BEYOND)))
 )
@@ -175,6 +177,7 @@ PHASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "length", "room", "chance"), PHASES, ids=str)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_phase_of_gdp_elim_new_ends_as_often_as_its_noise_says(policy, length, room, chance, sign, failure):

@@ -34,6 +34,7 @@ def plant(monkeypatch, factor):
     monkeypatch.setattr(promises, "value_of", lambda *arguments: factor * whole(*arguments))
 
 
+@pytest.mark.slow
 def test_a_bound_above_all_that_is_possible_is_vacuous(tmp_path, monkeypatch):
     cell = measured(DPSE(1.0), 50, 1)
     most = float(cell.cell.instance.gaps.max()) * HORIZON
@@ -126,6 +127,7 @@ def test_what_never_happened_might_be_rarer_than_the_runs_can_tell(tmp_path):
     assert (1 - found.table.fails_above[0]) ** 1000 == pytest.approx(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "cells"),
     [

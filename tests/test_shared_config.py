@@ -111,6 +111,7 @@ def test_what_is_wrong_is_told_of_the_cell_that_sets_it():
             config.of({"horizon": 5})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked", [["+experiment=wu2025/sweep_arms"], ["+experiment=tao2022/rates"], ["+experiment=sajed2019/tight"]]
 )

@@ -198,6 +198,7 @@ def test_the_papers_start_phases_are_enough_and_far_too_long():
                 assert beta_exact(epsilon, delta) <= beta_paper(epsilon, delta)
 
 
+@pytest.mark.slow
 def test_the_papers_bound_for_beta_fails_for_large_epsilon():
     """Rational arithmetic: after N_B = 97 pulls, at most one of them a success, (40, 1e-300) does not hold."""
     assert beta_paper(40.0, 1e-300) == 97

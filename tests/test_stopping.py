@@ -57,6 +57,7 @@ def by_the_paper(rule, bound, values, rng):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_values_one_at_a_time_number_by_number(rule):
     for replication, stream in enumerate(STREAMS):
@@ -149,6 +150,7 @@ def test_leaps_are_exact_in_law(rule, law, most, threshold_noise, failure):
     assert plain[2].mean() > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loud", "scale"), [(0.0, 1.0), (3.0, 2.0), (60.0, 10.0)])
 def test_the_wait_for_a_loud_noise_is_geometric(loud, scale, failure):
     rng, runs = random_stream("waits", 0), 20_000

@@ -102,7 +102,10 @@ def test_without_a_name_all_are_listed(call, words):
     ("words", "message"),
     [
         (["sajed2019/ratio"], "error: sajed2019/ratio: unknown table; did you mean sajed2019/ratios?"),
-        (["sajed2019/ratios", "csv=/no/such/folder/x.csv"], "error: csv=/no/such/folder/x.csv: cannot be written: "),
+        (
+            ["azize2025/lower_bound", "csv=/no/such/folder/x.csv"],
+            "error: csv=/no/such/folder/x.csv: cannot be written: ",
+        ),
         (["slope"], "error: slope: unknown table; did you mean slopes?"),
         (["tao2022/rates", "wang2024/fig06"], "takes csv=FILE or nothing after its name, got wang2024/fig06"),
         (["slopes"], "error: slopes: of which experiment? give its name"),

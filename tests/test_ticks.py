@@ -60,6 +60,7 @@ def picture(ends, size, ours):
     return found, marks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [(1, 1e4), (0.3, 700), (1e-3, 1e9), (1, 1e30)])
 @pytest.mark.parametrize("size", [(4, 3), (1.5, 1)])
 def test_ticks_without_numbers_look_as_those_of_matplotlib(ends, size):

@@ -188,6 +188,7 @@ def test_the_other_printed_bound_holds_too():
             assert (spent <= printed * (1 + 1e-12)).all()
 
 
+@pytest.mark.slow
 def test_uncalibrated_int_declares_what_it_spends():
     policy = DPUCBInt(1.0, 0.01, calibrate=False)
     assert (policy.internal_epsilon, policy.interval) == (1.0, 1)
