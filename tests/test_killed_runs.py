@@ -24,7 +24,7 @@ from bandits.guarantees import NOT_PRIVATE
 @dataclass(frozen=True)
 class Paced(StepwisePolicy):
     name, label, citation, guarantee = "paced", "Paced", "none", NOT_PRIVATE
-    pause: float = 0.02
+    pause: float = 0.01
     dies: bool = False
 
     def start(self, arms, horizon):
@@ -51,10 +51,10 @@ def same(one, other):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a policy that takes a fifth of a second for a replication, and its results without interruption."""
+    """A folder with a policy that takes a tenth of a second for a replication, and its results without interruption."""
     folder = tmp_path_factory.mktemp("long")
     (folder / "policy").mkdir()
-    (folder / "policy" / "paced.yaml").write_text("_target_: paced.Paced\npause: 0.02\ndies: false\n")
+    (folder / "policy" / "paced.yaml").write_text("_target_: paced.Paced\npause: 0.01\ndies: false\n")
     (folder / "paced.py").write_text(POLICY)
     process = started(folder, "whole")
     _, err = process.communicate(timeout=200)
