@@ -33,7 +33,7 @@ def draw(call, tmp_path):
 @pytest.mark.slow
 def test_a_second_call_draws_nothing(draw, monkeypatch):
     assert draw()
-    monkeypatch.setattr("experiments.config.command_line.CommandLine.plans", lambda _: pytest.fail("planned in vain"))
+    monkeypatch.setattr("experiments.config.plan.plan", lambda *_: pytest.fail("planned in vain"))
     assert not draw()
 
 
@@ -60,6 +60,52 @@ def test_a_result_that_changed_draws_it_again(draw, tmp_path):
     file.unlink()
     assert draw("runner.workers=2", replications=2) in (True, False)  # computed again: its footer has other times
     assert (tmp_path / "figures" / "sajed2019" / "fig01.png").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [100, -3])
+def test_a_damaged_result_is_computed_again_and_the_figure_with_it(call, draw, tmp_path, place):
+    assert draw()
+    (file,) = (tmp_path / "results").glob("*/ucb1-*.parquet")
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
+    places = [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
+    outcome = call(*ASKED, "replications=2", *places, main=figures.main)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert f"{file}: damaged: " in outcome.err
+    outcome = call(*ASKED, "replications=2", *places, "complete=true", main=figures.main)
+    assert (outcome.code, outcome.err.count("\n")) == (0, 1)
+    assert f"moved to {file.name}.damaged1, recomputing" in outcome.err
+    assert "1 cell computed again: damaged files" in outcome.out
+    assert "figures/sajed2019/fig01.pdf" in outcome.out
+
+
+@pytest.mark.slow
+def test_experiments_that_lack_cells_are_drawn_after_the_others(call, tmp_path):
+    """One that is complete, one that lacks its cell, one that lacks its cell and has no figure."""
+    text = "# @package _global_\nhorizon: 300\nreplications: 2\ncells:\n  - {{instance: c1, policy: {}}}\n"
+    figure = "figure:\n  title: Own\n  panels:\n    - {title: (a)}\n"
+    (tmp_path / "mine" / "experiment").mkdir(parents=True)
+    for name, policy in (("one", "dp_se"), ("two", "ucb1"), ("bare", "thompson_beta")):
+        file = tmp_path / "mine" / "experiment" / f"{name}.yaml"
+        file.write_text(text.format(policy) + (figure if name != "bare" else ""))
+    folders = [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
+    own = ["--config-dir", tmp_path / "mine", "runner.workers=1", *folders]
+    assert call(*own, "+experiment=one").code == 0
+    asked = [*own, "-m", "+experiment=two,bare,one"]
+    outcome = call(*asked, main=figures.main)
+    assert outcome.code == 2
+    assert "1 of 1 cells are not stored yet" in outcome.err
+    outcome = call(*asked, "complete=true", main=figures.main)
+    assert (outcome.code, outcome.err) == (0, "")
+    said = [words.partition(" (")[0] for words in outcome.out.splitlines()]
+    pictures = {
+        name: " ".join(f"{tmp_path}/figures/{name}.{ending}" for ending in fresh.FORMATS) for name in ("one", "two")
+    }
+    assert said == [pictures["one"], "cells: 0 stored already, 2 simulated", pictures["two"], "bare: has no figure"]
+    (again,) = call(*asked, "complete=true", main=figures.main).out.splitlines()
+    assert again.endswith("skipped (redraw=true draws all): two, one")
 
 
 def test_a_figure_that_is_asked_for_twice_is_refused(call, tmp_path):
