@@ -150,13 +150,16 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
                 complete_files(asked)
             return made
         made = replace(made, digest=_digest(asked))
-        if drawn.has(made.name, made.digest) and not again:
-            return made
-        stored = stored_cells(asked)
     except UserError:
         if may_lack:
             return replace(made, lacks=True)
         raise
+    if drawn.has(made.name, made.digest) and not again:
+        return made
+    try:
+        stored = stored_cells(asked)
+    except UserError as damage:
+        return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:
         return replace(made, paths=draw(asked, stored))
     except Exception as error:  # whatever a bound, a label or the like of one's own raises: others are still drawn
@@ -188,18 +191,21 @@ def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> It
     import joblib
 
     workers = 1 if len(command.jobs) == 1 else command.workers
+    composer = command.composer
     made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-        joblib.delayed(make)(job, command.composer, drawn, again, may_lack) for job in command.jobs
+        joblib.delayed(make)(job, composer, drawn, again, may_lack) for job in command.jobs
     )
     for of_job in made:
-        if not of_job.lacks:
-            _say(of_job)
+        _say(of_job)
         if of_job.paths:
             drawn.figures[of_job.name] = of_job.digest
         yield of_job
 
 
 def _say(made: Made) -> None:
+    """What became of a job, once it is known."""
+    if made.lacks:
+        return
     for line in made.left_out:
         print(f"warning: {line}", file=sys.stderr)
     if made.problem:
@@ -213,8 +219,9 @@ def _say(made: Made) -> None:
 def _complete(command: CommandLine) -> None:
     """Simulate what is missing of the jobs of a command, and say what was."""
     from experiments.complete import complete, runner_of
+    from experiments.config.plan import plan_all
 
-    plans = command.plans()
+    plans = list(plan_all(command.jobs, command.composer))
     print(complete(plans, runner_of(plans)), flush=True)
 
 

@@ -106,6 +106,14 @@ def test_experiments_that_lack_cells_are_drawn_after_the_others(call, tmp_path):
     assert said == [pictures["one"], "cells: 0 stored already, 2 simulated", pictures["two"], "bare: has no figure"]
     (again,) = call(*asked, "complete=true", main=figures.main).out.splitlines()
     assert again.endswith("skipped (redraw=true draws all): two, one")
+    (damaged,) = (tmp_path / "results").glob("*/ucb1-*.parquet")
+    content = bytearray(damaged.read_bytes())
+    content[100] ^= 1  # in its rows, so that its footer is sound
+    damaged.write_bytes(content)
+    outcome = call(*asked, "redraw=true", main=figures.main)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert outcome.err.startswith(f"error: {damaged}: damaged: ")
+    assert pictures["one"] in outcome.out
 
 
 def test_a_figure_that_is_asked_for_twice_is_refused(call, tmp_path):

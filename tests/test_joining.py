@@ -216,6 +216,19 @@ def test_what_is_left_out_is_printed(call, folder, tmp_path):
     outcome = call("--config-dir", folder, *asked)
     assert outcome.code == 0
     assert "warning: pulls joins wang2024/fig06, but not everywhere" in outcome.err
+    picked = ["instance=c1", "instance.arms=2", "horizon=100", "replications=1"]
+    drawn = [
+        "+experiment=wang2024/fig06",
+        "join=pulls",
+        "figure.slopes=[]",
+        *picked,
+        "complete=true",
+        "runner.workers=1",
+    ]
+    folders = [f"results_dir={tmp_path}", f"figures_dir={tmp_path}/figures"]
+    outcome = call("--config-dir", folder, *drawn, *folders, main=figures.main)
+    assert outcome.code == 0
+    assert outcome.err.count("warning: pulls joins wang2024/fig06, but not everywhere") == 1
     refused = call("--config-dir", folder, "+experiment=wang2024/fig02", "join=pulls", "plan=true")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "wang2024/fig02 has no cells that pulls could join" in refused.err

@@ -1,6 +1,7 @@
 """From a `Drawing` to a matplotlib figure and to files."""
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -17,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.ticker import NullFormatter
 
+from experiments.whole_files import put
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
 from scripts.drawing.style import RC_PARAMS, SMALL
 from scripts.drawing.ticks import MinorTicks, PlainNumbers, PlainPowers
@@ -45,18 +47,20 @@ def render(drawing: Drawing) -> Figure:
 
 def save(drawing: Drawing, stem: Path, command: str) -> list[str]:
     """Write `stem`.pdf and `stem`.png with the command that makes them in their metadata; the paths."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
     figure = render(drawing)
     try:
         with mpl.rc_context(RC_PARAMS):
             _lay_out(figure)  # once: `savefig` would go through all text for each file
             png: Any = FigureCanvasAgg(figure)  # untyped
-            png.print_png(f"{stem}.png", metadata={"Description": command})
+            png.print_png(image := BytesIO(), metadata={"Description": command})
             pdf: Any = FigureCanvasPdf(figure)
-            pdf.print_pdf(f"{stem}.pdf", metadata={"Keywords": command, "CreationDate": None})
+            pdf.print_pdf(page := BytesIO(), metadata={"Keywords": command, "CreationDate": None})
     finally:
         plt.close(figure)
-    return [f"{stem}.pdf", f"{stem}.png"]
+    files = {f"{stem}.pdf": page, f"{stem}.png": image}
+    for name, content in files.items():
+        put(Path(name), content.getvalue(), lasting=False)
+    return list(files)
 
 
 def _lay_out(figure: Figure) -> None:
