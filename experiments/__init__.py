@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from experiments.errors import UserError
 
 if TYPE_CHECKING:
-    from experiments.frames import load, load_outcomes, load_pulls
+    from experiments.frames import load, load_identified, load_outcomes, load_pulls
     from experiments.running import run
 
-__all__ = ["UserError", "load", "load_outcomes", "load_pulls", "run"]
+__all__ = ["UserError", "load", "load_identified", "load_outcomes", "load_pulls", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -32,9 +32,13 @@ class Wanted(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a table tells of a results file: the columns of its rows, and how they are made of so many replications."""
+    """What a table tells of a results file: the columns of its rows, and how they are made of so many replications.
+
+    It is told of the kinds of cells that have the `fields`.
+    """
 
     columns: tuple[str, ...]
+    fields: frozenset[str]
     of: Callable[[Contents, int | None], dict[str, Any]]
 
 
@@ -62,9 +66,15 @@ def _outcomes(result: Contents, replications: int | None) -> dict[str, Any]:
     return {"replication": np.arange(result.first(replications).replications), **result.first(replications).rows}
 
 
-CURVES = Told(("replication", "t", "regret"), _curves)
-PULLS = Told(("replication", "arm", "pulls"), _pulls)
-OUTCOMES = Told(("replication", "samples", "expired", "estimate"), _outcomes)
+def _of_outcomes(*fields: str) -> Told:
+    """One row for each replication."""
+    return Told(("replication", *fields), frozenset(fields), _outcomes)
+
+
+CURVES = Told(("replication", "t", "regret"), frozenset({"t", "regret"}), _curves)
+PULLS = Told(("replication", "arm", "pulls"), frozenset({"pulls"}), _pulls)
+OUTCOMES = _of_outcomes("samples", "expired", "estimate")
+IDENTIFIED = _of_outcomes("samples", "arm")
 
 
 def load(
@@ -129,16 +139,35 @@ def load_outcomes(
     return _load(OUTCOMES, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
 
+def load_identified(
+    experiment: str | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    results_dir: Path | str | None = None,
+    config_dirs: Iterable[Path | str] = (),
+    columns: Sequence[str] | None = None,
+    **filters: Any,
+) -> pd.DataFrame:
+    """What searches for the best arm found: one row per cell and replication, with samples (pulls) and arm (0, 1, ...).
+
+    `arm` is -1 where the policy made all pulls that it may, the horizon, without an answer; else as `load`.
+    """
+    return _load(IDENTIFIED, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
+
+
 def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
-    """The rows of all cells of `plans`, as `load` gives them, or `load_outcomes` for stopping rules.
+    """The rows of all cells of `plans`, as `load`, `load_outcomes` or `load_identified` gives them.
 
     Raises `UserError` for cells that are not stored, or record nothing in common that these tell.
     """
     wanted = _wanted_of(plans)
-    for told in (CURVES, OUTCOMES):
-        if all(_records(told, record) for record in wanted.cells.column("record").distinct()):
+    kinds = [str(record or RegretCell.record) for record in wanted.cells.column("record").distinct()]
+    for told in (CURVES, OUTCOMES, IDENTIFIED):
+        if all(_records(told, record) for record in kinds):
             return _load(told, wanted, {}, None)
-    raise UserError("these cells record different things; run them one kind after the other")
+    if len(kinds) > 1:
+        raise UserError("these cells record different things; run them one kind after the other")
+    raise UserError(f"cells that record {kinds[0]} are stored, but have no table of rows")
 
 
 def _load(told: Told, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
@@ -189,7 +218,7 @@ def _recording(told: Told, index: Index) -> Index:
 
 def _records(told: Told, record: str | None) -> bool:
     """Whether a kind of cell records what is `told`."""
-    return set(told.columns) - set(KINDS[record or RegretCell.record].fields) <= {"replication", "arm"}
+    return told.fields <= KINDS[record or RegretCell.record].fields.keys()
 
 
 def _kept(rows: dict[str, Any], filters: dict[str, Any], found: dict[str, set[Any]]) -> dict[str, Any]:

@@ -40,8 +40,9 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None
     config_dirs: folders with policies and experiments of one's own, as after --config-dir.
     workers: as "runner.workers=..." among the words: processes, -1 for one per core; no number depends on it.
 
-    Returns a table as `load` does, or as `load_outcomes` does for stopping rules. Raises `UserError` for words that the
-    shell would refuse, for cells of several kinds, and for a policy that fails.
+    Returns a table as `load` does, as `load_outcomes` for stopping rules, or as `load_identified` for searches for the
+    best arm. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one without
+    such a table, and for a policy that fails.
     """
     from experiments.complete import complete, runner_of
     from experiments.config.plan import plan_all

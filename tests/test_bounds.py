@@ -86,18 +86,25 @@ ANYWHERE |= {"alpha": 3.1, "ratio": 2.0, "rounds": 4, "beta": 0.05, "rule": DPEx
 def arguments(name, **changed):
     function = BOUNDS[name]
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    return {key: (ANYWHERE | changed)[key] for key in names}
+    values = ANYWHERE | changed
+    assert values.keys() >= set(names), f"{name}: its arguments need values in ANYWHERE: {set(names) - values.keys()}"
+    return {key: values[key] for key in names}
 
 
 MODULES = [importlib.import_module(f"bandits.bounds.{item.name}") for item in pkgutil.iter_modules(bounds.__path__)]
-BOUNDS = {
-    name: item
+FUNCTIONS = [
+    item
     for module in MODULES
     if module is not common
     for name, item in vars(module).items()
     if inspect.isfunction(item) and item.__module__ == module.__name__ and not name.startswith("_")
-}
-LOWER = [name for name in BOUNDS if "lower_bound" in name]
+]
+BOUNDS = {function.__name__: function for function in FUNCTIONS}
+
+
+def test_no_two_bounds_share_a_name():
+    """Or one of them would not be tested."""
+    assert len(BOUNDS) == len(FUNCTIONS) > 50
 
 
 @pytest.mark.parametrize("name", BOUNDS)

@@ -8,6 +8,8 @@ import pytest
 
 import experiments
 from experiments import UserError, load, load_pulls
+from experiments.cells import KINDS
+from experiments.store.export import TABLES
 
 SMALL = ["horizon=2e3", "replications=3"]
 
@@ -27,6 +29,22 @@ def results(tmp_path_factory):
     ]
     run(look_up(merge(requests), store), store, workers=1)
     return store.root
+
+
+def test_which_table_tells_of_which_kind_of_cell():
+    """Those without one are bounds and searches, of which figures and reports are made, and no runs."""
+    tables = {
+        name: [table for table, told in TABLES.items() if told.fields <= kind.fields.keys()]
+        for name, kind in KINDS.items()
+    }
+    assert tables == {
+        "regret": ["curves", "pulls"],
+        "exact": ["curves"],
+        "stopping": ["outcomes"],
+        "identification": ["identified"],
+        "privacy": [],
+        "worst_profile": [],
+    }
 
 
 def test_a_tidy_table(results):

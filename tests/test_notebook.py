@@ -4,7 +4,7 @@ import nbclient
 import nbformat
 import pytest
 
-from experiments import UserError, load, run
+from experiments import UserError, load, load_identified, run
 from experiments.config.compose import REPOSITORY
 from experiments.simulate.runners import Threads
 
@@ -49,6 +49,17 @@ def test_run_tells_how_stopping_rules_ended(tmp_path):
 
 
 @pytest.mark.slow
+def test_run_tells_what_searches_for_the_best_arm_found(tmp_path):
+    words = ("instance=c1", "instance.arms=2", "policy=adap_tt", "published_dir=null", f"results_dir={tmp_path}")
+    few, enough = (run(*words, f"horizon={horizon}", "replications=3", workers=1) for horizon in ("100", "1e6"))
+    assert (few.samples.tolist(), few.arm.tolist()) == ([100] * 3, [-1] * 3)
+    assert enough.arm.tolist() == [0] * 3
+    assert (enough.samples < 1e6).all()
+    both = load_identified(results_dir=tmp_path)
+    assert both[both.horizon == 10**6].samples.tolist() == enough.samples.tolist()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -56,6 +67,10 @@ def test_run_tells_how_stopping_rules_ended(tmp_path):
         (["runner=thread"], "runner=thread: unknown runner; did you mean threads"),
         (["horizon=-3"], "horizon"),
         (["+experiment=sajed2019/stopping_mean,wang2024/fig04", "horizon=1e4"], "these cells record different things"),
+        (
+            ["instance=worst_profile", "policy=rnm_ftnl", "instance.generations=1", "instance.arms=8", "horizon=7"],
+            "cells that record worst_profile are stored, but have no table of rows",
+        ),
     ],
 )
 def test_wrong_words_are_refused_as_in_the_shell(tmp_path, words, said):

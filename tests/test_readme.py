@@ -206,7 +206,9 @@ def test_lines_are_short(name):
 
 
 def test_the_readme_is_short():
-    assert len(README.splitlines()) <= 170
+    """What is written by hand: the claims that do not hold are as many as there are."""
+    by_hand = re.sub(r"<!-- claims: begin -->.*<!-- claims: end -->\n", "", README, flags=re.DOTALL)
+    assert 100 < len(by_hand.splitlines()) <= 150
 
 
 def anchors(text):

@@ -3,7 +3,7 @@
     python -m experiments.store list policy=dp_se epsilon=0.5     what is stored, a line for each cell
     python -m experiments.store verify                            read every file whole and compare its checksum
     python -m experiments.store merge OTHER/                      bring in what another folder has; all of it or nothing
-    python -m experiments.store export --csv policy=dp_se         rows on standard output; table=pulls, table=outcomes
+    python -m experiments.store export --csv policy=dp_se         rows on standard output; table=pulls, table=...
     python -m experiments.store export --crate results_dir=mine   write ro-crate-metadata.json beside the results
     python -m experiments.store gc                                what nothing reads any more; remove=true removes it
 

@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from experiments.errors import UserError
-from experiments.frames import CELL, CURVES, OUTCOMES, PULLS, Rows, Wanted
+from experiments.frames import CELL, CURVES, IDENTIFIED, OUTCOMES, PULLS, Rows, Wanted
 from experiments.store.index import Index
 from experiments.whole_files import put
 
-TABLES = {"curves": CURVES, "pulls": PULLS, "outcomes": OUTCOMES}  # as `load`, `load_pulls`, `load_outcomes`
+TABLES = {"curves": CURVES, "pulls": PULLS, "outcomes": OUTCOMES, "identified": IDENTIFIED}  # `load`, `load_pulls`, ...
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula for a spreadsheet
 CRATE = "ro-crate-metadata.json"
 
