@@ -18,9 +18,13 @@ WRONG = {
 }
 ANY_NUMBER = [-1.0, 0.0, math.nan]
 NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative"}
-WITHOUT_PRIVACY = {"lower_bound_slope", "lower_bound_line", "dp_klucb_line"}  # a limit that they have: epsilon = inf
-WITHOUT_PRIVACY |= {"local_bernoulli_lower_bound_slope", "local_bernoulli_asymptote"}
-NONE_TO_ASK = {("suboptimal_gaps", "gaps")}
+WITHOUT_PRIVACY = {  # a limit that they have: epsilon = inf
+    "azize2025.lower_bound_slope",
+    "azize2025.lower_bound_line",
+    "azize2025.dp_klucb_line",
+    "local_privacy.local_bernoulli_lower_bound_slope",
+    "local_privacy.local_bernoulli_asymptote",
+}
 
 
 def cases():

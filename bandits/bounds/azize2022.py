@@ -29,7 +29,8 @@ def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
 
     Sum of gap / min(kl(mean, best mean), 6 epsilon gap): weaker than `bandits.bounds.azize2025.lower_bound_slope`.
     """
-    require(bool(((means > 0) & (means < 1)).all()), "means", list(means), "numbers in (0, 1)")
+    within = len(means) > 1 and bool(((means > 0) & (means < 1)).all())
+    require(within, "means", list(means), "at least two numbers in (0, 1)")
     require_epsilon(epsilon)
     best = float(means.max())
     suboptimal = [float(mean) for mean in means if mean < best]
