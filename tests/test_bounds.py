@@ -200,11 +200,11 @@ def test_dprucb_and_ldprse_by_hand():
 
 @pytest.mark.parametrize("name", ["dprse", "ldprse"])
 def test_upper_bounds_of_tao2022_agree_with_each_other(name):
-    worst = BOUNDS[f"{name}_worst_case_regret"](5, 0.5, 10**18, 0.5, 1.0)
+    worst = BOUNDS[f"tao2022.{name}_worst_case_regret"](5, 0.5, 10**18, 0.5, 1.0)
     for gap in np.geomspace(1e-8, 1, 60):
-        allowed = BOUNDS[f"{name}_regret"](np.full(4, gap), 0.5, 10**18, 0.5, 1.0)
+        allowed = BOUNDS[f"tao2022.{name}_regret"](np.full(4, gap), 0.5, 10**18, 0.5, 1.0)
         assert min(allowed, gap * 1e18) <= worst
-    ratio = BOUNDS[f"{name}_worst_case_regret"](5, 0.5, 10**60, 0.5, 1.0) / worst
+    ratio = BOUNDS[f"tao2022.{name}_worst_case_regret"](5, 0.5, 10**60, 0.5, 1.0) / worst
     rate = {"dprse": 2 / 3, "ldprse": 5 / 6}[name]
     assert abs(math.log10(ratio) / 42 - rate) < 0.02
 
@@ -213,7 +213,7 @@ def test_pulls_do_not_change_with_the_unit_of_rewards():
     """Rewards times 2 make gaps times 2 and u times 2^(1+v): the epochs of DPRSE and LDPRSE move by one."""
     v, unit = 0.5, 2.0**-30
     for name in ("dprse", "ldprse"):
-        pulls = BOUNDS[f"{name}_pulls"]
+        pulls = BOUNDS[f"tao2022.{name}_pulls"]
         near, far = (pulls(gap * unit, 5, 0.5, 10**9, v, (gap * unit) ** (1 + v)) for gap in (1.0, 2.0**-4))
         assert math.isclose(near, far, rel_tol=0.02)  # but for the logarithm of the number of epochs
     for order, rises in (tao2022.dprse_regret_order, True), (tao2022.ldprse_regret_order, False):
