@@ -32,7 +32,7 @@ from experiments.provenance import machine
 from experiments.reproduce import difference
 from experiments.same_law import Comparison, compare, replications_for
 from experiments.simulate import simulate_block
-from experiments.store import complete_files, stored_cells
+from experiments.store import complete_files, read_cells
 from experiments.stored import Contents, Stored
 
 QUICK = 0.01  # seconds: of a cell whose replications are quicker, several are simulated,
@@ -94,7 +94,8 @@ def sample_of(stored: Stored, path: Path, asked: Sequence[str]) -> Sample:
 def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sample]:
     """A sample of every cell that `overrides` ask for. Raises `UserError` when some are not stored."""
     asked = plan(overrides, Composer(config_dirs))
-    cells = zip(stored_cells(asked), complete_files(asked), strict=True)
+    files = complete_files(asked)
+    cells = zip(read_cells(asked, files), files, strict=True)
     return [sample_of(stored, path, overrides) for stored, path in cells]
 
 

@@ -92,16 +92,14 @@ def _command(asked: "Plan") -> str:
     return shlex.join(["python", "-m", "scripts.figures", *kept])
 
 
-def _digest(asked: "Plan") -> str:
-    """See `digest_of_figure`. Raises `UserError`."""
-    from experiments.store import complete_files
-
+def _digest(asked: "Plan", files: Sequence[Path]) -> str:
+    """See `digest_of_figure`."""
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
     try:
         said = figure_of(asked.composed) or {}
     except (UserError, OmegaConfBaseException):  # which drawing it will say
         said = {"figure": str(asked.config.figure)}
-    return digest_of_figure(said, keys, complete_files(asked), _command(asked))
+    return digest_of_figure(said, keys, files, _command(asked))
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
     """
     from experiments.config.plan import plan
     from experiments.own_code import is_own
-    from experiments.store import Store, complete_files, stored_cells
+    from experiments.store import Store, complete_files, read_cells
 
     asked = plan(job, composer)
     results = [str(place) for place in Store.of(asked).folders()]
@@ -144,20 +142,21 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
     cells = [request.cell for request in asked.requests]
     if may_lack and any(is_own(cell.policy) or is_own(cell.instance) for cell in cells):
         return replace(made, lacks=True)  # whoever completes cells compares what is stored of own code with that code
+    if not (made.figure or may_lack):
+        return made
     try:
-        if not made.figure:
-            if may_lack:
-                complete_files(asked)
-            return made
-        made = replace(made, digest=_digest(asked))
+        files = complete_files(asked)
     except UserError:
         if may_lack:
             return replace(made, lacks=True)
         raise
+    if not made.figure:
+        return made
+    made = replace(made, digest=_digest(asked, files))
     if drawn.has(made.name, made.digest) and not again:
         return made
     try:
-        stored = stored_cells(asked)
+        stored = read_cells(asked, files)
     except UserError as damage:
         return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:

@@ -211,8 +211,13 @@ def stored_cells(asked: Plan) -> list[Stored]:
 
     Raises `UserError`, with the command that completes them, when some are not stored.
     """
+    return read_cells(asked, complete_files(asked))
+
+
+def read_cells(asked: Plan, files: Iterable[Path]) -> list[Stored]:
+    """As `stored_cells`, from the `complete_files` of the plan. Raises `UserError` for a damaged one."""
     found = []
-    for request, path in zip(asked.requests, complete_files(asked), strict=True):
+    for request, path in zip(asked.requests, files, strict=True):
         contents = trusted(read_file, path).first(request.replications)
         found.append(Stored(contents.rows, contents.footer, request.cell))
     return found
