@@ -160,7 +160,7 @@ def test_no_instance_is_hard_for_every_policy():
 
 
 def bernstein_exponent(deviation, variance, largest):
-    """Bennett: Pr[sum - mean >= deviation] <= e^-this; `variance` sums second moments about 0, values are <= `largest`."""
+    """Bennett: Pr[sum - mean >= deviation] <= e^-this, for second moments about 0 that sum to `variance`."""
     u = deviation * largest / variance
     return variance / largest**2 * ((1 + u) * math.log1p(u) - u)
 
@@ -191,9 +191,7 @@ def test_constants_of_lemmas_4_and_13():
     def printed(y, sides=1.0):
         return 1 + math.sqrt(y * sides) + y * sides / 6
 
-    both = 1 + math.log(2) / math.log(
-        8
-    )  # log(2 / delta) / log(1 / delta) for delta = 1 / 8, 4 |S| tau^2 / beta at least 8
+    both = 1 + math.log(2) / math.log(8)  # log(2 / delta) / log(1 / delta), 1 / delta is at least 8
     assert printed(2) < of_lemma_6(2) < of_lemma_6(2, both) < 4  # Lemma 4 holds by Lemma 6, both sides too
     assert printed(2) < 3 < of_lemma_6(2)  # Lemma 13 needs the sharper form where epsilon = 1 and R = L
     assert math.isclose(of_lemma_6(2 * 6 / 7), 3)  # and no more from epsilon sqrt(L / R) = 6/7 down

@@ -45,6 +45,7 @@ def test_four_steps_by_hand():
         np.testing.assert_allclose(bound, [1, 1 + first, 1 + first + second], rtol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gap", "start", "variance"), [(1.0, 8, 2.0), (0.5, 3, 1.0), (1.0, 19, 2.0)])
 def test_exact_pulls_against_single_steps(gap, start, variance):
     low, high = fixed_rewards_pulls(gap, start, [100, 3000, 9000], variance)
@@ -147,6 +148,7 @@ def test_waiting_for_the_best_arm_in_the_proof_of_the_bound(mean, slack, varianc
     ("changed", "blamed"),
     [
         ({"gap": 0.0}, "gap"),
+        ({"gap": 0.01}, "gap"),
         ({"start": 0}, "start"),
         ({"value_variance": 0.0}, "value_variance"),
         ({"horizons": []}, "horizons"),

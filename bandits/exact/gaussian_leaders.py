@@ -2,8 +2,8 @@
 
 Both arms are pulled `start` times. Then the value of an arm with N pulls is Normal(its mean reward, variance / N),
 drawn afresh, and the larger value is pulled (Wang and Zhu 2024, Algorithm 1, has variance 2; Agrawal and Goyal 2013
-have 1). As rewards never vary, the pulls n of the worse arm are a Markov chain that only grows: after t - 1 steps it grows with
-probability q_n(t) = Phi(-gap / sqrt(variance (1/n + 1/(t - 1 - n)))), which falls as t grows.
+have 1). As rewards never vary, the pulls n of the worse arm are a Markov chain that only grows: after t - 1 steps it
+grows with probability q_n(t) = Phi(-gap / sqrt(variance (1/n + 1/(t - 1 - n)))), which falls as t grows.
 
 The first steps are taken one by one. Later ones are taken in windows in which q_n(t) is replaced by its value at the
 end of the window, for a lower bound, and at its beginning, for an upper one. A chain that grows by one at a time and
@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from bandits.arrays import FloatArray
 from bandits.parameters import require
@@ -24,6 +24,7 @@ from bandits.parameters import require
 _STEPS = 2**12  # so many steps are taken one by one
 _LAST = 2**27  # from here on one window is left: q_n(t) no longer depends on t, but for a share of 1e-4 or less
 _NEVER = 1e-12  # expected pulls beyond the largest number that is followed
+_LARGEST = 2000  # that number is no larger, as matrices have its square
 
 
 class PullBounds(NamedTuple):
@@ -38,7 +39,7 @@ def fixed_rewards_pulls(gap: float, start: int, horizons: Sequence[int], value_v
 
     Parameters
     ----------
-    gap: of the mean rewards, > 0. start: pulls of each arm before the first comparison, >= 1.
+    gap: of the mean rewards, > 0; tiny ones are refused. start: pulls of each arm before the first comparison, >= 1.
     horizons: steps, increasing, each at least 2 x `start`. value_variance: of a value, times the pulls of its arm.
     """
     require(0 < gap < math.inf, "gap", gap, "a number > 0")
@@ -47,18 +48,16 @@ def fixed_rewards_pulls(gap: float, start: int, horizons: Sequence[int], value_v
     increasing = all(a < b for a, b in pairwise(horizons))
     enough = bool(horizons) and horizons[0] >= 2 * start and increasing
     require(enough, "horizons", list(horizons), f"increasing, from {2 * start} on")
-    most = start + 1
-    while horizons[-1] * ndtr(-gap * math.sqrt(most / value_variance)) > _NEVER:
-        most += 1
-    pulls = np.arange(start, most + 1)
+    reach = value_variance * (float(ndtri(_NEVER / horizons[-1])) / gap) ** 2
+    require(reach <= _LARGEST, "gap", gap, f"larger: pulls up to {reach:.0f} would have to be followed")
+    pulls = np.arange(start, max(start + 1, math.ceil(reach)) + 1)
     exact = np.zeros(len(pulls))
     exact[0] = 1.0  # the law of n after 2 start steps
 
     def growth(t: float) -> FloatArray:
-        """q_n(t + 1), and 0 for the last n that is followed."""
+        """q_n(t + 1), at most 1/2 for an n beyond t, and 0 for the last n that is followed."""
         other = np.maximum(t - pulls, 1e-300)
         chance = ndtr(-gap / np.sqrt(value_variance * (1 / pulls + 1 / other)))
-        chance[pulls > t - start] = 0.0  # the better arm has its start phase too
         chance[-1] = 0.0
         return np.asarray(chance)
 
