@@ -16,6 +16,7 @@ from bandits.exact.gaussian_leaders import fixed_rewards_pulls
 from bandits.mechanisms.start_phases import gauss_paper
 from bandits.policies.perturbed_leader import DPFTPLGauss
 from bandits.seeds import stream
+from experiments.claims.checks import wang2024 as checks
 
 
 def worse_wins(gap, worse, better, variance):
@@ -94,6 +95,30 @@ def test_the_leading_constant_is_four():
         assert abs(slope - (4 - 2 / math.log(middle))) < 0.15
     ones = fixed_rewards_pulls(1.0, 8, horizons, 1.0).low  # variance 1 / N, for which Fact 6 is true
     assert np.diff(ones)[-1] / math.log(100) < 2 == gaussian_leader_slope(np.array([1.0]), 1.0)
+
+
+@pytest.mark.slow
+def test_the_limit_does_not_depend_on_the_start_phase():
+    for gap, start in ((0.7, 1), (1.0, 30)):
+        low, high = fixed_rewards_pulls(gap, start, [10**6, 10**8])
+        growth = gap * float(np.diff(low + high)[0]) / 2 / math.log(100)
+        limit = gaussian_leader_slope(np.array([gap]), 2.0)
+        assert limit == pytest.approx(4 / gap)
+        assert (4 - 2 / math.log(10**7) - 0.15) / gap < growth < limit
+
+
+@pytest.mark.slow
+def test_the_claims_about_theorem_11_by_hand():
+    """The print allows a growth of 2; ours lies between 4 - 4 / log T and 4. Both look at the same numbers."""
+    printed, ours = checks.gauss_growth_as_printed(), checks.gauss_growth()
+    assert len(printed) == len(ours) == 6
+    for first, second, power in zip(printed, ours, [5, 6, 7] * 2, strict=True):
+        assert first.at_most == pytest.approx(2)
+        assert (second.at_least, second.at_most) == (pytest.approx(4 - 4 / math.log(10**power)), 4)
+        assert first.interval == second.interval
+    low, high = fixed_rewards_pulls(1.0, 8, [10**5, 10**6])
+    ends = [(low[1] - high[0]) / math.log(10), (high[1] - low[0]) / math.log(10)]
+    np.testing.assert_allclose(printed[0].interval, [sum(ends) / 2, *ends], rtol=1e-9)
 
 
 def test_fact_6_holds_for_variance_one_over_n():
