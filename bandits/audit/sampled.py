@@ -100,9 +100,8 @@ def sampled_delta(first: IntArray, second: IntArray, failure: float, epsilon: fl
     one, other = (second, first) if swapped else (first, second)
     hits = [int(np.isin(side[half:], event).sum()) for side in (one, other)]
     rest = len(first) - half
-    return max(
-        0.0, at_least(hits[0], rest, failure / 2) - float(grown(np.array(at_most(hits[1], rest, failure / 2)), epsilon))
-    )
+    rare = np.array(at_most(hits[1], rest, failure / 2))
+    return max(0.0, at_least(hits[0], rest, failure / 2) - float(grown(rare, epsilon)))
 
 
 def require_runs(runs: int, failure: float) -> None:
