@@ -5,9 +5,10 @@
 
 Which replications are chosen follows from the key of the cell. If one of every cell would take longer than
 `check_seconds` on one core, some expensive cells are left out, again by their keys, and counted. What was stored on
-another platform may round differently; cells that do are compared as samples of one law, see experiments/same_law.py.
-So are cells of instances that are not `portable`, and, with a tolerance, cells that are computed rather than simulated:
-their sums are rounded as the processor likes, which the platform does not name.
+another platform may round differently; cells that do are compared, see experiments/same_law.py. So are cells of
+instances that are not `portable`, and cells that are computed rather than simulated: their sums are rounded as the
+processor likes, which the platform does not name. A cell that could not be compared is counted apart, and is a
+difference unless it was stored on another platform.
 """
 
 import math
@@ -30,7 +31,7 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.provenance import machine
 from experiments.reproduce import difference
-from experiments.same_law import Comparison, compare, replications_for
+from experiments.same_law import Comparison, Outcome, Replayed, compare, replications_for
 from experiments.simulate import simulate_block
 from experiments.store import complete_files, read_cells
 from experiments.stored import Contents, Stored
@@ -67,11 +68,18 @@ class Sample:
 
 @dataclass(frozen=True)
 class Difference:
-    """A replication that is not what is stored, in words; `excused` if bits may differ, see above."""
+    """A replication that is not what is stored, in words.
+
+    Attributes
+    ----------
+    elsewhere: whether it was stored on another platform.
+    pair: it and what is simulated now, where bits may differ, see above; else None.
+    """
 
     sample: Sample
     description: str
-    excused: bool
+    elsewhere: bool
+    pair: Replayed | None
 
     def __str__(self) -> str:
         return f"{self.sample.cell.identity}, {self.sample.path}: {self.description}"
@@ -119,16 +127,18 @@ def differences(sample: Sample) -> list[Difference]:
     found = []
     for place, (number, platform) in enumerate(zip(sample.replications, sample.platforms, strict=True)):
         stored = Contents({name: values[[place]] for name, values in sample.rows.items()}, {})
+        elsewhere, pair = platform != machine(), None
         try:
             fresh = Contents(simulate_block(sample.cell, number, number + 1).rows, {})
             description = difference(stored, fresh, [number])
-            excused = platform != machine() or not (sample.cell.repeatable and sample.cell.instance.portable)
+            if elsewhere or not (sample.cell.repeatable and sample.cell.instance.portable):
+                pair = Replayed(stored.rows, fresh.rows)
         except Exception:
             failed = traceback.format_exc().strip().splitlines()[-1]
-            description, excused = f"replication {number} ends in {failed}", False
+            description = f"replication {number} ends in {failed}"
         if description:
-            where = f" (stored on {platform}, this is {machine()})" if platform != machine() else ""
-            found.append(Difference(sample, description + where, excused))
+            where = f" (stored on {platform}, this is {machine()})" if elsewhere else ""
+            found.append(Difference(sample, description + where, elsewhere, pair))
     return found
 
 
@@ -155,19 +165,19 @@ def _seconds(command: CommandLine) -> float:
     return float(seconds)
 
 
-def _compared(excused: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Comparison]]:
-    """The first difference of every cell that another platform stored, with what its law looks like here."""
-    of_cell = {found.sample.cell.key: found for found in reversed(list(excused))}
-    diverging = sorted(of_cell.values(), key=lambda found: (found.sample.seconds, found.sample.cell.key))
+def _compared(found: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Comparison]]:
+    """The first difference of every cell whose bits may differ, with how far what is simulated now is from it."""
+    of_cell = {item.sample.cell.key: (item, item.pair) for item in reversed(list(found)) if item.pair}
+    diverging = sorted(of_cell.values(), key=lambda of: (of[0].sample.seconds, of[0].sample.cell.key))
     left, taken = _seconds(command), []
-    for found in diverging:
-        left -= found.sample.seconds * replications_for(found.sample.cell)
+    for item, _ in diverging:
+        left -= item.sample.seconds * replications_for(item.sample.cell)
         taken.append(left >= 0)
     comparisons = joblib.Parallel(n_jobs=command.workers)(
-        joblib.delayed(compare)(found.sample.cell, found.sample.rows, found.sample.headline, time_left)
-        for found, time_left in zip(diverging, taken, strict=True)
+        joblib.delayed(compare)(item.sample.cell, pair, item.sample.headline, time_left)
+        for (item, pair), time_left in zip(diverging, taken, strict=True)
     )
-    return list(zip(diverging, comparisons, strict=True))
+    return [(item, comparison) for (item, _), comparison in zip(diverging, comparisons, strict=True)]
 
 
 def _how_to_accept(wrong: Iterable[Difference]) -> str:
@@ -191,19 +201,21 @@ def main() -> None:
     samples = _planned(command)
     chosen = within(samples, _seconds(command))
     found = _simulated_again(chosen, command.workers)
-    wrong = [item for item in found if not item.excused]
+    wrong = [item for item in found if item.pair is None]
     for item in wrong:
         print(item)
-    compared = _compared((item for item in found if item.excused), command)
+    compared = _compared(found, command)
+    unknown = sum(comparison.outcome is Outcome.NOT_COMPARED for _, comparison in compared)
     for item, comparison in compared:
-        if comparison.different or item.sample.cell.repeatable:  # computed numbers are often rounded otherwise
+        failed = {Outcome.DIFFERENT: True, Outcome.NOT_COMPARED: not item.elsewhere}.get(comparison.outcome, False)
+        if failed or item.sample.cell.repeatable:  # computed numbers are often rounded otherwise
             print(f"{item}: {comparison.evidence}")
-    wrong += [item for item, comparison in compared if comparison.different]
+        wrong += [item] if failed else []
     count, cells = sum(len(sample.replications) for sample in chosen), len({item.sample.cell.key for item in wrong})
     print(
         f"{count} stored replications of {len(chosen)} of {len(samples)} cells simulated again "
-        f"({len(samples) - len(chosen)} cells left out for time): {cells} cells different, "
-        f"{len(compared)} that may be rounded otherwise compared"
+        f"({len(samples) - len(chosen)} cells left out for time): {cells} cells different; "
+        f"of those that may be rounded otherwise {len(compared) - unknown} compared, {unknown} not compared"
     )
     if wrong:
         print(_how_to_accept(wrong))

@@ -125,7 +125,7 @@ def test_half_the_noise_is_seen_in_an_epoch():
 
 
 def test_a_phase_keeps_half_of_delta():
-    found, _ = phase_delta(1.0, 0.05, 100, 0.5)
+    found, _ = phase_delta(1.0, 0.05, 100, 0.5, bits=False)
     assert 0.01 < found <= 0.05 + 1e-12
 
 

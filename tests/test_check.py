@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bandits.exact.worst_profiles import WorstProfile
 from experiments import check
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
-from experiments.same_law import LEVEL, compare, same_law
+from experiments.same_law import LEVEL, Outcome, Replayed, compare, same_law
 from experiments.store import Store
 from scripts import check_figures
 from scripts.drawing import text_free
@@ -161,7 +162,8 @@ def test_rounding_on_another_platform_is_told_and_forgiven(call, tmp_path, store
     outcome = call(*asked, main=check.main)
     assert outcome.code == 0
     assert "stored on VAX" in outcome.out
-    assert "the same law; 20 fresh replications beside 20 stored" in outcome.out
+    assert "1e-09 is allowed" in outcome.out
+    assert ": 0 cells different; of those that may be rounded otherwise 1 compared, 0 not compared" in outcome.out
 
 
 def test_another_law_on_another_platform_is_found(call, tmp_path, stored):
@@ -188,6 +190,16 @@ def simulated(call, folder, asked):
     return asked, store, store.read(request.cell)
 
 
+def test_another_path_on_another_platform_is_compared_by_its_law(call, tmp_path):
+    """As where a rounding changed a choice, and everything after it."""
+    asked, _, result = simulated(call, tmp_path, ["instance=c2", "policy=ucb1", "horizon=1000", "replications=20"])
+    assert len(set(result.regret[:, -1])) > 10
+    from_elsewhere(result.cell, result, tmp_path, lambda regret: np.roll(regret, 1, axis=0))
+    outcome = call(*asked, main=check.main)
+    assert outcome.code == 0, outcome.out
+    assert "the same law; 20 fresh replications beside 20 stored" in outcome.out
+
+
 @pytest.mark.parametrize(("factor", "code"), [(1 + 1e-12, 0), (1 + 1e-6, 1)])
 def test_computed_cells_have_a_tolerance(call, overwrite, tmp_path, factor, code):
     """Their sums are rounded as the processor likes, and `provenance.machine` does not name it."""
@@ -206,15 +218,78 @@ def test_instances_that_a_processor_may_round_are_compared_by_their_law(call, ov
     asked, store, result = simulated(call, tmp_path, asked)
     overwrite(store, replace(result, rows={**result.rows, "estimate": np.nextafter(result.rows["estimate"], 1)}))
     outcome = call(*asked, main=check.main)
+    assert (outcome.code, "1e-09 is allowed" in outcome.out) == (0, True)
+    overwrite(store, replace(result, rows={**result.rows, "estimate": np.roll(result.rows["estimate"], 1)}))
+    outcome = call(*asked, main=check.main)
     assert (outcome.code, "the same law; 20 fresh replications" in outcome.out) == (0, True)
     overwrite(store, replace(result, rows={**result.rows, "samples": 8 * result.rows["samples"]}))
     assert call(*asked, main=check.main).code == 1
 
 
-def test_too_few_replications_are_not_judged(stored):
+SEARCH = [
+    "instance=worst_profile",
+    "instance.arms=8",
+    "instance.scales=1",
+    "instance.generations=2",
+    "instance.least_gap=0.01",
+    "policy=rnm_ftnl",
+    "budget.epsilon=0.5",
+    "horizon=100",
+    "replications=3",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("outdone", ["search", "both", "nothing"])
+def test_searches_are_compared_though_they_are_few(call, monkeypatch, tmp_path, outdone):
+    """Half of the regret that was found contradicts the profile; half of all regret, what was found before."""
+    asked, _, _ = simulated(call, tmp_path, SEARCH)
+    search, regret = WorstProfile.search, WorstProfile.regret
+
+    def halved(self, policy, horizon, rng):
+        profile, found, tried = search(self, policy, horizon, rng)
+        return profile, found / 2, tried
+
+    if outdone == "search":
+        monkeypatch.setattr(WorstProfile, "search", halved)
+    if outdone == "both":
+        monkeypatch.setattr(WorstProfile, "regret", lambda *args: regret(*args) / 2)
+    outcome = call(*asked, main=check.main)
+    assert outcome.code == (outdone != "nothing"), outcome.out
+    assert ("a relative 5.0e-01, 0.01 is allowed" in outcome.out) == (outdone == "search")
+    assert ("its numbers contradict one another, by a relative 5.0e-01" in outcome.out) == (outdone == "both")
+
+
+def pair_of(result, **changed):
+    """The first replication, and the same with other values, as what is simulated now."""
+    stored = {name: values[:1] for name, values in result.rows.items()}
+    return Replayed(stored, stored | changed)
+
+
+def test_what_could_not_be_compared_says_so(stored):
     cell, result, _ = stored
-    assert "too few" in compare(cell, result.rows, result.first(5).headline, True).evidence
-    assert "no time left" in compare(cell, result.rows, result.headline, False).evidence
+    pair = pair_of(result, regret=2 * result.regret[:1])
+    few = compare(cell, pair, result.first(5).headline, True)
+    assert (few.outcome, "too few" in few.evidence) == (Outcome.NOT_COMPARED, True)
+    late = compare(cell, pair, result.headline, False)
+    assert (late.outcome, "no time left" in late.evidence) == (Outcome.NOT_COMPARED, True)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_what_could_not_be_compared_is_a_difference_unless_the_platform_explains_it(call, tmp_path, elsewhere):
+    """Five replications of a cell that the processor may round are too few for a law."""
+    asked = ["instance=uniform_stream", "instance.mean=0.4", "policy=exponential_nas", "horizon=1e6", "replications=5"]
+    asked, store, result = simulated(call, tmp_path, asked)
+    runs = [run | {"platform": "VAX"} if elsewhere else run for run in result.footer["runs"]]
+    store.path(result.cell).unlink()
+    changed = {**result.rows, "estimate": 2 * result.rows["estimate"]}
+    store.write(replace(result, rows=changed, footer=result.footer | {"runs": runs}))
+    outcome = call(*asked, main=check.main)
+    assert outcome.code == (not elsewhere), outcome.out
+    assert (
+        f"{int(not elsewhere)} cells different; of those that may be rounded otherwise 0 compared, 1 not" in outcome.out
+    )
+    assert "5 stored replications are too few" in outcome.out
 
 
 def test_a_small_budget_leaves_cells_out_by_their_keys(stored):

@@ -2,13 +2,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
 
 from bandits import checkpoint_grid
 from bandits.environments.bernoulli import C2, C4, Bernoulli
 from bandits.loops.plain import dp_se_steps, successive_elimination_steps
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.seeds import stream
+from tests.laws import assert_same_law
 
 PAPER_HORIZON = 50_000_000
 
@@ -64,8 +64,7 @@ def test_dp_se_is_algorithm_3_in_law(failure):
         for j in range(1000)
     ]
     assert 0.2 < np.mean([pulls[1] < 15_000 for pulls in fast]) < 0.8
-    for arm in range(3):
-        assert ks_2samp(np.array(fast)[:, arm], np.array(plain)[:, arm]).pvalue > failure
+    assert_same_law(fast, plain, failure)
 
 
 @pytest.mark.parametrize("beyond", [False, True])
@@ -121,8 +120,7 @@ def test_successive_elimination_skips_rounds_exactly(failure):
     fast = [policy.simulate(instance, horizon, np.array([horizon]), stream("fast", j))[-1] for j in range(600)]
     plain = [successive_elimination_steps(instance.mean_rewards, horizon, stream("plain", j)) for j in range(300)]
     assert len({tuple(pulls) for pulls in fast}) > 100  # the arms really fall at random times
-    for arm in range(3):
-        assert ks_2samp(np.array(fast)[:, arm], np.array(plain)[:, arm]).pvalue > failure
+    assert_same_law(fast, plain, failure)
 
 
 def test_successive_elimination_by_number_where_rewards_are_fixed():

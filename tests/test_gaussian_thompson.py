@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp, norm
+from scipy.stats import norm
 
 from bandits import ParameterError, Scope
 from bandits.audit.audits import dearest, decision, releases
@@ -18,6 +18,7 @@ from bandits.mechanisms.gaussian import gaussian_delta, gaussian_level
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
 from bandits.policies.perturbed_leader import ThompsonGauss
 from bandits.seeds import stream
+from tests.laws import assert_same_law
 
 
 def test_constants_by_hand():
@@ -99,8 +100,7 @@ def test_the_loop_of_leaders_agrees_in_law(policy, failure):
         fast.append(policy.simulate(instance, horizon, np.array([horizon]), stream("fast", run))[0])
         given = instance.mean_rewards, horizon, policy.start, law, constants, stream("plain", run)
         plain.append(perturbed_leader_steps(*given))
-    for arm in range(4):
-        assert ks_2samp([pulls[arm] for pulls in fast], [pulls[arm] for pulls in plain]).pvalue > failure
+    assert_same_law(fast, plain, failure)
 
 
 @pytest.mark.slow
@@ -119,10 +119,7 @@ def test_skipped_and_single_steps_agree_in_law(policy, instance, failure):
         table = np.array([[instance.sample(arm, rng) for _ in range(horizon)] for arm in range(arms)])
         played = policy.play(table, horizon, rng)
         plain.append([np.bincount(played[:steps], minlength=arms) for steps in checkpoints])
-    for row in range(2):
-        for arm in range(arms):
-            first, second = ([pulls[row][arm] for pulls in found] for found in (fast, plain))
-            assert ks_2samp(first, second).pvalue > failure
+    assert_same_law(fast, plain, failure)
 
 
 def test_first_epochs_that_are_never_left_are_told():

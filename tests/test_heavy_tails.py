@@ -8,7 +8,7 @@ from scipy import integrate
 
 from bandits import ParameterError
 from bandits.environments.bernoulli import C1
-from bandits.environments.heavy_tails import S1, S2, S3, Pareto, TwoPoint
+from bandits.environments.heavy_tails import S1, S2, S3, MomentBernoulli, Pareto, TwoPoint
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, RobustUCB
 from bandits.policies.private_ucb import DPUCB
@@ -63,6 +63,17 @@ def test_samples_and_truncated_sums_agree(instance, failure):
     error = np.sqrt(sums.var(axis=0) / repeats / rounds**2 + kept.var(axis=1) / 20_000)
     assert failure > 3e-12 * len(arms)  # a normal variable beyond 7 standard errors
     assert (np.abs(sums.mean(axis=0) / rounds - kept.mean(axis=1)) <= 7 * error).all()
+
+
+@pytest.mark.parametrize("instance", [S1(0.9), TwoPoint((0.1, 0.4), 0.5), MomentBernoulli((0.9, 0.2), 0.5)], ids=repr)
+def test_sums_are_those_of_all_rewards(instance):
+    """As many draws of the generator as sums that are cut off nowhere, and the same numbers."""
+    arms = np.arange(len(instance.mean_rewards))
+    sums = instance.sums(arms, 50, stream("sums", 0))
+    assert sums.tolist() == instance.truncated_sums(arms, 50, math.inf, stream("sums", 0)).tolist()
+    assert (sums > 0).any()
+    if isinstance(instance, S1):
+        assert (sums >= 50 * instance.scales).all()  # no reward is smaller than the scale of its arm
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
 
 from bandits import regret
 from bandits.environments.bernoulli import C1, C2, C4, Bernoulli
@@ -13,6 +12,7 @@ from bandits.policies import private_ucb
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
+from tests.laws import assert_same_law
 
 
 def test_gamma_by_hand():
@@ -90,12 +90,8 @@ def test_skipping_blocks_is_exact_in_law(instance, horizon, policy, runs, failur
     plain = np.array([index_steps(*given, stream("plain", j)) for j in range(runs)])
     grouped = (*given[:3], NoisySums(*given[3:]), LARGEST_BLOCK)
     fast = np.array([pulls_of_leaders(*grouped, stream("fast", j)) for j in range(runs)])
-    arms = len(instance.mean_rewards)
-    for checkpoint in range(2):
-        compared = [(fast[:, checkpoint, arm], plain[:, checkpoint, arm]) for arm in range(arms)]
-        compared.append((regret(fast, instance.gaps)[:, checkpoint], regret(plain, instance.gaps)[:, checkpoint]))
-        for one, other in compared:
-            assert ks_2samp(one, other).pvalue > failure
+    assert_same_law(fast, plain, failure)
+    assert_same_law(*(regret(pulls, instance.gaps) for pulls in (fast, plain)), failure)
 
 
 def test_ucb1_by_hand():

@@ -232,7 +232,13 @@ def test_rates_of_wu2025(printed):
     regret = load("wu2025/sweep_epsilon", record="exact", instance="dtol_deterministic", noise="gumbel", resample=True)
     few = regret[regret.epsilon <= 0.1]
     exponent = -np.polyfit(np.log(few.epsilon), np.log(few.regret), 1)[0]
-    assert line(lines, "deterministic", "1", "gumbel").split()[-3] == quantity(exponent)
+    words = line(lines, "deterministic", "1", "gumbel").split()
+    assert words[-3] == quantity(exponent)
+    curve = load(
+        "wu2025/regret_curves", record="exact", instance="dtol_deterministic", noise="gumbel", resample=True
+    ).sort_values("t")
+    early = np.interp(4096, curve.t, curve.regret)  # log T would add 5 / 17 of its end from there to 2^17
+    assert words[-1] == quantity(1 - early / curve.regret.iloc[-1])
     assert len(lines) == 1 + 12
 
 

@@ -79,9 +79,9 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
             lengths = [(policy.phase_length(phase, horizon), 2.0**-phase) for phase in phases]
             found = [epoch_bounds(length, margin, 1 / (policy.epsilon * length)) for length, margin in lengths]
             return Finding("phase", "", max(found, key=lambda bounds: bounds.shown))
-        kept = dearest(releases(policy, arms, horizon, domain), policy.delta)
+        kept, bits = dearest(releases(policy, arms, horizon, domain), policy.delta), domain is Domain.BINARY
         shown = max(
-            phase_delta(policy.epsilon, policy.delta / 2, policy.phase_length(phase, horizon), 2.0**-phase)
+            phase_delta(policy.epsilon, policy.delta / 2, policy.phase_length(phase, horizon), 2.0**-phase, bits)
             for phase in phases
         )
         assert kept.delta is not None

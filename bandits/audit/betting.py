@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.divergences import LARGEST_EXPONENT
 
 BATCH = 50  # pairs of runs between two choices of the event and the bet
 MOST = 0.9  # of the largest bet that cannot ruin
@@ -51,7 +52,7 @@ class Bets:
 
     def _bet(self, turn: int, one: IntArray, other: IntArray) -> None:
         """Bets that the outcomes of `one` are the more frequent, all settled before the next choice."""
-        growth = np.exp(self.epsilons)[:, None]
+        growth = np.exp(np.minimum(self.epsilons, LARGEST_EXPONENT))[:, None]  # beyond, no event is as frequent
         event = self._seen[turn] + 0.5 > growth * (self._seen[1 - turn] + 0.5)
         gains = event[:, one].astype(float) - growth * event[:, other] - self.deltas[:, None]
         mean = self._sum[turn] / max(self._pairs, 1)

@@ -27,20 +27,29 @@ def epoch_bounds(rounds: int, threshold: float, scale: float) -> Bounds:
     return Bounds(epsilon, epsilon, witness, "closed form, two arms")
 
 
-def phase_delta(epsilon: float, noise_delta: float, count: int, margin: float) -> tuple[float, str]:
+def phase_delta(epsilon: float, noise_delta: float, count: int, margin: float, bits: bool) -> tuple[float, str]:
     """The largest delta at `epsilon` found for one phase of GDP-Elim-New with two arms, and its witness.
 
     The phase ends with the arm whose value leads by more than `margin`, or leaves both. Differences of the means are
-    tried about the margin.
+    tried about the margin; of `bits`, rewards 0 or 1, those that they can have, closer and closer to the best.
     """
     width = TruncatedLaplace(epsilon, noise_delta, count, 0.0).half_width
     reach = 2 * min(width, 40 / (count * max(epsilon, 1e-12))) + 1 / count
-    best, where = -math.inf, 0.0
-    for lead in np.linspace(margin - reach, min(margin + reach, 1 - 1 / count), TRIED):
+
+    def shown(lead: float) -> float:
         laws = [_phase_law(epsilon, noise_delta, count, margin, value) for value in (lead, lead + 1 / count)]
-        value = delta_between(laws[0], laws[1], epsilon)
-        if value > best:
-            best, where = value, float(lead)
+        return delta_between(laws[0], laws[1], epsilon)
+
+    low, high = margin - reach, min(margin + reach, 1 - 1 / count)
+    leads = np.linspace(low, high, TRIED)
+    if bits:
+        least, most = math.ceil(max(low, -1.0) * count), math.floor(high * count)
+        while most - least >= TRIED:
+            wholes = np.unique(np.linspace(least, most, TRIED).astype(int))
+            place = int(np.argmax([shown(whole / count) for whole in wholes]))
+            least, most = int(wholes[max(place - 2, 0)]), int(wholes[min(place + 2, len(wholes) - 1)])
+        leads = np.arange(least, most + 1) / count
+    best, where = max((shown(float(lead)), float(lead)) for lead in leads)
     return best, f"means {where:.6g} apart, one reward of {count} changed by 1; the phase ends with the larger, or not"
 
 

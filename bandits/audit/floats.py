@@ -17,7 +17,7 @@ def floor_delta(epsilon: float) -> float:
 
     One reward moves a center by epsilon scales, so that the last epsilon scales are possible under one input alone.
     """
-    return math.exp(epsilon - reach()) / 2
+    return math.exp(min(epsilon - reach(), 0.0)) / 2
 
 
 def shares_of_low_bits(first: float, second: float, scale: float, draws: int, seed: int) -> float:

@@ -22,7 +22,8 @@ from bandits.parameters import ParameterError
 
 BINDING = 6  # questions at which the worst streams are held beyond the required sum
 EXCESS = 26.0  # by how much, in scales of the noise
-DEPTH = 30.0  # scales below the largest excess at which B counts no more
+DEPTH = 45.0  # e^-DEPTH of the largest value of an integrand counts no more
+PIECES = 100  # of an integral, beside its kinks
 
 
 def halting_cost(scales: Scales, bound: float) -> float:
@@ -38,20 +39,53 @@ def halting_cost(scales: Scales, bound: float) -> float:
 def log_halting(sums: FloatArray, required: FloatArray, scales: Scales) -> float:
     """Log probability to halt at the last of the questions with these sums and required sums, shape (questions,)."""
     excess = np.abs(sums) - required
-    noise = max(scales.threshold, scales.question)
-    low, high = excess.max() - DEPTH * noise, max(excess.max(), 0.0) + DEPTH * noise
-    kinks = np.concatenate([excess[excess > low], [0.0], np.arange(low, high, noise), [high]])
-    nodes, weights = nodes_between(kinks[kinks >= low])
+    low, high = _where_it_counts(excess, scales)
+    kinks = np.concatenate([np.linspace(low, high, PIECES + 1), excess[(low < excess) & (excess < high)]])
+    nodes, weights = nodes_between(np.append(kinks, 0.0) if low < 0 < high else kinks)
+    near = np.append(excess[:-1] > low - 2 * DEPTH * scales.question, True)  # the others are answered no
+    return float(logsumexp(_log_integrand(nodes, excess[near], scales), b=weights))
+
+
+def _where_it_counts(excess: FloatArray, scales: Scales) -> tuple[float, float]:
+    """The ends of the values of B beyond which the integrand is below e^-DEPTH of its largest value.
+
+    Its logarithm is concave: it rises up to the largest value and falls from there.
+    """
+    reach = DEPTH * (scales.threshold + scales.question)
+    ends = min(float(excess.min()), 0.0) - reach, max(float(excess.max()), 0.0) + reach
+
+    def log_at(b: float) -> float:
+        answers = _log_answer(b - excess[:-1], scales.question).sum() + _log_answer(excess[-1] - b, scales.question)
+        return float(answers) - abs(b) / scales.threshold
+
+    low, high = ends
+    while high - low > 1e-3 * min(scales.threshold, scales.question):
+        third = (high - low) / 3
+        low, high = (low + third, high) if log_at(low + third) < log_at(high - third) else (low, high - third)
+    top = (low + high) / 2
+    least = log_at(top) - DEPTH
+
+    def falls_below(end: float) -> float:
+        inner, outer = top, end
+        for _ in range(60 if log_at(end) < least else 0):
+            middle = (inner + outer) / 2
+            inner, outer = (middle, outer) if log_at(middle) >= least else (inner, middle)
+        return outer
+
+    return falls_below(ends[0]), falls_below(ends[1])
+
+
+def _log_integrand(nodes: FloatArray, excess: FloatArray, scales: Scales) -> FloatArray:
+    """Log of f_B(b) times the chances that all questions but the last are answered no and the last one yes."""
     log = -np.abs(nodes) / scales.threshold - math.log(2 * scales.threshold)
-    for lead in excess[:-1][excess[:-1] > low - 2 * DEPTH * noise]:  # the others are answered no
+    for lead in excess[:-1]:
         log = log + _log_answer(nodes - lead, scales.question)
-    log = log + _log_answer(excess[-1] - nodes, scales.question)
-    return float(logsumexp(log, b=weights))
+    return log + _log_answer(excess[-1] - nodes, scales.question)
 
 
-def _log_answer(room: FloatArray, scale: float) -> FloatArray:
+def _log_answer(room: float | FloatArray, scale: float) -> FloatArray:
     """Log Pr[A <= room] for Laplace noise of this scale, which is also log Pr[-A <= room]."""
-    z = room / scale
+    z = np.asarray(room, dtype=np.float64) / scale
     return np.where(z < 0, np.minimum(z, 0) - math.log(2), np.log1p(-np.exp(-np.abs(z)) / 2))
 
 

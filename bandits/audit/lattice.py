@@ -6,13 +6,13 @@ count as one outcome, with the sum of their chances under each input: to merge o
 that what is shown stays a valid lower bound whatever the width of the bins (data processing).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.transcripts import Decision
+from bandits.divergences import grown
 
 LARGEST_LOSS = 60.0  # of a log ratio that is told apart from larger ones
 LARGEST_EPSILON = 600.0  # whose exponential is a double
@@ -29,9 +29,8 @@ class TwoLaws:
 
     def delta(self, epsilon: float) -> float:
         """The delta at `epsilon` that these outcomes show, in the direction in which it is the larger."""
-        growth = math.exp(epsilon)
         pairs = (self.first, self.second), (self.second, self.first)
-        return max(float(np.maximum(p - growth * q, 0).sum()) for p, q in pairs)
+        return max(float(np.maximum(p - grown(q, epsilon), 0).sum()) for p, q in pairs)
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon that is not refuted at `delta` > 0, from below; `LARGEST_EPSILON` where that is larger."""

@@ -9,14 +9,23 @@ from scipy import special
 
 from bandits.arrays import FloatArray
 from bandits.audit.quadrature import nodes_between
+from bandits.divergences import grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
+
+FLOOR = 1e-300  # of a chance that is not 0: what is smaller loses digits as a double, and then is 0
 
 
 class Law(Protocol):
-    """The law of a real number: density, distribution function, and points between which both are smooth."""
+    """The law of a real number: density, distribution function, and points between which both are smooth.
+
+    `support` has the ends of the numbers that are possible.
+    """
 
     @property
     def breaks(self) -> FloatArray: ...
+
+    @property
+    def support(self) -> tuple[float, float]: ...
 
     def pdf(self, x: FloatArray) -> FloatArray: ...
 
@@ -32,6 +41,10 @@ class GaussLaw:
     @property
     def breaks(self) -> FloatArray:
         return self.mean + self.deviation * np.array([-38.0, -12, -9, -6, -4, -2, 0, 2, 4, 6, 9, 12, 38])
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return -math.inf, math.inf
 
     def pdf(self, x: FloatArray) -> FloatArray:
         z = (x - self.mean) / self.deviation
@@ -53,6 +66,10 @@ class BetaLaw:
             [[0.0, 1.0], special.betaincinv(self.a, self.b, [1e-15, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-6])]
         )
 
+    @property
+    def support(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
     def pdf(self, x: FloatArray) -> FloatArray:
         log = special.xlogy(self.a - 1, x) + special.xlog1py(self.b - 1, -x) - special.betaln(self.a, self.b)
         return np.where((x >= 0) & (x <= 1), np.exp(log), 0.0)
@@ -72,6 +89,10 @@ class LaplaceLaw:
         return self.mean + self.scale * np.concatenate(
             [np.arange(-720.0, -40, 40), np.arange(-40.0, 41, 8), np.arange(80.0, 721, 40)]
         )
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return -math.inf, math.inf
 
     def pdf(self, x: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-np.abs(x - self.mean) / self.scale) / (2 * self.scale))
@@ -94,6 +115,10 @@ class TruncatedLaw:
         far = min(law.half_width, 720 / (law.count * law.epsilon) if law.epsilon > 0 else math.inf)
         return law.center + far * np.linspace(-1.0, 1.0, 41)
 
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.law.center - self.law.half_width, self.law.center + self.law.half_width
+
     def pdf(self, x: FloatArray) -> FloatArray:
         return self.law.pdf(x)
 
@@ -102,14 +127,19 @@ class TruncatedLaw:
 
 
 def largest_of(laws: Sequence[Law]) -> FloatArray:
-    """The chance of each of independent values to be the largest, shape (arms,): int f_a prod F_b."""
+    """The chance of each of independent values to be the largest, shape (arms,): int f_a prod F_b.
+
+    It is 0 only where that is impossible: a smaller chance than `FLOOR` is `FLOOR`, so that ratios to it are too small.
+    """
     chances = np.empty(len(laws))
+    lowest = max(law.support[0] for law in laws)
     for arm, law in enumerate(laws):
         low, high = law.breaks.min(), law.breaks.max()
         inside = np.concatenate([np.clip(other.breaks, low, high) for other in laws])
         nodes, weights = nodes_between(inside)
         below = np.prod([other.cdf(nodes) for rival, other in enumerate(laws) if rival != arm], axis=0)
-        chances[arm] = (law.pdf(nodes) * below) @ weights
+        chance = float((law.pdf(nodes) * below) @ weights)
+        chances[arm] = max(chance, FLOOR) if law.support[1] > lowest else 0.0
     return chances
 
 
@@ -146,5 +176,4 @@ def epsilon_between(first: FloatArray, second: FloatArray) -> float:
 
 def delta_between(first: FloatArray, second: FloatArray, epsilon: float) -> float:
     """The smallest delta at which two laws are (epsilon, delta)-close in both directions: hockey-stick divergence."""
-    growth = math.exp(epsilon)
-    return max(float(np.maximum(p - growth * q, 0).sum()) for p, q in ((first, second), (second, first)))
+    return max(float(np.maximum(p - grown(q, epsilon), 0).sum()) for p, q in ((first, second), (second, first)))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from bandits.arrays import FloatArray
-from bandits.audit.composition import ERROR, composed_delta
+from bandits.audit.composition import composed_delta
 from bandits.audit.halting import halting_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.noisy_max import noisy_max_cost
@@ -58,7 +58,7 @@ class RepeatedMeans(Release):
         require_domain(0.0, domain)
         low, high = composed_delta(self.costs, epsilon)
         witness = self._witness + f"; their joint density is more than e^{epsilon:g} times the other"
-        return Bounds(high, low, witness, "privacy loss on a grid, rounded up and down", ERROR)
+        return Bounds(high, low, witness, "privacy loss on a grid, rounded up and down")
 
     @property
     def _witness(self) -> str:

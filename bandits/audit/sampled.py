@@ -17,6 +17,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.audit.betting import betting_delta, betting_epsilon
 from bandits.audit.transcripts import Convention
 from bandits.audit.verdicts import Bounds, Finding
+from bandits.divergences import grown
 from bandits.guarantees import Guarantee, Neighbours
 from bandits.learner import Learner
 from bandits.parameters import ParameterError, require
@@ -88,18 +89,19 @@ def sampled_delta(first: IntArray, second: IntArray, failure: float, epsilon: fl
 
     The event: what was more than e^epsilon times as frequent in the first half. The second half bounds its chances.
     """
-    growth, half = math.exp(epsilon), len(first) // 2
+    half = len(first) // 2
     outcomes = np.unique(np.concatenate([first, second]))
     best, event, swapped = -math.inf, outcomes, False
     for turn, (one, other) in enumerate(((first, second), (second, first))):
         counts = [np.bincount(np.searchsorted(outcomes, side[:half]), minlength=len(outcomes)) for side in (one, other)]
-        gains = counts[0] - growth * counts[1]
+        gains = counts[0] - grown(counts[1].astype(float), epsilon)
         if (value := float(gains[gains > 0].sum())) > best:
             best, event, swapped = value, outcomes[gains > 0], bool(turn)
     one, other = (second, first) if swapped else (first, second)
     hits = [int(np.isin(side[half:], event).sum()) for side in (one, other)]
     rest = len(first) - half
-    return max(0.0, at_least(hits[0], rest, failure / 2) - growth * at_most(hits[1], rest, failure / 2))
+    rare = np.array(at_most(hits[1], rest, failure / 2))
+    return max(0.0, at_least(hits[0], rest, failure / 2) - float(grown(rare, epsilon)))
 
 
 def require_runs(runs: int, failure: float) -> None:

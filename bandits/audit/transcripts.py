@@ -16,10 +16,13 @@ from enum import StrEnum
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.laws import FLOOR
 from bandits.audit.verdicts import Bounds
+from bandits.divergences import grown
 from bandits.parameters import ParameterError
 
 LARGEST = 1 << 24  # probabilities that are held at once
+FIRST_SUMS = 9  # of arm 1 after a start phase, that are tried
 TINY = 1e-200  # a chance from which no rounding makes 0
 Decision = Callable[[IntArray, FloatArray], FloatArray]  # chances of the arms for their pulls and reward sums
 
@@ -64,21 +67,26 @@ class Transcripts:
                 best, worst = float(ratio[place]), (bit, int(without[place[0]]), int(place[1]))
         bit, table, sequence = worst
         witness = f"{self._changed(bit, table)}; arms {''.join(str(arm + 1) for arm in self.sequences[sequence])}"
-        return Bounds(best, best, witness, self.method, self.error)
+        return Bounds(math.inf if self._floored else best, best, witness, self.method, self.error)
 
     def delta(self, epsilon: float) -> Bounds:
         """The smallest delta at `epsilon` over all pairs of neighbouring tables."""
-        growth = math.exp(epsilon)
         best, worst = 0.0, (0, 0)
         for bit in range(len(self.rewards)):
             without, with_ = self._neighbours(bit)
             for first, second in ((without, with_), (with_, without)):
-                excess = np.maximum(self.chances[first] - growth * self.chances[second], 0).sum(axis=1)
+                excess = np.maximum(self.chances[first] - grown(self.chances[second], epsilon), 0).sum(axis=1)
                 place = int(np.argmax(excess))
                 if excess[place] > best:
                     best, worst = float(excess[place]), (bit, int(without[place]))
         witness = f"{self._changed(*worst)}; all sequences more than e^{epsilon:g} times as likely"
-        return Bounds(best, best, witness, self.method, self.error)
+        kept = 1.0 if self._floored and epsilon > -math.log(FLOOR) / 2 else best
+        return Bounds(kept, best, witness, self.method, self.error)
+
+    @property
+    def _floored(self) -> bool:
+        """Whether a chance is so small that it is only known to be at most `FLOOR`."""
+        return bool(((self.chances > 0) & (self.chances <= FLOOR)).any())
 
     def epsilon_at(self, delta: float) -> Bounds:
         """The least epsilon at `delta` > 0 over all pairs of neighbouring tables, to nine digits."""
@@ -122,7 +130,8 @@ def transcripts(decision: Decision, arms: int, horizon: int, convention: Convent
             key = tuple(int(count) for count in pulls)
             if key not in grids:
                 grids[key] = _grid(decision, pulls)
-            chance = chance * grids[key][tuple(sums)][:, arm]
+            own = grids[key][tuple(sums)][:, arm]
+            chance = np.where((chance > 0) & (own > 0), np.maximum(chance * own, FLOOR), 0.0)
             if step < horizon - 1:
                 bit = number[int(arm), int(pulls[arm]) if convention is Convention.STREAM else step]
                 sums[arm] += tables >> bit & 1
@@ -148,29 +157,34 @@ def enumerated(arms: int, horizon: int) -> tuple[list[tuple[int, int]], IntArray
 def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float, str]:
     """Pure epsilon of one sequence of two arms, a lower bound for horizons beyond enumeration, and its witness.
 
-    After the start phase, or after one pull of arm 1, arm 2 is pulled up to the horizon. No reward is 1 but, under one
-    of two neighbouring inputs, the first of arm 1: at every step it makes arm 2 less likely. Infinite where arm 2 can
-    then no longer be pulled, as values of bounded noise are.
+    After the start phase, or after one pull of arm 1, arm 2 is pulled up to the horizon, or as long as its chance is a
+    double. The first reward of arm 1 is 0 or, under one of two neighbouring inputs, 1: at every step that makes arm 2
+    less likely. Arm 2 has no reward of 1; of the others of arm 1 in the start phase some are 1, none to all, whichever
+    number of those tried shows the most. Infinite where arm 2 can then no longer be pulled, as values of bounded noise
+    are.
     """
+    tried = np.unique(np.linspace(0, max(start, 1) - 1, FIRST_SUMS).astype(int))
+    found = [_one_sequence(decision, horizon, start, int(others)) for others in tried]
+    return max(found, key=lambda each: each[0])
+
+
+def _one_sequence(decision: Decision, horizon: int, start: int, others: int) -> tuple[float, str]:
+    """The same where `others` rewards of arm 1 are 1 in the start phase."""
     pulls = np.array([start, start]) if start else np.array([1, 0])
-    total = 0.0
-    if not start:
-        total += _log_ratio(decision, np.zeros(2, dtype=np.int64), np.zeros(2), np.zeros(2), 0)
-    for _ in range(int(pulls.sum()), horizon):
-        total += _log_ratio(decision, pulls, np.zeros(2), np.array([1.0, 0.0]), 1)
+    first, second = np.array([float(others), 0.0]), np.array([others + 1.0, 0.0])
+    total, end = 0.0, "up to the end"
+    for step in range(int(pulls.sum()), horizon):
+        likely, unlikely = decision(pulls, first)[1], decision(pulls, second)[1]
+        if likely <= FLOOR:  # a law with an end, or a rounded chance
+            end = f"up to step {step}"
+            break
+        total += math.log(likely / unlikely) if unlikely > 0 else math.inf
         if math.isinf(total):
             break
         pulls = pulls + np.array([0, 1])
-    first = f"{start} pulls of each arm" if start else "arm 1 once"
-    return total, f"first reward of arm 1 is 0 or 1, all others 0; {first}, then arm 2 up to the end"
-
-
-def _log_ratio(decision: Decision, pulls: IntArray, sums: FloatArray, changed: FloatArray, arm: int) -> float:
-    """How much likelier the next arm is without the changed reward; infinite where only with it it cannot come."""
-    first, second = decision(pulls, sums)[arm], decision(pulls, changed)[arm]
-    if first < TINY:  # a law with an end, or a rounded chance
-        raise ParameterError("horizon", f"too long for this sequence: it cannot go on after {int(pulls.sum())} pulls")
-    return math.log(first / second) if second > 0 else math.inf
+    begin = f"{start} pulls of each arm" if start else "arm 1 once"
+    rest = f"the other {others} of the start phase 1, those of arm 2 0" if others else "all others 0"
+    return total, f"first reward of arm 1 is 0 or 1, {rest}; {begin}, then arm 2 {end}"
 
 
 def _grid(decision: Decision, pulls: IntArray) -> FloatArray:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from bandits.guarantees import Guarantee
 
 ROUNDING = 1e-9  # relative; numbers that agree to it are equal
+COARSE = 0.01  # an error of so large a part of a promise is not small
 
 
 class Verdict(StrEnum):
@@ -47,9 +48,16 @@ class Bounds:
 
 
 def judge(claimed: float, bounds: Bounds) -> Verdict:
-    """The verdict on a promise that a loss is at most `claimed`."""
+    """The verdict on a promise that a loss is at most `claimed`.
+
+    Bounds whose error is not small beside it are taken by their far ends, and never call a promise tight.
+    """
     if not math.isfinite(claimed):
         return Verdict.KEPT
+    if bounds.error > COARSE * claimed > 0:
+        if bounds.shown - bounds.error > claimed:
+            return Verdict.VIOLATED
+        return Verdict.KEPT if bounds.kept + bounds.error <= claimed else Verdict.UNDECIDED
     room = ROUNDING * abs(claimed) + bounds.error
     if bounds.shown > claimed + room:
         return Verdict.VIOLATED

@@ -42,7 +42,7 @@ def reused_draws_pulls(
     t = 0
     while t < horizon:
         arm, block = len(pulls), 1
-        if t < arms * lengths[0]:
+        if t // lengths[0] < arms:
             arm = t // lengths[0]
             block = lengths[0]
         else:

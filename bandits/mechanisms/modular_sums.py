@@ -17,6 +17,7 @@ from scipy import special
 from bandits.arrays import FloatArray
 
 LARGE = 1e6  # variance of Skellam noise
+TINY = 1e-290  # a chance below which doubles lose digits
 
 
 class SummedNoise(Protocol):
@@ -90,10 +91,21 @@ class Skellam(SummedNoise):
         k, v = np.arange(-reach, reach + 1.0), self.variance
         if v < LARGE:
             return np.asarray(special.ive(np.abs(k), v))
-        root = np.hypot(k, v)
-        exponent = k * k / (v + root) - k * np.arcsinh(k / v)
+        exponent, factor = self._debye(k)
+        return np.asarray(np.exp(exponent) * factor)
+
+    def log_masses(self, reach: int) -> FloatArray:
+        """Their logarithms, also of those that are 0 as doubles: of large orders, for which Debye's expansion holds."""
+        masses = self.masses(reach)
+        exponent, factor = self._debye(np.arange(-reach, reach + 1.0))
+        return np.where(masses > TINY, np.log(np.maximum(masses, TINY)), exponent + np.log(factor))
+
+    def _debye(self, k: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """exp(-variance) I_k(variance) as an exponent and a factor."""
+        root = np.hypot(k, self.variance)
+        exponent = k * k / (self.variance + root) - k * np.arcsinh(k / self.variance)
         correction = 1 + (3 - 5 * (k / root) ** 2) / (24 * root)
-        return np.asarray(np.exp(exponent) / np.sqrt(2 * math.pi * root) * correction)
+        return exponent, correction / np.sqrt(2 * math.pi * root)
 
     def delta(self, change: int, epsilon: float) -> float:
         """The smallest delta at `epsilon` when a number moves by `change`, summed over the law, to 1e-12.
@@ -101,9 +113,10 @@ class Skellam(SummedNoise):
         Chances beyond 12 standard deviations and 200 more add less than 1e-30.
         """
         reach = change + math.ceil(12 * math.sqrt(self.variance)) + 200
-        masses = self.masses(reach)
-        excess = masses[change:] - math.exp(epsilon) * masses[: len(masses) - change]
-        return float(np.maximum(excess, 0.0)[::-1].sum() + masses[:change].sum())
+        logs = self.log_masses(reach)
+        with np.errstate(over="ignore"):
+            excess = np.exp(logs[change:]) - np.exp(epsilon + logs[: len(logs) - change])
+        return min(1.0, float(np.maximum(excess, 0.0)[::-1].sum() + np.exp(logs[:change]).sum()))
 
 
 def skellam_renyi(change: float, variance: float, order: float) -> float:

@@ -166,7 +166,8 @@ class PrivateDivergence(BatchedIndex):
 class DPKLUCB(PrivateDivergence):
     """DP-KLUCB (Azize et al. 2025): the largest q with d_epsilon([m], q) <= log(t) / n, see `PrivateDivergence`.
 
-    Ties, as where several indices are 1, go to the least pulled arm, and of these to the first.
+    Ties, as where several indices are 1, go to the least pulled arm, and of these to the first. An index above 1 -
+    2^-54 is 1 as a double, which from epsilon = 34 on is that of any arm whose noisy mean is close to 1.
 
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """

@@ -179,7 +179,7 @@ class DPTSUCB(Policy):
         """Lengths of the epochs of an arm up to the first that cannot end within the horizon; at least two."""
         lengths = [self.first_epoch(horizon)]
         while len(lengths) < 2 or sum(lengths) < horizon:
-            lengths.append(2 * lengths[-1])
+            lengths.append(min(2 * lengths[-1], LONGEST_EPOCH))
         return lengths
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
@@ -214,7 +214,7 @@ class DPTSUCB(Policy):
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = np.arange(len(instance.mean_rewards))
-        lengths = np.minimum(self.epochs(horizon), LONGEST_EPOCH)
+        lengths = np.array(self.epochs(horizon), dtype=np.int64)
         ending = lengths <= horizon
         sums = [require_sums(self, instance.sums(arms, int(n), rng), 0, int(n)) for n in lengths[ending]]
         means = np.zeros((len(lengths), len(arms)))

@@ -12,6 +12,8 @@ from bandits.environments.full_information import FullInformation, Losses
 from bandits.exact.prefixes import random_prefix_regret_curve
 from bandits.policies.full_information import RNMFTNL
 
+PROVED = 2.0  # the largest epsilon of theorem 3.3 of docs/theorems.md
+
 
 @dataclass(frozen=True)
 class RandomPrefix(RNMFTNL):
@@ -23,12 +25,19 @@ class RandomPrefix(RNMFTNL):
     (arXiv 2605.29148), who settle the open problem with it; their law of the prefix, growth of blocks and
     temperature are not known here, and these are ours.
 
+    The bound of section 3 is for epsilon of at most 2. For larger ones noise of scale 2 / epsilon is less than its
+    proof takes (there the temperature is at most 1), and no bound is claimed: a caveat says so.
+
     Guarantee: that of `RNMFTNL`. The prefix does not depend on the data, and for each prefix the choice is private.
     """
 
     name: ClassVar[str] = "random_prefix"
     label: ClassVar[str] = "Random prefix"
     citation: ClassVar[str] = "after Cesari and Colomboni (2026), arXiv 2605.29148"
+
+    def caveats(self, instance: FullInformation, horizon: int) -> tuple[str, ...]:
+        proved = self.epsilon <= PROVED
+        return () if proved else (f"the bound on regret is proved for epsilon up to {PROVED:g} alone",)
 
     def noisy_leader(self, instance: FullInformation, rounds: int, rng: np.random.Generator) -> int:
         """The group of the arm with the largest -G + Q after a random prefix of `rounds` loss vectors."""

@@ -52,6 +52,7 @@ class Cell(ABC):
     fields: its columns in a results file, beside `replication`; those in `optional` may be missing, as NaN.
     repeatable: whether another replication would tell anything new; if not, the numbers are computed exactly.
     resolution: of computed numbers: how far a search for them ends from where it would on another processor.
+    spread: the same of a headline that is searched for, relative to it; 0 where nothing is searched for.
     headline: the quantity that sums up a run in tables and checks, and `title`, what a table of it is called.
     unit: what the horizon counts.
     quantities: what runs can be asked for, by the word that configs use.
@@ -67,6 +68,7 @@ class Cell(ABC):
     optional: ClassVar[frozenset[str]] = frozenset()
     repeatable: ClassVar[bool] = True
     resolution: ClassVar[float] = 0.0
+    spread: ClassVar[float] = 0.0
     headline: ClassVar[str]
     title: ClassVar[str]
     unit: ClassVar[str] = "steps"
@@ -100,6 +102,10 @@ class Cell(ABC):
     @abstractmethod
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         """Raise `ValueError` if stored `rows` cannot be those of the cell that their `footer` describes."""
+
+    def implied(self, rows: Rows) -> Rows:
+        """Those columns that can be computed from the others of `rows`, computed again; none for most kinds."""
+        return {}
 
     @abstractmethod
     def simulated_steps(self, rows: Rows) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bandits.bounds.gaussian_leaders import gaussian_leader_slope
 from bandits.bounds.wang2024 import dp_ftpl_gauss_regret
+from bandits.divergences import grown
 from bandits.exact.gaussian_leaders import fixed_rewards_pulls
 from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
@@ -96,7 +97,7 @@ def _hockey_stick(epsilon: float, delta: float) -> float:
     """The largest F(x) - e^epsilon F'(x), F' about a mean that is larger by one reward; the law is symmetric."""
     law, changed = (TruncatedLaplace(epsilon, delta, 1.0, center) for center in (0.0, 1.0))
     x = np.linspace(-law.half_width, 1 + law.half_width, 20_001)
-    return float((law.cdf(x) - math.exp(epsilon) * changed.cdf(x)).max())
+    return float((law.cdf(x) - grown(changed.cdf(x), epsilon)).max())
 
 
 def beta_without_k() -> list[Setting]:
@@ -114,7 +115,7 @@ def truncated_laplace_boundary() -> list[Setting]:
         for count in (10, 50):
             law, changed = (TruncatedLaplace(epsilon, delta, count, center) for center in (0.0, 1 / count))
             x = np.linspace(max(1 / count - law.half_width, -20.0), 0.0, 10_001)
-            distance = np.abs(law.cdf(x) - math.exp(epsilon) * changed.cdf(x) - delta).max()
+            distance = np.abs(law.cdf(x) - grown(changed.cdf(x), epsilon) - delta).max()
             where = {"epsilon": epsilon, "delta": delta, "pulls": count}
             settings.append(Setting(where, exactly(distance), at_most=ROUNDING))
     return settings

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import stats
 
 from bandits.arrays import FloatArray
+from bandits.divergences import grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.errors import UserError, nearest
 from experiments.stored import Stored
@@ -64,9 +65,8 @@ class Spec:
 
 def feasible(cdf: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
     """Least and largest F' that the condition of Lemma 8 of Wang and Zhu (2024) allows, in both directions."""
-    growth = math.exp(epsilon)
-    least = np.maximum((cdf - delta) / growth, 1 - growth * (1 - cdf) - delta)
-    largest = np.minimum(growth * cdf + delta, 1 - (1 - cdf - delta) / growth)
+    least = np.maximum(math.exp(-epsilon) * (cdf - delta), 1 - grown(1 - cdf, epsilon) - delta)
+    largest = np.minimum(grown(cdf, epsilon) + delta, 1 - math.exp(-epsilon) * (1 - cdf - delta))
     return np.clip(least, 0, 1), np.clip(largest, 0, 1)
 
 
