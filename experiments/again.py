@@ -1,12 +1,12 @@
 """Why cells that were simulated once are simulated again."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from experiments.results_file import DamagedFileError, read_footer
+from experiments.results_file import DamagedFileError
 from experiments.simulate import Job
 from experiments.store import Store
+from experiments.store.place import Place
 
 
 def reasons(jobs: Sequence[Job], store: Store) -> Iterator[str]:
@@ -39,16 +39,22 @@ def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, int]]:
     of_later = [job.cell for job in jobs if not job.stored and _revisions(job) != {"instance": 1, "policy": 1}]
     wanted = {cell.identity for cell in of_later}
     found: dict[str, dict[str, int]] = {}
-    for path in (path for policy in {cell.policy.name for cell in of_later} for path in store.files(policy)):
-        footer = _footer(path)
+    for place in _of_policies(store, {cell.policy.name for cell in of_later}):
+        footer = _footer(place)
         if footer.get("identity") in wanted:
             found[footer["identity"]] = footer["revisions"]
     return found
 
 
-def _footer(path: Path) -> dict[str, Any]:
+def _of_policies(store: Store, policies: set[str]) -> Iterator[Place]:
+    """What is stored of some policies."""
+    index = store.index()
+    return iter(index.only(index.column("policy").where(lambda policy: policy in policies)).places)
+
+
+def _footer(place: Place) -> dict[str, Any]:
     try:
-        return read_footer(path)
+        return place.footer()
     except DamagedFileError:
         return {}
 

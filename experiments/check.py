@@ -33,7 +33,8 @@ from experiments.provenance import machine
 from experiments.reproduce import difference
 from experiments.same_law import Comparison, Outcome, Replayed, compare, replications_for
 from experiments.simulate import simulate_block
-from experiments.store import complete_files, read_cells
+from experiments.store import complete_places, read_cells
+from experiments.store.place import Place
 from experiments.stored import Contents, Stored
 
 QUICK = 0.01  # seconds: of a cell whose replications are quicker, several are simulated,
@@ -53,7 +54,7 @@ class Sample:
     """
 
     cell: Cell
-    path: Path
+    place: Place
     asked: tuple[str, ...]
     replications: tuple[int, ...]
     platforms: tuple[str, ...]
@@ -82,10 +83,10 @@ class Difference:
     pair: Replayed | None
 
     def __str__(self) -> str:
-        return f"{self.sample.cell.identity}, {self.sample.path}: {self.description}"
+        return f"{self.sample.cell.identity}, {self.sample.place}: {self.description}"
 
 
-def sample_of(stored: Stored, path: Path, asked: Sequence[str]) -> Sample:
+def sample_of(stored: Stored, place: Place, asked: Sequence[str]) -> Sample:
     """What is to be simulated again of a cell; depends on its content alone."""
     cell, runs = stored.cell, stored.footer["runs"]
     seconds = runs[-1]["typical_seconds"]
@@ -96,15 +97,15 @@ def sample_of(stored: Stored, path: Path, asked: Sequence[str]) -> Sample:
         run["platform"] for number in numbers for run in runs if number in range(*run["replications"])
     ]  # the runs of a footer follow one another
     rows = {name: values[numbers] for name, values in stored.rows.items()}
-    return Sample(cell, path, tuple(asked), tuple(numbers), tuple(platforms), rows, stored.headline, seconds)
+    return Sample(cell, place, tuple(asked), tuple(numbers), tuple(platforms), rows, stored.headline, seconds)
 
 
 def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sample]:
     """A sample of every cell that `overrides` ask for. Raises `UserError` when some are not stored."""
     asked = plan(overrides, Composer(config_dirs))
-    files = complete_files(asked)
-    cells = zip(read_cells(asked, files), files, strict=True)
-    return [sample_of(stored, path, overrides) for stored, path in cells]
+    places = complete_places(asked)
+    cells = zip(read_cells(asked, places), places, strict=True)
+    return [sample_of(stored, place, overrides) for stored, place in cells]
 
 
 def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:

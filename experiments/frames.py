@@ -15,24 +15,24 @@ from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError, nearest
 from experiments.growing_table import GrowingTable
-from experiments.results_file import read_file, trusted
-from experiments.store import RESULTS, RUNS, Store, complete_files
+from experiments.store import RESULTS, RUNS, Store, complete_places
 from experiments.store.filters import chosen, require_stored
-from experiments.store.index import Index, index_of_files
+from experiments.store.index import Index, index_of_places
+from experiments.store.place import Place, trusted
 from experiments.stored import Contents, matches
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
 
 
 class Wanted(NamedTuple):
-    """Files to read, and of each by its path how many replications; all where nothing is said."""
+    """Cells to read, and of each by its place how many replications; all where nothing is said."""
 
     cells: Index
-    replications: dict[str, int]
+    replications: dict[Place, int]
 
 
 class Told(NamedTuple):
-    """What a table tells of a results file: the columns of its rows, and how they are made of so many replications.
+    """What a table tells of a cell: the columns of its rows, and how they are made of so many replications.
 
     It is told of the kinds of cells that have the `fields`.
     """
@@ -171,7 +171,7 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
 
 
 def _load(told: Told, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
-    """A table of what is `told` of the `wanted` files."""
+    """A table of what is `told` of the `wanted` cells."""
     rows = Rows(told, wanted, filters)
     for name in columns or ():
         if name not in rows.known:
@@ -183,7 +183,7 @@ def _load(told: Told, wanted: Wanted, filters: dict[str, Any], columns: Sequence
 
 
 class Rows:
-    """The rows of one file after the other: of each the columns of its cell, and by column the rows that pass filters.
+    """The rows of one cell after the other: of each the columns of its cell, and by column the rows that pass filters.
 
     Raises `UserError` as `load` does, at the end for a value that no row has.
     """
@@ -198,18 +198,18 @@ class Rows:
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         found: dict[str, set[Any]] = {name: set() for name in self._of_rows}
-        for file in self.cells.files:
-            contents = trusted(read_file, Path(file))
+        for place in self.cells.places:
+            contents = trusted(place)
             cell = {**contents.footer["columns"], "record": contents.record}
             if all(matches(cell.get(name), value) for name, value in self._of_cells.items()):
-                told = self._told.of(contents, self._replications.get(file))
+                told = self._told.of(contents, self._replications.get(place))
                 yield cell, _kept(told, self._of_rows, found)
         for name, value in self._of_rows.items():
             require_stored(name, value, found[name])
 
 
 def _recording(told: Told, index: Index) -> Index:
-    """The files that record what is `told`. Raises `UserError` where none of them does."""
+    """The cells that record what is `told`. Raises `UserError` where none of them does."""
     found = index.only(index.column("record").where(partial(_records, told)))
     if index.files and not found.files:
         raise UserError(f"none of the {len(index.files)} cells records {told.columns[-1]}")
@@ -247,8 +247,8 @@ def _wanted(
 
 def _wanted_of(plans: Iterable[Plan]) -> Wanted:
     """All cells of `plans`, as many replications of each as one of them asks for."""
-    wanted: dict[str, int] = {}
+    wanted: dict[Place, int] = {}
     for asked in plans:
-        for path, request in zip(complete_files(asked), asked.requests, strict=True):
-            wanted[str(path)] = max(request.replications, wanted.get(str(path), 0))
-    return Wanted(index_of_files([Path(file) for file in wanted]).sound(), wanted)
+        for place, request in zip(complete_places(asked), asked.requests, strict=True):
+            wanted[place] = max(request.replications, wanted.get(place, 0))
+    return Wanted(index_of_places(list(wanted)).sound(), wanted)

@@ -31,10 +31,10 @@ from experiments.config.values import whole_number
 from experiments.errors import UserError
 from experiments.own_code import require_repeatable
 from experiments.reproduce import difference
-from experiments.results_file import read_file, trusted
 from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures
 from experiments.store import Store
+from experiments.store.place import trusted
 from experiments.stored import Contents, Stored
 
 
@@ -75,10 +75,11 @@ def known(key: str, store: Store) -> Known:
     failed = failures.read(key)
     if failed is not None:
         return Known.told(failures.path(key), failed, failed["recorded"])
-    for path in (path for place in store.folders() for path in place.glob(f"*/*-{key}.parquet")):
-        contents = trusted(read_file, path)
+    place = store.find(key)
+    if place is not None:
+        contents = trusted(place)
         checkpoints = [len(contents.t)] if "t" in contents.rows else []
-        return Known.told(path, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
+        return Known.told(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
     raise UserError(f"key={key}: no cell with this key failed or is stored in {store.root}")
 
 

@@ -1,13 +1,16 @@
-"""One results file: parquet, a row for each replication, and a footer that says what it is. Nothing half-written."""
+"""The results file of one cell: parquet, a row for each replication, and a footer that says what it is.
+
+What a pack shares with it is here too: the columns, the footer, and what is checked when they are read.
+"""
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +19,14 @@ from numpy.typing import NDArray
 
 from experiments.cells import KINDS, Cell, Rows
 from experiments.cells.regret import RegretCell
-from experiments.errors import UserError
-from experiments.stored import Contents, Stored
+from experiments.stored import Contents
 from experiments.whole_files import put
 
 FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
 FORMAT = 2  # 1: as 2, without checksums
 FOOTER = b"private-bandits"
 CHECKSUM = b"private-bandits-checksum"  # of the footer, which has that of the rows
-Read = TypeVar("Read")
+LEVEL = 12  # of compression: a cell is written in a few milliseconds
 
 
 class DamagedFileError(Exception):
@@ -37,91 +39,138 @@ def schema_of(kind: type[Cell]) -> pa.Schema:
     return pa.schema([pa.field("replication", pa.int32(), nullable=False), *fields])
 
 
-def write_file(path: Path, stored: Stored) -> None:
-    """Put `stored` at `path` in one step: a reader sees the old file or the new. Raises `OSError`.
+def write_file(path: Path, contents: Contents) -> None:
+    """Put `contents` at `path` in one step: a reader sees the old file or the new. Raises `OSError`.
 
     Raises `ValueError` for rows that cannot be those of the cell, as a regret that is no number.
     """
-    kind = type(stored.cell)
-    kind.check(stored.rows, stored.footer)
-    columns = {"replication": np.arange(stored.replications, dtype=np.int32), **stored.rows}
-    schema = schema_of(kind)
+    footer = footer_of(contents)
+    file = BytesIO()
+    with writer(file, contents.kind, LEVEL) as parquet:
+        parquet.write_table(table_of(contents))
+        parquet.add_key_value_metadata({FOOTER: footer, CHECKSUM: checksum(footer.encode())})
+    put(path, file.getvalue())
+
+
+def footer_of(contents: Contents) -> str:
+    """The footer as it is written, with the checksum of the rows. Raises `ValueError` for rows of no such cell."""
+    contents.kind.check(contents.rows, contents.footer)
+    rows = _checksum_of_rows(contents.kind, contents.rows)
+    return json.dumps({**contents.footer, "format": FORMAT, "rows": rows})
+
+
+def table_of(contents: Contents) -> pa.Table:
+    """The rows as they are written."""
+    columns = {"replication": np.arange(contents.replications, dtype=np.int32), **contents.rows}
+    schema = schema_of(contents.kind)
     arrays = [
         pa.array(list(columns[field.name]), field.type, from_pandas=field.nullable)  # a NaN is stored as null
         for field in schema
     ]
-    footer = json.dumps({**stored.footer, "format": FORMAT, "rows": _checksum_of_rows(kind, stored.rows)})
-    table = pa.table(arrays, schema=schema)
-    content = BytesIO()
-    with pq.ParquetWriter(
-        content,
-        schema,
+    return pa.table(arrays, schema=schema)
+
+
+def writer(file: BytesIO, kind: type[Cell], level: int) -> pq.ParquetWriter:
+    """What writes rows of a kind of cell, compressed at a `level` of zstd; the same rows are the same bytes."""
+    return pq.ParquetWriter(
+        file,
+        schema_of(kind),
         compression="zstd",
-        compression_level=12,
-        use_dictionary=["replication", *(["t.list.element"] if "t" in kind.fields else [])],
-        use_byte_stream_split=["regret.list.element"] if "regret" in kind.fields else [],
+        compression_level=level,
+        use_dictionary=["t.list.element"] if "t" in kind.fields else False,
+        column_encoding={"replication": "DELTA_BINARY_PACKED"}
+        | {f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in ("regret", "pulls") if name in kind.fields},
+        write_statistics=False,
         write_page_checksum=True,
         store_schema=False,  # parquet's own says the same; Arrow's would hold the footer a second time
-    ) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({FOOTER: footer, CHECKSUM: _checksum(footer.encode())})
-    put(path, content.getvalue())
+    )
 
 
 def read_footer(path: Path) -> dict[str, Any]:
     """The footer of a results file. Raises `DamagedFileError` if it cannot belong to a file of this name."""
     with _opened(path) as file:
-        return _footer_of(path, file.schema_arrow, file.metadata.num_rows)
+        return _footer_in(path, file)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     """A results file, open: whoever replaces it meanwhile changes nothing that is read. Raises `DamagedFileError`."""
-    if not path.is_file():  # a pipe would be waited for
+    require_regular(path)
+    with readable(), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        yield file
+
+
+def require_regular(path: Path) -> None:
+    """Raise `DamagedFileError` unless there is a regular file; a pipe would be waited for."""
+    if not path.is_file():
         raise DamagedFileError("it is no regular file")
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Raises `DamagedFileError` where parquet cannot be read."""
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            yield file
+        yield
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: names that are no text
         raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
 
 
-def _footer_of(path: Path, schema: pa.Schema, replications: int) -> dict[str, Any]:
-    """What the metadata of the `schema` say, found to fit the file. Raises `DamagedFileError`."""
-    metadata = schema.metadata or {}
+def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
+    """What the metadata of a `file` say, found to fit it. Raises `DamagedFileError`."""
+    metadata = file.schema_arrow.metadata or {}
+    footer = parsed(metadata.get(FOOTER), metadata.get(CHECKSUM))
+    if not file.schema_arrow.equals(schema_of(kind_of_footer(footer))):
+        raise DamagedFileError("its columns are not those of a results file")
+    if path.stem != file_stem(footer):
+        raise DamagedFileError(f"it holds the cell {file_stem(footer)}, not what its name says")
+    require_replications(footer, file.metadata.num_rows)
+    return footer
+
+
+def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
+    """A footer from its text, and the checksum of this, which format 1 has not. Raises `DamagedFileError`."""
     try:
-        footer: dict[str, Any] = json.loads(metadata[FOOTER])
+        footer: dict[str, Any] = json.loads(cast(bytes, text))
         version = footer["format"]
         if version not in (1, FORMAT):
             raise DamagedFileError(f"it has format {version}, not {FORMAT}")
-        if version > 1 and metadata[CHECKSUM].decode() != _checksum(metadata[FOOTER]):
+        if version > 1 and cast(bytes, checked).decode() != checksum(cast(bytes, text)):
             raise DamagedFileError("its footer was changed since it was written")
-        key, kind, policy = footer["key"], KINDS[footer.get("record", RegretCell.record)], footer["columns"]["policy"]
-        done = footer["runs"][-1]["replications"][1]
+        _ = kind_of_footer(footer), file_stem(footer), footer["runs"][-1]["replications"][1]
         if any(isinstance(value, dict) for value in footer["columns"].values()):
             raise TypeError("a column is a number, a text or a list")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DamagedFileError("it has no footer of this project, or not a whole one") from error
-    if not schema.equals(schema_of(kind)):
-        raise DamagedFileError("its columns are not those of a results file")
-    if path.stem != f"{policy}-{key}":
-        raise DamagedFileError(f"it holds the cell {key} of {policy}, not what its name says")
-    if done != replications:
-        raise DamagedFileError("its replications are not as many as its footer says")
     return footer
+
+
+def kind_of_footer(footer: Mapping[str, Any]) -> type[Cell]:
+    """What a replication of the cell leaves behind."""
+    return KINDS[footer.get("record", RegretCell.record)]
+
+
+def file_stem(footer: Mapping[str, Any]) -> str:
+    """What the file of a cell is called, without its ending: POLICY-KEY."""
+    return f"{footer['columns']['policy']}-{footer['key']}"
+
+
+def require_replications(footer: Mapping[str, Any], rows: int) -> None:
+    """Raise `DamagedFileError` unless there are as many `rows` as the footer tells of."""
+    if footer["runs"][-1]["replications"][1] != rows:
+        raise DamagedFileError("its replications are not as many as its footer says")
 
 
 def read_file(path: Path) -> Contents:
     """A whole results file. Raises `DamagedFileError`."""
     with _opened(path) as file:
-        footer = _footer_of(path, file.schema_arrow, file.metadata.num_rows)
+        footer = _footer_in(path, file)
         table = file.read(use_threads=False)  # to hand so small a file to threads takes longer than to read it
-    return _contents(table, footer)
+    return contents_of(table, footer)
 
 
-def _contents(table: pa.Table, footer: dict[str, Any]) -> Contents:
-    """The rows of a file, found to be those that its footer tells of. Raises `DamagedFileError`."""
-    kind = KINDS[footer.get("record", RegretCell.record)]
+def contents_of(table: pa.Table, footer: dict[str, Any]) -> Contents:
+    """The rows of a cell, found to be those that its footer tells of. Raises `DamagedFileError`."""
+    kind = kind_of_footer(footer)
     try:
         rows = {name: _values(table.column(name)) for name in kind.fields}
     except ValueError as error:
@@ -144,11 +193,12 @@ def _checksum_of_rows(kind: type[Cell], rows: Rows) -> str:
         number = of.value_type if pa.types.is_list(of) else of
         values = np.ascontiguousarray(rows[name], dtype=number.to_pandas_dtype())
         values = np.where(np.isnan(values), np.nan, values) if values.dtype.kind == "f" else values  # one NaN
-        parts.append(f"{name} {values.shape} {_checksum(values.tobytes())}")
-    return _checksum("\n".join(parts).encode())
+        parts.append(f"{name} {values.shape} {checksum(values.tobytes())}")
+    return checksum("\n".join(parts).encode())
 
 
-def _checksum(content: bytes) -> str:
+def checksum(content: bytes) -> str:
+    """What tells these bytes from others."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -172,19 +222,6 @@ def unused(path: Path, word: str) -> Path:
         if not beside.exists():
             return beside
     raise FileExistsError(f"{path}: 999 files beside it are called {word} already")
-
-
-def trusted(read: Callable[[Path], Read], path: Path) -> Read:
-    """What `read` makes of a results file. Raises `UserError` for a damaged one."""
-    try:
-        return read(path)
-    except DamagedFileError as damage:
-        raise damaged_file(path, str(damage)) from None
-
-
-def damaged_file(path: Path, reason: str) -> UserError:
-    """What is said of a damaged file that is needed."""
-    return UserError(f"{path}: damaged: {reason}; the run that made it sets it aside and computes it again")
 
 
 def _first_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.audits import promised_epsilon
-from experiments.cells import QUANTITIES, Cell, Rows, Values
+from experiments.cells import KINDS, QUANTITIES, Cell, Rows, Values
 from experiments.cells.regret import RegretCell
 from experiments.errors import nearest
 
@@ -37,6 +37,11 @@ class Contents:
     def record(self) -> str:
         """What a replication leaves behind: the word for a kind of cell; footers leave out that of simulated regret."""
         return str(self.footer.get("record", RegretCell.record))
+
+    @property
+    def kind(self) -> type[Cell]:
+        """The kind of cell that leaves this behind."""
+        return KINDS[self.record]
 
     def first(self, replications: int | None) -> Self:
         """The first so many replications, or all."""

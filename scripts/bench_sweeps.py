@@ -21,6 +21,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import Request, merge, plan, plan_all
 from experiments.simulate import look_up, run, simulate_block
 from experiments.store import Store, index
+from experiments.store.place import files_in
 
 CELLS = 10_000  # that are planned
 TINY = 1_000  # cells of one replication
@@ -80,16 +81,18 @@ def of_replications(folder: Path) -> Iterator[str]:
 
 def of_index(store: Store) -> Iterator[str]:
     """The index of many files: the cells of `store` many times over, under other names."""
-    for path in store.files():
+    for path in files_in(store.root):
         os.utime(path, (1e9, 1e9))  # the cache tells of no file that may change within a tick of its clock
     index.index_of_folders([store.root])
     table = index.read_cache(store.root / index.CACHE)
-    names = [f"c1/dp_se-{number:016x}.parquet" for number in range(STORED)]
+    names = [f"c1/dp_se-{number:016x}" for number in range(STORED)]
+    paths = [f"{name}.parquet" for name in names]
     rows = [number % len(table) for number in range(STORED)]
     files = table.column("file").to_pylist()
-    for row, name in zip(rows, names, strict=True):
-        (store.root / name).hardlink_to(store.root / files[row])
-    many = table.take(pa.array(rows, pa.int64())).set_column(0, "file", pa.array(names, pa.string()))
+    for row, link in zip(rows, paths, strict=True):
+        (store.root / link).hardlink_to(store.root / files[row])
+    many = table.take(pa.array(rows, pa.int64())).set_column(0, "file", pa.array(paths, pa.string()))
+    many = many.set_column(1, "name", pa.array(names, pa.string()))
     index.write_cache(store.root / index.CACHE, many)
     began = time.perf_counter()
     cpu = cpu_seconds(lambda: index.index_of_folders([store.root]))

@@ -28,6 +28,7 @@ from scripts.drawing.fresh import Drawn, Inputs, digest_of_figure, overrides_as_
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
+    from experiments.store.place import Place
     from experiments.stored import Stored
     from scripts.drawing.drawing import Drawing
 
@@ -92,14 +93,14 @@ def _command(asked: "Plan") -> str:
     return shlex.join(["python", "-m", "scripts.figures", *kept])
 
 
-def _digest(asked: "Plan", files: Sequence[Path]) -> str:
+def _digest(asked: "Plan", places: Sequence["Place"]) -> str:
     """See `digest_of_figure`."""
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
     try:
         said = figure_of(asked.composed) or {}
     except (UserError, OmegaConfBaseException):  # which drawing it will say
         said = {"figure": str(asked.config.figure)}
-    return digest_of_figure(said, keys, files, _command(asked))
+    return digest_of_figure(said, keys, places, _command(asked))
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
     """
     from experiments.config.plan import plan
     from experiments.own_code import is_own
-    from experiments.store import Store, complete_files, read_cells
+    from experiments.store import Store, complete_places, read_cells
 
     asked = plan(job, composer)
     results = [str(place) for place in Store.of(asked).folders()]
@@ -145,18 +146,18 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
     if not (made.figure or may_lack):
         return made
     try:
-        files = complete_files(asked)
+        places = complete_places(asked)
     except UserError:
         if may_lack:
             return replace(made, lacks=True)
         raise
     if not made.figure:
         return made
-    made = replace(made, digest=_digest(asked, files))
+    made = replace(made, digest=_digest(asked, places))
     if drawn.has(made.name, made.digest) and not again:
         return made
     try:
-        stored = read_cells(asked, files)
+        stored = read_cells(asked, places)
     except UserError as damage:
         return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:

@@ -56,11 +56,11 @@ def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
 
 def _set_damaged_aside(job: Job, store: Store) -> None:
     if job.damage:
-        path = store.file(job.cell, job.request.replications)
-        assert path is not None
-        # what is published is not ours to move
-        done = f"moved to {set_aside(path).name}" if path == store.path(job.cell) else "left where it is"
-        print(f"warning: {path}: {job.damage}; {done}, recomputing", file=sys.stderr)
+        place = store.place(job.cell, job.request.replications)
+        assert place is not None
+        # neither what is published is ours to move, nor a pack with other cells
+        done = f"moved to {set_aside(place.file).name}" if place.file == store.path(job.cell) else "left where it is"
+        print(f"warning: {place}: {job.damage}; {done}, recomputing", file=sys.stderr)
 
 
 class Sweep:

@@ -16,17 +16,10 @@ from experiments.config.compose import REPOSITORY
 from experiments.config.plan import Plan, Request, folder
 from experiments.errors import UserError
 from experiments.leases import alone
-from experiments.results_file import (
-    FILE,
-    DamagedFileError,
-    read_file,
-    read_footer,
-    set_aside,
-    trusted,
-    unused,
-    write_file,
-)
-from experiments.store.index import Index, index_of_folders, name_of
+from experiments.results_file import DamagedFileError, set_aside, unused, write_file
+from experiments.store.index import Index, index_of_folders
+from experiments.store.packs import file_of
+from experiments.store.place import Place, damaged, files_in, places_in, trusted
 from experiments.stored import Contents, Stored
 from experiments.whole_files import put
 
@@ -41,7 +34,7 @@ class NotStoredError(UserError):
 
 @dataclass(frozen=True)
 class Store:
-    """Results under `root`: `<instance>/<policy>-<key>.parquet`; those under `published` are read, never written."""
+    """Results under `root`: `<instance>/<policy>-<key>.parquet`, or in packs; those under `published` are only read."""
 
     root: Path
     published: Path | None = None
@@ -70,34 +63,26 @@ class Store:
             ) from error
 
     def path(self, cell: Cell) -> Path:
-        return self.root / self.name(cell)
-
-    def name(self, cell: Cell) -> str:
-        """The name of a cell's file in any folder of results."""
-        return f"{cell.instance.name}/{cell.policy.name}-{cell.key}.parquet"
-
-    def file(self, cell: Cell, replications: int) -> Path | None:
-        """What to read for so many replications: the published file if it has them, else the one with the most."""
-        name = self.name(cell)
-        paths = [place / name for place in self.folders() if (place / name).exists()]
-        if len(paths) < 2 or _replications(paths[0]) >= replications:
-            return paths[0] if paths else None
-        return max(paths, key=_replications)
+        """Where the replications of `cell` are written; packs are made of such files."""
+        return self.root / f"{name_of(cell)}.parquet"
 
     def folders(self) -> list[Path]:
         """Where it reads, in the order in which one of two equal files is chosen."""
         return [self.root] if self.published in (None, self.root) else [self.published, self.root]
 
-    def read(self, cell: Cell, replications: int = 1) -> Stored | None:
-        """The stored replications of `cell`, all in the `file` to read, or None. Raises `DamagedFileError`."""
-        path = self.file(cell, replications)
-        return None if path is None else self._read(path, cell)
+    def place(self, cell: Cell, replications: int) -> Place | None:
+        """What to read for so many replications: the published ones if they are enough, else the most."""
+        name, record = name_of(cell), cell.record
+        found = [place for folder in self.folders() for place in held(folder, name, record)]
+        if len(found) < 2:
+            return found[0] if found else None
+        counts = [min(place.replications(), replications) for place in found]
+        return found[counts.index(max(counts))]
 
-    def _read(self, path: Path, cell: Cell) -> Stored:
-        contents = read_file(path)
-        if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
-            raise DamagedFileError("its checkpoints are not those of the cell")
-        return Stored(contents.rows, contents.footer, cell)
+    def read(self, cell: Cell, replications: int = 1) -> Stored | None:
+        """The stored replications of `cell`, all in the `place` to read, or None. Raises `DamagedFileError`."""
+        place = self.place(cell, replications)
+        return None if place is None else _read(place, cell)
 
     def write(self, stored: Stored) -> None:
         """Keep `stored`, unless as many replications or more of the cell are kept already: those of another process.
@@ -120,63 +105,83 @@ class Store:
 
     def replications(self, cell: Cell) -> int:
         """How many replications `root` has of a cell now; none of a damaged file."""
-        path = self.path(cell)
-        return _replications(path) if path.exists() else 0
+        return max((place.replications() for place in held(self.root, name_of(cell), cell.record)), default=0)
 
-    def adopt(self, file: Path, name: str) -> None:
-        """Keep a sound results file of another folder under its `name`, unless as many replications are kept already.
+    def adopt(self, place: Place) -> None:
+        """Keep a cell of another folder, unless as many replications are kept already.
 
         Raises `UserError` if both have different numbers; a damaged file in its place is set aside.
         """
-        path = self.root / name
-        with self.writing(), alone(self.root / LEASES, f"{path.stem.rpartition('-')[2]}-write"):
-            theirs = trusted(read_file, file)
-            try:
-                ours = read_file(path) if path.exists() else None
-            except DamagedFileError:
-                ours = None
-                set_aside(path)
-            if ours is not None and not agree(ours, theirs):
-                raise UserError(f"{file}: has other numbers than {path}")
-            if ours is None or ours.replications < theirs.replications:
-                put(path, file.read_bytes())
+        path = self.root / f"{place.name}.parquet"
+        with self.writing(), alone(self.root / LEASES, f"{place.key}-write"):
+            theirs, ours = trusted(place), []
+            for of_ours in held(self.root, place.name, theirs.record):
+                try:
+                    ours.append(of_ours.read())
+                except DamagedFileError:
+                    if not of_ours.is_packed:
+                        set_aside(of_ours.file)
+            if not all(agree(known, theirs) for known in ours):
+                raise UserError(f"{place}: has other numbers than {path}")
+            if theirs.replications > max((known.replications for known in ours), default=0):
+                if place.is_packed:
+                    write_file(path, theirs)
+                else:
+                    put(path, place.file.read_bytes())
 
     def _known(self, cell: Cell) -> Stored | None:
-        """What `root` has of the cell; a damaged file is set aside."""
-        path = self.path(cell)
-        try:
-            return self._read(path, cell) if path.exists() else None
-        except DamagedFileError:
-            set_aside(path)
-            return None
+        """What `root` has of the cell, the most; a damaged file is set aside."""
+        found = []
+        for place in held(self.root, name_of(cell), cell.record):
+            try:
+                found.append(_read(place, cell))
+            except DamagedFileError:
+                if not place.is_packed:
+                    set_aside(place.file)
+        return max(found, key=lambda stored: stored.replications, default=None)
 
     def index(self) -> Index:
-        """Every results file that there is to read, one for each cell."""
-        return index_of_folders([place for place in self.folders() if place.is_dir()])
+        """Every cell that there is to read."""
+        return index_of_folders([folder for folder in self.folders() if folder.is_dir()])
 
     def index_of(self, requests: Iterable[Request]) -> Index:
-        """What there is to read for some requests, those that have a file; as `file` chooses."""
-        return index_of_folders(self.folders(), {self.name(of.cell): of.replications for of in requests})
+        """What there is to read for some requests, those that have something stored; as `place` chooses."""
+        asked = {name_of(of.cell): (file_of(of.cell.record), of.replications) for of in requests}
+        return index_of_folders(self.folders(), asked)
 
-    def files(self, policy: str = "*") -> Iterator[Path]:
-        """Every results file, or those of a policy, in the order of names; of two for one cell that to read.
+    def find(self, key: str) -> Place | None:
+        """Where the cell with a key is stored. Raises `UserError` for a damaged pack, which may have it."""
+        for file in (file for place in self.folders() for file in files_in(place)):
+            try:
+                places = places_in(file)
+            except DamagedFileError as damage:
+                raise damaged(file, str(damage)) from None
+            for found in places:
+                if found.key == key:
+                    return found
+        return None
 
-        Files with other names are not ours to read.
-        """
-        found: dict[Path, list[Path]] = {}
-        for place in self.folders():
-            for path in place.glob(f"*/{policy}-*.parquet"):
-                if FILE.fullmatch(path.name):
-                    found.setdefault(path.relative_to(place), []).append(path)
-        return (max(paths, key=_replications) if len(paths) > 1 else paths[0] for _, paths in sorted(found.items()))
+
+def name_of(cell: Cell) -> str:
+    """The name of a cell in any folder of results."""
+    return f"{cell.instance.name}/{cell.policy.name}-{cell.key}"
 
 
-def _replications(path: Path) -> int:
-    """How many replications a file has; none if it is damaged."""
-    try:
-        return int(read_footer(path)["runs"][-1]["replications"][1])
-    except DamagedFileError:
-        return 0
+def held(folder: Path, name: str, record: str) -> list[Place]:
+    """Where a folder has a cell, its own file first, as that is younger than the pack.
+
+    A pack that cannot be read may have it.
+    """
+    own = Place(folder / f"{name}.parquet", name)
+    in_pack = Place(own.file.with_name(file_of(record)), name)
+    return [place for place in (own, in_pack) if place.exists()]
+
+
+def _read(place: Place, cell: Cell) -> Stored:
+    contents = place.read()
+    if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
+        raise DamagedFileError("its checkpoints are not those of the cell")
+    return Stored(contents.rows, contents.footer, cell)
 
 
 def agree(known: Contents, other: Contents) -> bool:
@@ -211,25 +216,24 @@ def stored_cells(asked: Plan) -> list[Stored]:
 
     Raises `UserError`, with the command that completes them, when some are not stored.
     """
-    return read_cells(asked, complete_files(asked))
+    return read_cells(asked, complete_places(asked))
 
 
-def read_cells(asked: Plan, files: Iterable[Path]) -> list[Stored]:
-    """As `stored_cells`, from the `complete_files` of the plan. Raises `UserError` for a damaged one."""
+def read_cells(asked: Plan, places: Iterable[Place]) -> list[Stored]:
+    """As `stored_cells`, from the `complete_places` of the plan. Raises `UserError` for a damaged one."""
     found = []
-    for request, path in zip(asked.requests, files, strict=True):
-        contents = trusted(read_file, path).first(request.replications)
+    for request, place in zip(asked.requests, places, strict=True):
+        contents = trusted(place).first(request.replications)
         found.append(Stored(contents.rows, contents.footer, request.cell))
     return found
 
 
-def complete_files(asked: Plan) -> list[Path]:
-    """The file of every cell of a plan, all replications in it. Raises `NotStoredError`."""
-    store = Store.of(asked)
-    wanted = {store.name(request.cell): request.replications for request in asked.requests}
-    index = store.index_of(asked.requests).sound()
-    held = zip(map(name_of, index.files), index.files, index.replications, strict=True)
-    complete = {name: Path(file) for name, file, replications in held if replications >= wanted[name]}
+def complete_places(asked: Plan) -> list[Place]:
+    """Where every cell of a plan is stored, all replications of it. Raises `NotStoredError`."""
+    wanted = {name_of(request.cell): request.replications for request in asked.requests}
+    index = Store.of(asked).index_of(asked.requests).sound()
+    held = zip(index.places, index.replications, strict=True)
+    complete = {place.name: place for place, replications in held if replications >= wanted[place.name]}
     missing = len(wanted) - len(complete)
     if missing:
         planned = folder(asked.config, "results_dir")

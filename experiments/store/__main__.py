@@ -1,14 +1,17 @@
 """Look after stored results.
 
     python -m experiments.store list policy=dp_se epsilon=0.5     what is stored, a line for each cell
-    python -m experiments.store verify                            read every file whole and compare its checksum
+    python -m experiments.store verify                            read every cell whole and compare its checksum
     python -m experiments.store merge OTHER/                      bring in what another folder has; all of it or nothing
+    python -m experiments.store diff OTHER/                       what another folder has differently, cell by cell
+    python -m experiments.store pack                              put published files into packs; without=KEY,...
     python -m experiments.store export --csv policy=dp_se         rows on standard output; table=pulls, table=...
     python -m experiments.store export --crate results_dir=mine   write ro-crate-metadata.json beside the results
     python -m experiments.store gc                                what nothing reads any more; remove=true removes it
 
 COLUMN=VALUE and COLUMN=ONE,OTHER choose cells, as in experiments.load. results_dir=FOLDER names the results; without
-it, list, verify and export --csv read `runs` and the published `results`, and the others look at `runs`.
+it, list, verify and export --csv read `runs` and the published `results`, pack and diff look at `results`, and the
+others at `runs`.
 """
 
 import argparse
@@ -25,13 +28,17 @@ from experiments.config.command_line import exit_on_user_error
 from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
 from experiments.store import RESULTS, RUNS, Store
+from experiments.store.diff import differences
 from experiments.store.filters import chosen
-from experiments.store.garbage import garbage, remove_file
+from experiments.store.garbage import garbage
+from experiments.store.garbage import remove as remove_garbage
 from experiments.store.index import Index, index_of_folders
 from experiments.store.merge import Step, look
+from experiments.store.packing import pack
+from experiments.store.place import Place, files_in
 from experiments.store.verify import verify
 
-OWN_KEYS: dict[str, dict[str, Any]] = {"export": {"table": "curves"}, "gc": {"remove": False}}
+OWN_KEYS: dict[str, dict[str, Any]] = {"export": {"table": "curves"}, "gc": {"remove": False}, "pack": {"without": ""}}
 FILTERED = ("list", "export")  # commands that choose cells
 SHOWN = ("instance", "policy", "epsilon", "delta", "horizon")
 
@@ -52,6 +59,11 @@ class Asked(NamedTuple):
             raise UserError(f"results_dir={named}: no such folder")
         return Store(Path(str(named)))
 
+    @property
+    def published(self) -> Path:
+        """The one folder that is meant by a command on what is published. Raises `UserError`."""
+        return RESULTS if self.keys["results_dir"] is None else self.store.root
+
     def cells(self) -> Index:
         """The cells that pass the filters; damaged files are told, and left out."""
         index = self.store.index()
@@ -64,9 +76,10 @@ def list_cells(asked: Asked) -> None:
     """Print a line for each cell, and their sum."""
     index = asked.cells()
     shown = [index.column(name) for name in SHOWN]
+    held = zip(index.places, index.replications, index.sizes, strict=True)
     rows = [
-        [_shown(of.values[of.codes[row]]) for of in shown] + [str(replications), str(size), os.path.relpath(file)]
-        for row, (file, replications, size) in enumerate(zip(index.files, index.replications, index.sizes, strict=True))
+        [_shown(of.values[of.codes[row]]) for of in shown] + [str(replications), str(size), os.path.relpath(str(place))]
+        for row, (place, replications, size) in enumerate(held)
     ]
     for line in _aligned([[*SHOWN, "replications", "bytes", "file"], *rows]):
         print(line)
@@ -83,33 +96,53 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def verify_files(asked: Asked) -> None:
-    """Read every file of every folder, not only those that a reader chooses; exit code 1 for damaged ones."""
-    found = [index_of_folders([folder]) for folder in asked.store.folders() if folder.is_dir()]
-    result = verify(file for index in found for file in (*index.files, *index.damaged))
-    for file, reason in result.damaged.items():
-        print(f"{file}: damaged: {reason}")
+    """Read every cell of every folder, not only those that a reader chooses; exit code 1 for damaged ones."""
+    result = verify(file for folder in asked.store.folders() for file in files_in(folder))
+    for where, reason in result.damaged.items():
+        print(f"{where}: damaged: {reason}")
     print(result)
     sys.exit(1 if result.damaged else 0)
 
 
 def merge(asked: Asked, other: str) -> None:
-    """Bring in the results of `other`, unless one of its files is refused; then nothing is written, exit code 1."""
+    """Bring in the results of `other`, unless one of its cells is refused; then nothing is written, exit code 1."""
     store, folder = asked.store, Path(other)
     if not folder.is_dir():
         raise UserError(f"{other}: no such folder")
     if any(folder.samefile(place) for place in store.folders() if place.is_dir()):
         raise UserError(f"{other}: these are the results that it would be merged into")
     found = list(look(store, folder))
-    refused = [file for file in found if file.step is Step.REFUSED]
-    for file in refused:
-        print(file.problem)
-    taken = [file for file in found if file.step is Step.TAKEN]
-    for file in taken if not refused else ():
-        store.adopt(folder / file.name, file.name)
+    refused = [of for of in found if of.step is Step.REFUSED]
+    for of in refused:
+        print(of.problem)
+    taken = [of.place for of in found if of.place is not None and of.step is Step.TAKEN]
+    for place in taken if not refused else ():
+        store.adopt(place)
     known = len(found) - len(taken) - len(refused)
     told = f"{len(refused)} refused, and nothing was written" if refused else f"{len(taken)} taken"
-    print(f"{len(found)} files in {other}: {known} stored already, {told}")
+    print(f"{len(found)} cells in {other}: {known} stored already, {told}")
     sys.exit(1 if refused else 0)
+
+
+def diff(asked: Asked, other: str) -> None:
+    """Print what the published results, or those named, and another folder differ in; exit code 1 if in anything."""
+    folder = asked.published
+    if not Path(other).is_dir():
+        raise UserError(f"{other}: no such folder")
+    found = 0
+    for found, line in enumerate(differences(folder, Path(other)), 1):  # noqa: B007  # they are counted
+        print(line, flush=True)
+    print(f"{found} cells of {folder} and {other} differ")
+    sys.exit(1 if found else 0)
+
+
+def pack_files(asked: Asked) -> None:
+    """Put results files into packs; a line for each that was renewed."""
+    without = [key for key in asked.keys["without"].split(",") if key]
+    renewed = 0
+    for renewed, told in enumerate(pack(asked.published, without), 1):  # noqa: B007  # they are counted
+        print(told, flush=True)
+    print(f"{renewed} packs renewed in {asked.published}")
 
 
 def export(asked: Asked, form: str) -> None:
@@ -137,11 +170,13 @@ def collect_garbage(asked: Asked) -> None:
     root = asked.store.root
     found = list(garbage(root)) if root.is_dir() else []
     for item in found:
-        print(f"{item.path}: {item.why}")
-        if remove:
-            remove_file(item.path)
+        print(f"{item.what}: {item.why}")
+    if remove:
+        remove_garbage(root, found)
     size = sum(item.size for item in found) / 1e6
-    print(f"{len(found)} files, {size:.1f} MB, {'removed' if remove else 'could be removed; remove=true does it'}")
+    packed = sum(isinstance(item.what, Place) for item in found)
+    count = f"{len(found) - packed} files{f' and {packed} cells of packs' if packed else ''}"
+    print(f"{count}, {size:.1f} MB, {'removed' if remove else 'could be removed; remove=true does it'}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -159,9 +194,9 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in ("list", "verify", "merge", "export", "gc"):
+    for name in ("list", "verify", "merge", "diff", "pack", "export", "gc"):
         command = commands.add_parser(name, allow_abbrev=False)
-        if name == "merge":
+        if name in ("merge", "diff"):
             command.add_argument("other", metavar="OTHER")
         if name == "export":
             form = command.add_mutually_exclusive_group(required=True)
@@ -181,7 +216,9 @@ def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> Asked:
 
 
 def _value(item: Override) -> Any:
-    """The value of a word, or all of several that are separated by commas."""
+    """The value of a word, or all of several between commas; keys of cells stay text, though some look like numbers."""
+    if item.key_or_group == "without":
+        return str(item.input_line).partition("=")[2]
     if not item.is_sweep_override():
         return item.value()
     if not item.is_discrete_sweep():
@@ -200,6 +237,10 @@ def main() -> None:
             verify_files(asked)
         case "merge":
             merge(asked, found.other)
+        case "diff":
+            diff(asked, found.other)
+        case "pack":
+            pack_files(asked)
         case "export":
             export(asked, found.form)
         case "gc":

@@ -3,16 +3,20 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from experiments.own_code import revisions
-from experiments.results_file import FILE, DamagedFileError, read_footer
+from experiments.results_file import FILE, DamagedFileError
 from experiments.simulate import failures, pieces, slurm, status
 from experiments.store import LEASES
+from experiments.store.index import index_of_folders
+from experiments.store.packing import take_out
+from experiments.store.packs import is_pack
+from experiments.store.place import Place, places_in
 
 ORPHANED = 24 * 3600.0  # seconds: what nobody touched for so long has no owner
 ASIDE = (".damaged", ".conflict")
@@ -21,9 +25,9 @@ LEFT = "left by a process that ended a day ago or longer"
 
 
 class Garbage(NamedTuple):
-    """A file that nothing reads, and why."""
+    """A file, or a cell of a pack, that nothing reads, and why."""
 
-    path: Path
+    what: Path | Place
     why: str
     size: int
 
@@ -32,12 +36,25 @@ def garbage(folder: Path) -> Iterator[Garbage]:
     """What may be removed from a folder of results. Files of others are never among it."""
     of_sweeps = Leftovers(folder)
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        why = _why(path) or of_sweeps.why(path)
-        if why:
+        if path.parent.parent == folder and (is_pack(path.name) or FILE.fullmatch(path.name)):
+            yield from _outdated(path)
+        elif why := _why(path) or of_sweeps.why(path):
             yield Garbage(path, why, path.stat().st_size)
 
 
-def remove_file(path: Path) -> None:
+def remove(folder: Path, found: Iterable[Garbage]) -> None:
+    """Remove what was found in a folder of results."""
+    packed = []
+    for item in found:
+        if isinstance(item.what, Path):
+            _remove_file(item.what)
+        else:
+            packed.append(item.what)
+    if packed:
+        take_out(folder, packed)
+
+
+def _remove_file(path: Path) -> None:
     """Remove a file, and the folder that it leaves empty if only sweeps make such."""
     path.unlink(missing_ok=True)
     if path.parent.parent.name in (pieces.FOLDER, slurm.LOGS):
@@ -46,26 +63,24 @@ def remove_file(path: Path) -> None:
 
 
 def _why(path: Path) -> str | None:
-    """Why nothing will read a file of results, or one that a process was writing; None for others."""
+    """Why nothing will read a file that was set aside, or that a process was writing; None for others."""
     name, _, rest = path.name.partition(".parquet")
-    if FILE.fullmatch(path.name):
-        return _outdated(path)
     if FILE.fullmatch(f"{name}.parquet") and rest.rstrip("0123456789") in ASIDE:
         return f"set aside: {'damaged' if rest.startswith('.damaged') else 'in conflict with the file that was kept'}"
     return LEFT if path.suffix == ".tmp" and _is_old(path) else None
 
 
-def _outdated(path: Path) -> str | None:
-    """Which revision of this repository's classes came after that of a results file; None for classes of others."""
-    try:
-        footer = read_footer(path)
-    except DamagedFileError:
-        return None  # whoever runs its cell sets it aside
-    for part, now in revisions(footer["identity"]).items():
-        then = footer["revisions"][part]
-        if then < now:
-            return f"of revision {then} of its {part}, which has revision {now} now"
-    return None
+def _outdated(file: Path) -> Iterator[Garbage]:
+    """The cells in a results file or pack whose class in this repository has a later revision now."""
+    with suppress(DamagedFileError):  # whoever runs its cells sees to it
+        for place in places_in(file):
+            footer = place.footer()
+            for part, now in revisions(footer["identity"]).items():
+                then = footer["revisions"][part]
+                if then < now:
+                    why = f"of revision {then} of its {part}, which has revision {now} now"
+                    yield Garbage(place if place.is_packed else file, why, place.size())
+                    break
 
 
 class Leftovers:
@@ -113,21 +128,13 @@ class Leftovers:
 
     def _replications(self, key: str) -> int:
         """How many replications are stored of the cell of that key."""
-        for path in self._files.get(key, ()):
-            try:
-                return int(read_footer(path)["runs"][-1]["replications"][1])
-            except DamagedFileError:
-                continue
-        return 0
+        return self._stored.get(key, 0)
 
     @cached_property
-    def _files(self) -> dict[str, list[Path]]:
-        """Results files by key."""
-        found: dict[str, list[Path]] = {}
-        for path in self._root.glob("*/*.parquet"):
-            if FILE.fullmatch(path.name):
-                found.setdefault(path.stem.rpartition("-")[2], []).append(path)
-        return found
+    def _stored(self) -> dict[str, int]:
+        """The replications of every cell that is stored here, by key."""
+        index = index_of_folders([self._root])
+        return {place.key: int(count) for place, count in zip(index.places, index.replications, strict=True)}
 
 
 def _of_process(path: Path) -> str | None:

@@ -1,7 +1,7 @@
-"""What folders of results hold, in a moment: the footers of their files, from a cache that is never relied on.
+"""What folders of results hold, in a moment: the footers of their files and packs, from a cache that is not relied on.
 
 The cache, `.index` in a folder, tells of a file only while its name, size and time of change are as they were. It
-chooses which files are read, and no more: what a table says comes from the files themselves. A cache that is damaged,
+chooses which cells are read, and no more: what a table says comes from the files themselves. A cache that is damaged,
 or cannot be written, costs time and nothing else. Processes that write it at once replace it, each in one step.
 """
 
@@ -24,16 +24,19 @@ from numpy.typing import NDArray
 
 from bandits.arrays import FloatArray, IntArray
 from experiments.cells.regret import RegretCell
-from experiments.results_file import FILE, DamagedFileError, damaged_file, read_footer
+from experiments.results_file import DamagedFileError
+from experiments.store.packs import SETTLED, is_pack
+from experiments.store.place import Place, damaged, is_ours, places_in
 from experiments.whole_files import put
 
 CACHE = ".index"
-VERSION = b"2"
-SETTLED = 2_000_000_000  # nanoseconds: a file that is younger may change again within one tick of its clock
+VERSION = b"3"
 OWN = {
     "file": pa.string(),
+    "name": pa.string(),
     "size": pa.int64(),
     "changed": pa.int64(),
+    "bytes": pa.int64(),
     "replications": pa.int64(),
     "seconds": pa.float64(),
 }
@@ -58,23 +61,31 @@ class Coded(NamedTuple):
 
 @dataclass(frozen=True)
 class Index:
-    """Results files and the columns of their cells, `record` always among them.
+    """Stored cells and their columns, `record` always among them.
 
     Attributes
     ----------
-    files: the path of each, as text.
-    sizes, replications: of each file, shape (files,); sizes in bytes.
-    seconds: of a typical replication of each, shape (files,).
+    files: the path of the results file or pack of each, as text.
+    names: of each in any folder of results, INSTANCE/POLICY-KEY.
+    sizes, replications: of each cell, shape (cells,); sizes in bytes.
+    seconds: of a typical replication of each, shape (cells,).
     columns: what the cells are, as `Cell.columns`, by column.
     damaged: files that are left out, and why.
     """
 
     files: list[str]
+    names: list[str]
     sizes: IntArray
     replications: IntArray
     seconds: FloatArray
     columns: dict[str, Coded]
     damaged: dict[str, str]
+
+    @property
+    def places(self) -> list[Place]:
+        """Where each cell is stored."""
+        paths = {file: Path(file) for file in set(self.files)}
+        return [Place(paths[file], name) for file, name in zip(self.files, self.names, strict=True)]
 
     def column(self, name: str) -> Coded:
         """A column, with no value anywhere if no cell has it."""
@@ -85,53 +96,75 @@ class Index:
         return {name: of.values[of.codes[row]] for name, of in self.columns.items() if of.codes[row] >= 0}
 
     def only(self, wanted: NDArray[np.bool_]) -> "Index":
-        """The index of some of its files."""
+        """The index of some of its cells."""
         columns = {name: Coded(of.codes[wanted], of.values) for name, of in self.columns.items()}
         present = {name: of for name, of in columns.items() if (of.codes >= 0).any()}
-        files = [self.files[row] for row in np.flatnonzero(wanted)]
-        return Index(files, self.sizes[wanted], self.replications[wanted], self.seconds[wanted], present, self.damaged)
+        rows = np.flatnonzero(wanted)
+        files, names = [self.files[row] for row in rows], [self.names[row] for row in rows]
+        sizes, replications, seconds = self.sizes[wanted], self.replications[wanted], self.seconds[wanted]
+        return Index(files, names, sizes, replications, seconds, present, self.damaged)
 
     def sound(self) -> "Index":
         """Itself. Raises `UserError` that names a damaged file, if there is one."""
         for file, reason in sorted(self.damaged.items()):
-            raise damaged_file(Path(file), reason)
+            raise damaged(file, reason)
         return self
 
 
-def index_of_files(paths: Sequence[Path]) -> Index:
-    """The index of some results files that there are, in their order."""
-    names: dict[Path, list[str]] = {}
-    for path in paths:
-        names.setdefault(path.parents[1], []).append("/".join(path.parts[-2:]))
-    table, damaged = _of_folders({folder: _statuses(folder, of_folder) for folder, of_folder in names.items()})
-    rows = {file: row for row, (file,) in enumerate(_pairs(table, "file"))}
-    return _index(table.take(pa.array([rows[str(path)] for path in paths if str(path) in rows], pa.int64())), damaged)
+def index_of_places(places: Sequence[Place]) -> Index:
+    """The index of some cells that are stored, in their order."""
+    files: dict[Path, set[str]] = {}
+    for place in places:
+        files.setdefault(place.file.parents[1], set()).add("/".join(place.file.parts[-2:]))
+    table, unread = _of_folders({folder: _statuses(folder, of_folder) for folder, of_folder in files.items()})
+    rows = {cell: row for row, cell in enumerate(_pairs(table, "file", "name"))}
+    asked = [(str(place.file), place.name) for place in places]
+    return _index(table.take(pa.array([rows[cell] for cell in asked if cell in rows], pa.int64())), unread)
 
 
-def index_of_folders(folders: Sequence[Path], asked: Mapping[str, int] | None = None) -> Index:
-    """The index of all results files in some folders, or of those whose names are `asked` for.
+def index_of_folders(folders: Sequence[Path], asked: Mapping[str, tuple[str, int]] | None = None) -> Index:
+    """The index of all cells in some folders, or of those `asked` for: a name, the pack it may be in, and replications.
 
-    Of two for one cell that with more replications, of so many as are asked for, else the first. In the order of their
-    names. Files with other names are not ours to read.
+    Of two places of one cell that with more replications, of so many as are asked for, else the first; in one folder a
+    file of its own comes before a pack. In the order of their names. Files with other names are not ours to read.
     """
-    scans = {folder: _scan(folder) if asked is None else _statuses(folder, asked) for folder in folders}
-    table, damaged = _of_folders(scans)
+    if asked is None:
+        scans = {folder: _scan(folder) for folder in folders}
+    else:
+        files = dict.fromkeys(file for name, (pack, _) in asked.items() for file in _files_of(name, pack))
+        scans = {folder: _statuses(folder, files) for folder in folders}
+    table, unread = _of_folders(scans)
     best: dict[str, tuple[float, int]] = {}
-    for row, (file, replications) in enumerate(_pairs(table, "file", "replications")):
-        name = name_of(file)
-        of_use = min(replications, math.inf if asked is None else asked[name])
-        if name not in best or of_use > best[name][0]:
-            best[name] = of_use, row
+    for row, (name, replications) in enumerate(_pairs(table, "name", "replications")):
+        if asked is None or name in asked:
+            of_use = min(replications, math.inf if asked is None else asked[name][1])
+            if name not in best or of_use > best[name][0]:
+                best[name] = of_use, row
     rows = [best[name][1] for name in sorted(best)]
-    unread = {file: reason for file, reason in damaged.items() if name_of(file) not in best}
-    return _index(table.take(pa.array(rows, pa.int64())), unread)
+    lacked = (
+        None
+        if asked is None
+        else {file for name, (pack, _) in asked.items() if name not in best for file in _files_of(name, pack)}
+    )
+    missed = {}
+    for file, reason in unread.items():
+        inside = "/".join(file.rsplit("/", 2)[-2:])
+        if inside in lacked if lacked is not None else inside.removesuffix(".parquet") not in best:
+            missed[file] = reason
+    return _index(table.take(pa.array(rows, pa.int64())), missed)
 
 
-def _index(table: pa.Table, damaged: dict[str, str]) -> Index:
-    sizes, replications, seconds = (table.column(name).to_numpy() for name in ("size", "replications", "seconds"))
+def _files_of(name: str, pack: str) -> tuple[str, str]:
+    """Where a folder may have a cell: its own file, and a pack."""
+    return f"{name}.parquet", f"{name.partition('/')[0]}/{pack}"
+
+
+def _index(table: pa.Table, unread: dict[str, str]) -> Index:
+    sizes, replications, seconds = (table.column(name).to_numpy() for name in ("bytes", "replications", "seconds"))
     coded = {name.removeprefix(CELL): _coded(table.column(name)) for name in table.column_names if name not in OWN}
     columns = {name: of for name, of in coded.items() if (of.codes >= 0).any()}
-    return Index(table.column("file").to_pylist(), sizes, replications, seconds, columns, damaged)
+    files, names = (table.column(name).to_pylist() for name in ("file", "name"))
+    return Index(files, names, sizes, replications, seconds, columns, unread)
 
 
 def _coded(column: pa.ChunkedArray) -> Coded:
@@ -141,19 +174,21 @@ def _coded(column: pa.ChunkedArray) -> Coded:
 
 
 def _of_folders(found: Mapping[Path, Mapping[str, Status]]) -> tuple[pa.Table, dict[str, str]]:
-    """The files that were found in each folder, by their paths, and which are damaged."""
+    """The cells in the files that were found in each folder, by the paths of these, and which files are damaged."""
     tables: list[pa.Table] = []
-    damaged: dict[str, str] = {}
+    unread: dict[str, str] = {}
     for folder, files in found.items():
         table, reasons = _of_folder(folder, files)
-        paths = [f"{folder}/{name}" for (name,) in _pairs(table, "file")]
+        in_pack = pa.array([is_pack(file.rpartition("/")[2]) for (file,) in _pairs(table, "file")], pa.bool_())
+        table = _joined([table.filter(pc.invert(in_pack)), table.filter(in_pack)])
+        paths = [f"{folder}/{file}" for (file,) in _pairs(table, "file")]
         tables.append(table.set_column(0, "file", pa.array(paths, pa.string())))
-        damaged |= {f"{folder}/{name}": reason for name, reason in reasons.items()}
-    return _joined(tables), damaged
+        unread |= {f"{folder}/{file}": reason for file, reason in reasons.items()}
+    return _joined(tables), unread
 
 
 def _of_folder(folder: Path, found: Mapping[str, Status]) -> tuple[pa.Table, dict[str, str]]:
-    """The files that were found in a folder by their names in it, and which are damaged; brings its cache up to date.
+    """The cells in files that were found in a folder, and which of these are damaged; brings its cache up to date.
 
     Of files that were not found the cache keeps what it holds: they may be others than those that were looked for.
     """
@@ -161,41 +196,36 @@ def _of_folder(folder: Path, found: Mapping[str, Status]) -> tuple[pa.Table, dic
     cached = read_cache(folder / CACHE)
     asked = pc.is_in(cached.column("file"), value_set=pa.array(found, pa.string()))
     others, cached = cached.filter(pc.invert(asked)), cached.filter(asked)
-    as_then = [found[name] == tuple(status) for name, *status in _pairs(cached, "file", "size", "changed")]
+    as_then = [found[file] == tuple(status) for file, *status in _pairs(cached, "file", "size", "changed")]
     known = cached.filter(pa.array(as_then, pa.bool_()))
     told = set(known.column("file").to_pylist())
-    new, damaged = _read(folder, {name: status for name, status in found.items() if name not in told})
+    new, unread = _read(folder, {file: status for file, status in found.items() if file not in told})
     table = _joined([known, new])
     if len(new) or len(known) < len(cached):
         kept = _joined([others, table])
         write_cache(folder / CACHE, kept.filter(pc.less(kept.column("changed"), settled)))
-    return table, damaged
+    return table, unread
 
 
 def _scan(folder: Path) -> dict[str, Status]:
-    """Every results file of a folder by its name in it."""
+    """Every results file and pack of a folder by its name in it."""
     found = {}
     for group in os.scandir(folder):
         if group.is_dir():
             for file in os.scandir(group):
-                if FILE.fullmatch(file.name):
+                if is_ours(file.name):
                     with suppress(FileNotFoundError):  # set aside meanwhile by whoever computes it again
                         found[f"{group.name}/{file.name}"] = _status(file.stat())
     return found
 
 
-def _statuses(folder: Path, names: Iterable[str]) -> dict[str, Status]:
-    """The files of some names that there are in a folder."""
+def _statuses(folder: Path, files: Iterable[str]) -> dict[str, Status]:
+    """Those of some files that there are in a folder."""
     found = {}
-    for name in names:
+    for name in files:
         with suppress(FileNotFoundError, NotADirectoryError):
             found[name] = _status((folder / name).stat())
     return found
-
-
-def name_of(file: str) -> str:
-    """The name of a results file in its folder of results, from its path."""
-    return "/".join(file.rsplit("/", 2)[-2:])
 
 
 def _status(of: os.stat_result) -> Status:
@@ -203,26 +233,28 @@ def _status(of: os.stat_result) -> Status:
 
 
 def _read(folder: Path, files: Mapping[str, Status]) -> tuple[pa.Table, dict[str, str]]:
-    """What the footers of some files say, and which files are damaged."""
+    """What is said of the cells in some files, and which files are damaged."""
     rows: dict[str, list[Any]] = {name: [] for name in OWN}
     cells: list[dict[str, Any]] = []
-    damaged = {}
-    for name, status in files.items():
+    unread = {}
+    for file, (size, changed) in files.items():
         try:
-            footer = read_footer(folder / name)
+            places = places_in(folder / file)
+            held = [(of.name, of.footer(), of.size() if of.is_packed else size) for of in places]
         except DamagedFileError as damage:
-            damaged[name] = str(damage)
+            unread[file] = str(damage)
             continue
-        last = footer["runs"][-1]
-        own = (name, *status, last["replications"][1], _seconds(last))
-        for column, value in zip(OWN, own, strict=True):
-            rows[column].append(value)
-        cells.append({"record": RegretCell.record, **footer["columns"]})
+        for name, footer, taken in held:
+            last = footer["runs"][-1]
+            own = (file, name, size, changed, taken, last["replications"][1], _seconds(last))
+            for column, value in zip(OWN, own, strict=True):
+                rows[column].append(value)
+            cells.append({"record": RegretCell.record, **footer["columns"]})
     columns = {name: pa.array(rows[name], of) for name, of in OWN.items()}
     for name in dict.fromkeys(name for cell in cells for name in cell):
         texts = [json.dumps(cell[name]) if name in cell else None for cell in cells]
         columns[CELL + name] = pa.array(texts, pa.string()).dictionary_encode()
-    return pa.table(columns), damaged
+    return pa.table(columns), unread
 
 
 def _seconds(run: Mapping[str, Any]) -> float:

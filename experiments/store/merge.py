@@ -5,14 +5,15 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments.results_file import DamagedFileError, read_file
-from experiments.store import Store, agree
+from experiments.results_file import DamagedFileError
+from experiments.store import Store, agree, held
 from experiments.store.index import index_of_folders
+from experiments.store.place import Place
 from experiments.stored import Contents
 
 
 class Step(Enum):
-    """What is done with a file of the other folder."""
+    """What is done with a cell of the other folder."""
 
     TAKEN = "taken"
     KNOWN = "stored already"
@@ -20,40 +21,33 @@ class Step(Enum):
 
 
 class Found(NamedTuple):
-    """A file of the other folder by its name there, what is done with it, and why it is refused."""
+    """A cell of the other folder, what is done with it, and why it is refused; no place for a file that is damaged."""
 
-    name: str
+    place: Place | None
     step: Step
     problem: str = ""
 
 
 def look(store: Store, other: Path) -> Iterator[Found]:
-    """Every results file of the folder `other`, read whole and compared with what `store` has; nothing is written."""
+    """Every cell of the folder `other`, read whole and compared with what `store` has; nothing is written."""
     index = index_of_folders([other])
     for file, reason in index.damaged.items():
-        yield Found(_name(file, other), Step.REFUSED, f"{file}: damaged: {reason}")
-    for file in index.files:
-        name = _name(file, other)
+        yield Found(None, Step.REFUSED, f"{file}: damaged: {reason}")
+    for place in index.places:
         try:
-            yield _compared(store, name, Path(file), read_file(Path(file)))
+            yield _compared(store, place, place.read())
         except DamagedFileError as damage:
-            yield Found(name, Step.REFUSED, f"{file}: damaged: {damage}")
+            yield Found(place, Step.REFUSED, f"{place}: damaged: {damage}")
 
 
-def _name(file: str, folder: Path) -> str:
-    return Path(file).relative_to(folder).as_posix()
-
-
-def _compared(store: Store, name: str, file: Path, theirs: Contents) -> Found:
+def _compared(store: Store, place: Place, theirs: Contents) -> Found:
     most = 0
-    for place in store.folders():
+    for of_ours in (found for folder in store.folders() for found in held(folder, place.name, theirs.record)):
         try:
-            ours = read_file(place / name) if (place / name).exists() else None
+            ours = of_ours.read()
         except DamagedFileError:
-            continue  # it is set aside when theirs is taken
-        if ours is None:
-            continue
+            continue  # if it is a file, it is set aside when theirs is taken
         if ours.footer["columns"] != theirs.footer["columns"] or not agree(ours, theirs):
-            return Found(name, Step.REFUSED, f"{file}: has other numbers than {place / name}")
+            return Found(place, Step.REFUSED, f"{place}: has other numbers than {of_ours}")
         most = max(most, ours.replications)
-    return Found(name, Step.KNOWN if theirs.replications <= most else Step.TAKEN)
+    return Found(place, Step.KNOWN if theirs.replications <= most else Step.TAKEN)

@@ -1,15 +1,16 @@
-"""Read every results file whole, and compare its numbers with their checksum."""
+"""Read every stored cell whole, and compare its numbers with their checksum."""
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from experiments.progress import Progress
-from experiments.results_file import DamagedFileError, read_file
+from experiments.results_file import DamagedFileError
+from experiments.store.place import places_in
 
 
 class Verified(NamedTuple):
-    """How many files are sound, how many of these have no checksum (format 1), and what is wrong with the others."""
+    """How many cells are sound, how many of these have no checksum (format 1), and what is wrong, and where."""
 
     sound: int
     without_checksum: int
@@ -17,19 +18,24 @@ class Verified(NamedTuple):
 
     def __str__(self) -> str:
         unchecked = f", {self.without_checksum} of them of format 1, without checksums" if self.without_checksum else ""
-        return f"{self.sound + len(self.damaged)} files: {self.sound} sound{unchecked}; {len(self.damaged)} damaged"
+        return f"{self.sound + len(self.damaged)} cells: {self.sound} sound{unchecked}; {len(self.damaged)} damaged"
 
 
-def verify(files: Iterable[str]) -> Verified:
-    """Read all `files`."""
-    paths = sorted(files)
+def verify(files: Iterable[Path]) -> Verified:
+    """Read all results files and packs; a pack that cannot be opened counts as one cell."""
     sound, without, damaged = 0, 0, {}
-    with Progress("verifying", {"files": len(paths)}) as progress:
-        for file in paths:
+    places = []
+    for file in files:
+        try:
+            places += places_in(file)
+        except DamagedFileError as damage:
+            damaged[str(file)] = str(damage)
+    with Progress("verifying", {"cells": len(places)}) as progress:
+        for place in places:
             try:
-                contents = progress.after(read_file(Path(file)), files=1)
+                contents = progress.after(place.read(), cells=1)
             except DamagedFileError as damage:
-                damaged[file] = str(damage)
+                damaged[str(place)] = str(damage)
                 continue
             sound += 1
             without += contents.footer["format"] == 1

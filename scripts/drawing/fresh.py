@@ -12,12 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omegaconf import OmegaConf
 
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.whole_files import put
+
+if TYPE_CHECKING:
+    from experiments.store.place import Place
 
 NOTE = ".drawn.json"
 FORMATS = ("pdf", "png")
@@ -86,11 +89,11 @@ class Drawn:
         return all((self.folder / f"{name}.{ending}").exists() for ending in FORMATS)
 
 
-def digest_of_figure(figure: Mapping[str, Any], keys: Sequence[str], files: Iterable[Path], command: str) -> str:
-    """Of all that one figure depends on: what it says, its cells and their files, the drawing code, the command."""
+def digest_of_figure(figure: Mapping[str, Any], keys: Sequence[str], places: Iterable["Place"], command: str) -> str:
+    """Of all that one figure depends on: what it says, its cells as they are stored, the drawing code, the command."""
     digest = hashlib.sha256(json.dumps([figure, list(keys), command], sort_keys=True, default=str).encode())
-    for file in files:
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    for place in places:
+        digest.update(place.digest())
     digest.update(_code().encode())
     return digest.hexdigest()
 

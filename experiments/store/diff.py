@@ -1,0 +1,43 @@
+"""What two folders of results hold differently, whether in packs or in files of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.results_file import DamagedFileError
+from experiments.store import agree
+from experiments.store.index import index_of_folders
+from experiments.store.place import Place
+
+OF_FORMAT = ("format", "rows")  # what a footer says of the file, and not of the cell
+
+
+def differences(folder: Path, other: Path) -> Iterator[str]:
+    """A line for each cell that is not in both, or not the same in both, in the order of names."""
+    here, there = _places(folder), _places(other)
+    for name in sorted(here.keys() | there.keys()):
+        if name not in there or name not in here:
+            yield f"{name}: only in {folder if name in here else other}"
+        elif problem := _difference(here[name], there[name]):
+            yield f"{name}: {problem}"
+
+
+def _places(folder: Path) -> dict[str, Place]:
+    return {place.name: place for place in index_of_folders([folder]).sound().places}
+
+
+def _difference(here: Place, there: Place) -> str | None:
+    """What the same cell has differently in two places, if anything."""
+    found = []
+    for place in (here, there):
+        try:
+            found.append(place.read())
+        except DamagedFileError as damage:
+            return f"{place}: damaged: {damage}"
+    ours, theirs = found
+    if not agree(ours, theirs):
+        return "other numbers"
+    if ours.replications != theirs.replications:
+        return f"{ours.replications} replications, and {theirs.replications}"
+    before, now = ({key: value for key, value in of.footer.items() if key not in OF_FORMAT} for of in found)
+    keys = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    return f"the same numbers, with another {', '.join(keys)}" if keys else None

@@ -1,0 +1,147 @@
+"""Renew packs: the results files beside a pack become a part of it, and cells can be taken out.
+
+A pack is made whole, read again, and put in the place of the old one in one step; only then the files that are in it
+now are removed. Whoever stops it, at whatever moment, loses nothing, and it can be typed again.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from experiments.errors import UserError
+from experiments.leases import Leases, alone
+from experiments.results_file import DamagedFileError, footer_of, kind_of_footer
+from experiments.store import LEASES, Store, agree
+from experiments.store.packs import file_of, pack_of, packed
+from experiments.store.place import Place, damaged, files_in, places_in
+from experiments.stored import Contents
+from experiments.whole_files import put
+
+
+class Renewed(NamedTuple):
+    """A pack: its cells now, how many of them came from results files, and how many cells were taken out."""
+
+    file: Path
+    cells: int
+    taken_in: int
+    taken_out: int
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.cells} cells, {self.taken_in} taken in, {self.taken_out} taken out"
+
+
+def pack(folder: Path, without: Collection[str] = ()) -> Iterator[Renewed]:
+    """Put every results file of a folder into the pack of its kind; remove the cells whose keys are in `without`.
+
+    Of a cell that has a file and is in the pack the more replications stay. Packs that do not change are not written.
+    Raises `UserError` for what is damaged, for a cell that has other numbers in its file than in the pack, for a key
+    that no cell has, and while another process does the same.
+    """
+    with _renewing(folder):
+        found = _by_pack(folder)
+        unknown = set(without) - {place.key for place in chain(*found.values())}
+        if unknown:
+            raise UserError(f"without={min(unknown)}: {folder} has no cell with this key")
+        for file, places in found.items():
+            if any(place.key in without or not place.is_packed for place in places):
+                yield _renewed(file, places, without)
+
+
+def take_out(folder: Path, places: Iterable[Place]) -> None:
+    """Remove cells from packs. Raises `UserError` as `pack` does."""
+    keys = {place.key for place in places}
+    with _renewing(folder):
+        for file, found in _by_pack(folder).items():
+            in_pack = [place for place in found if place.is_packed]
+            if any(place.key in keys for place in in_pack):
+                _renewed(file, in_pack, keys)
+
+
+@contextmanager
+def _renewing(folder: Path) -> Iterator[None]:
+    """Nobody else renews packs of the folder meanwhile. Raises `UserError`."""
+    leases = Leases(folder / LEASES)
+    with Store(folder).writing(), leases.renewed():
+        if not leases.take("pack"):
+            raise UserError(f"{folder}: another process renews its packs")
+        yield
+
+
+def _by_pack(folder: Path) -> dict[Path, list[Place]]:
+    """The cells of a folder by the pack that they are in, or belong into; first those that are in it."""
+    found: dict[Path, list[Place]] = defaultdict(list)
+    for file in reversed(files_in(folder)):
+        try:
+            for place in places_in(file):
+                record = kind_of_footer(place.footer()).record
+                found[file.with_name(file_of(record))].append(place)
+        except DamagedFileError as damage:
+            raise damaged(file, str(damage)) from None
+    return dict(sorted(found.items()))
+
+
+def _renewed(file: Path, places: Sequence[Place], without: Collection[str]) -> Renewed:
+    """Make the pack at `file` anew of what is stored in `places`, and remove the results files among these."""
+    versions = {place: _version(place.file) for place in places if not place.is_packed}
+    cells, taken_in = _together(file, places, without)
+    taken_out = sum(place.is_packed and place.key in without for place in places)
+    if not cells:
+        file.unlink(missing_ok=True)
+    elif taken_in or taken_out:
+        _write(file, cells)
+    for place, version in versions.items():
+        with alone(file.parents[1] / LEASES, f"{place.key}-write"):
+            if _version(place.file) == version:  # nobody stored more meanwhile
+                place.file.unlink()
+    return Renewed(file, len(cells), taken_in, taken_out)
+
+
+def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> tuple[dict[str, Contents], int]:
+    """What is to be in the pack, by POLICY-KEY, and how many of these cells come from files of their own.
+
+    `places` that are in the pack come first.
+    """
+    cells: dict[str, Contents] = {}
+    own = {place.name for place in places if not place.is_packed}
+    from_files = set()
+    for place in places:
+        if place.key in without:
+            continue
+        try:
+            contents = place.read()
+        except DamagedFileError as damage:
+            if place.is_packed and place.name in own:
+                continue  # it was computed again
+            raise damaged(place, str(damage)) from None
+        known = cells.get(place.cell)
+        if known is not None and not agree(known, contents):
+            raise UserError(f"{place}: has other numbers than {file}; remove the wrong one of the two")
+        if known is None or known.replications < contents.replications:
+            cells[place.cell] = contents
+            from_files.update([] if place.is_packed else [place])
+    return cells, len(from_files)
+
+
+def _write(file: Path, cells: Mapping[str, Contents]) -> None:
+    """Put a pack in its place, once what it gives back is found to be what it was given."""
+    content = packed(cells)
+    made = pack_of(file, BytesIO(content))
+    for name, contents in cells.items():
+        found = made.read(name)
+        whole = found.replications == contents.replications and found.footer == json.loads(footer_of(contents))
+        if not (whole and agree(found, contents)):
+            raise UserError(f"{file}: {name} cannot be packed: it is not read as it was written; nothing was removed")
+    put(file, content)
+    if file.read_bytes() != content:
+        raise UserError(f"{file}: was not written as it should be; nothing was removed")
+
+
+def _version(file: Path) -> tuple[int, int, int]:
+    """What changes when a file is replaced."""
+    about = file.stat()
+    return about.st_ino, about.st_size, about.st_mtime_ns

@@ -1,0 +1,148 @@
+"""A pack: one parquet file with the cells of an instance that record the same, as results/c1/regret.parquet.
+
+Each cell is a row group with the columns of a results file of its own, in the order of the names POLICY-KEY. The
+metadata of the file hold the footers of all cells, in the same order. So a cell is read without the others, and damage
+to its rows, which the checksum in its footer finds, leaves the others whole. A pack is never changed: it is made anew
+and put in its place.
+"""
+
+import base64
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from experiments.cells import KINDS
+from experiments.results_file import (
+    CHECKSUM,
+    FORMAT,
+    DamagedFileError,
+    checksum,
+    contents_of,
+    file_stem,
+    footer_of,
+    kind_of_footer,
+    readable,
+    require_regular,
+    require_replications,
+    schema_of,
+    table_of,
+    writer,
+)
+from experiments.stored import Contents
+
+CELLS = b"private-bandits-cells"  # the footers, one a line; zstd, then base64, as metadata are text
+LEVEL = 19  # of compression: packs are made once and read often
+OPEN = 8  # packs that a process keeps open
+SETTLED = 2_000_000_000  # nanoseconds: a file that is younger may change again within one tick of its clock
+
+
+def file_of(record: str) -> str:
+    """The name of the pack of cells that leave such a record, in the folder of their instance."""
+    return f"{record}.parquet"
+
+
+def is_pack(name: str) -> bool:
+    """Whether a file of this name, in the folder of an instance, is a pack."""
+    return name.endswith(".parquet") and name.removesuffix(".parquet") in KINDS
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A pack, open for reading.
+
+    Attributes
+    ----------
+    path: its file.
+    footers: what each cell is and how its numbers came about, by POLICY-KEY.
+    groups: the row group of each.
+    """
+
+    path: Path
+    footers: dict[str, dict[str, Any]]
+    groups: dict[str, int]
+    _file: pq.ParquetFile
+
+    def footer(self, cell: str) -> dict[str, Any]:
+        """What is stored of a cell beside its rows. Raises `DamagedFileError` for a cell that is not here."""
+        if cell not in self.footers:
+            raise DamagedFileError("it is not in the pack")
+        return self.footers[cell]
+
+    def read(self, cell: str) -> Contents:
+        """All that is stored of a cell. Raises `DamagedFileError`, also for a cell that is not here."""
+        footer = self.footer(cell)
+        with readable():
+            table = self._file.read_row_group(self.groups[cell], use_threads=False)
+        require_replications(footer, table.num_rows)
+        return contents_of(table, footer)
+
+    def size(self, cell: str) -> int:
+        """Bytes that the rows of a cell take in the file."""
+        return sum(column.total_compressed_size for column in self._columns(cell))
+
+    def raw(self, cell: str) -> bytes:
+        """The row group of a cell as it is in the file. Raises `DamagedFileError`."""
+        with readable(), self.path.open("rb") as file:
+            file.seek(min(column.dictionary_page_offset or column.data_page_offset for column in self._columns(cell)))
+            return file.read(self.size(cell))
+
+    def _columns(self, cell: str) -> list[pq.ColumnChunkMetaData]:
+        group = self._file.metadata.row_group(self.groups[cell])
+        return [group.column(place) for place in range(group.num_columns)]
+
+
+def packed(cells: Mapping[str, Contents]) -> bytes:
+    """The pack of some cells of one kind, by POLICY-KEY; the same cells are the same bytes."""
+    kind = next(iter(cells.values())).kind
+    file = BytesIO()
+    with writer(file, kind, LEVEL) as parquet:
+        for name in sorted(cells):
+            parquet.write_table(table_of(cells[name]))
+        footers = "\n".join(footer_of(cells[name]) for name in sorted(cells))
+        text = base64.b64encode(pa.Codec("zstd", LEVEL).compress(footers.encode(), asbytes=True))
+        parquet.add_key_value_metadata({CELLS: text, CHECKSUM: checksum(text)})
+    return file.getvalue()
+
+
+def opened(path: Path) -> Pack:
+    """The pack at `path` as it is now; kept open for whoever asks next. Raises `DamagedFileError`."""
+    require_regular(path)
+    with readable():
+        about = path.stat()
+        if time.time_ns() - about.st_mtime_ns < SETTLED:
+            return pack_of(path)
+        return _kept_open(path, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=OPEN)
+def _kept_open(path: Path, *_: int) -> Pack:
+    return pack_of(path)
+
+
+def pack_of(path: Path, content: BytesIO | None = None) -> Pack:
+    """The pack at `path`, or what is to be one there. Raises `DamagedFileError`."""
+    record = path.stem
+    with readable():
+        file = pq.ParquetFile(path if content is None else content, page_checksum_verification=True)
+        metadata = file.metadata.metadata or {}
+        text = metadata.get(CELLS, b"")
+        if metadata.get(CHECKSUM) != checksum(text).encode():
+            raise DamagedFileError("it has no footers of this project, or they were changed since they were written")
+        lines = pa.CompressedInputStream(pa.BufferReader(base64.b64decode(text)), "zstd").read().splitlines()
+        footers = {file_stem(footer): footer for footer in map(json.loads, lines)}
+        groups = {name: group for group, name in enumerate(footers)}
+        if len(groups) != file.metadata.num_row_groups:
+            raise DamagedFileError("its row groups are not as many as its footers")
+        if not file.schema_arrow.equals(schema_of(KINDS[record])):
+            raise DamagedFileError("its columns are not those of such a pack")
+        if any((of["format"], kind_of_footer(of).record) != (FORMAT, record) for of in footers.values()):
+            raise DamagedFileError(f"its footers are not those of cells of {record}")
+    return Pack(path, footers, groups, file)

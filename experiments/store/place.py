@@ -1,0 +1,106 @@
+"""Where a cell is stored: in a file of its own, or in a pack. Whoever reads it need not know which."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from experiments.errors import UserError
+from experiments.results_file import FILE, DamagedFileError, read_file, read_footer
+from experiments.store.packs import is_pack, opened
+from experiments.stored import Contents
+
+
+class Place(NamedTuple):
+    """One stored cell.
+
+    Attributes
+    ----------
+    file: its results file, or the pack that has it.
+    name: of the cell in any folder of results: INSTANCE/POLICY-KEY.
+    """
+
+    file: Path
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.cell}" if self.is_packed else str(self.file)
+
+    @property
+    def cell(self) -> str:
+        """POLICY-KEY."""
+        return self.name.rpartition("/")[2]
+
+    @property
+    def key(self) -> str:
+        """The key of the cell."""
+        return self.name.rpartition("-")[2]
+
+    @property
+    def is_packed(self) -> bool:
+        return is_pack(self.file.name)
+
+    def exists(self) -> bool:
+        """Whether the cell is there; true of a pack that cannot be read, as it may be in it."""
+        if not (self.is_packed and self.file.exists()):
+            return self.file.exists()
+        try:
+            return self.cell in opened(self.file).footers
+        except DamagedFileError:
+            return True
+
+    def read(self) -> Contents:
+        """All that is stored of the cell. Raises `DamagedFileError`."""
+        return opened(self.file).read(self.cell) if self.is_packed else read_file(self.file)
+
+    def footer(self) -> dict[str, Any]:
+        """What is stored of the cell beside its rows. Raises `DamagedFileError`."""
+        return opened(self.file).footer(self.cell) if self.is_packed else read_footer(self.file)
+
+    def replications(self) -> int:
+        """How many are stored; none in a damaged file."""
+        try:
+            return int(self.footer()["runs"][-1]["replications"][1])
+        except DamagedFileError:
+            return 0
+
+    def size(self) -> int:
+        """Bytes that the cell takes, in a pack without what it says of all cells."""
+        return opened(self.file).size(self.cell) if self.is_packed else self.file.stat().st_size
+
+    def digest(self) -> bytes:
+        """Of the bytes that are stored of the cell. Raises `DamagedFileError`."""
+        if not self.is_packed:
+            return hashlib.sha256(self.file.read_bytes()).digest()
+        return hashlib.sha256(json.dumps(self.footer()).encode() + opened(self.file).raw(self.cell)).digest()
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file of this name, in the folder of an instance, is a results file or a pack."""
+    return FILE.fullmatch(name) is not None or is_pack(name)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The results files of a folder in the order of their names, then its packs. Others are not ours."""
+    found = [path for path in folder.glob("*/*.parquet") if is_ours(path.name)]
+    return sorted(found, key=lambda path: (is_pack(path.name), path))
+
+
+def places_in(file: Path) -> list[Place]:
+    """The cells in a results file or pack. Raises `DamagedFileError`."""
+    if not is_pack(file.name):
+        return [Place(file, f"{file.parent.name}/{file.stem}")]
+    return [Place(file, f"{file.parent.name}/{cell}") for cell in opened(file).footers]
+
+
+def trusted(place: Place) -> Contents:
+    """All that is stored of a cell. Raises `UserError` where it is damaged."""
+    try:
+        return place.read()
+    except DamagedFileError as damage:
+        raise damaged(place, str(damage)) from None
+
+
+def damaged(where: object, reason: str) -> UserError:
+    """What is said of a damaged file, or a damaged cell of a pack, that is needed."""
+    return UserError(f"{where}: damaged: {reason}; a run of its cells computes them again")
