@@ -16,8 +16,9 @@ from experiments.config.compose import Composer
 from experiments.config.plan import merge, plan
 from experiments.growing_table import GrowingTable, repeated
 from experiments.simulate import look_up, run
-from experiments.store import Store, complete_files, index
-from experiments.store.index import CACHE, index_of_files, index_of_folders
+from experiments.store import Store, complete_places, index
+from experiments.store.index import CACHE, index_of_folders, index_of_places
+from experiments.store.place import Place
 
 WORDS = [
     ["instance=c1", "policy=dp_se"],
@@ -47,8 +48,8 @@ def results(made, tmp_path):
 def read(monkeypatch):
     """The files whose footers are read."""
     found = []
-    footer = index.read_footer
-    monkeypatch.setattr(index, "read_footer", lambda path: found.append(path.name) or footer(path))
+    places = index.places_in
+    monkeypatch.setattr(index, "places_in", lambda path: found.append(path.name) or places(path))
     return found
 
 
@@ -98,30 +99,30 @@ def test_a_plan_asks_for_its_own_files_and_leaves_what_is_known_of_others(result
     asked = plan(
         [*WORDS[0], "horizon=500", "replications=2", f"results_dir={results}", "published_dir=null"], Composer()
     )
-    (file,) = complete_files(asked)
+    (place,) = complete_places(asked)
+    file = place.file
     assert read == [file.name]
-    assert complete_files(asked) == [file]
-    assert index_of_files([file]).replications.tolist() == [2]
+    assert complete_places(asked) == [place]
+    assert index_of_places([place]).replications.tolist() == [2]
     assert read == [file.name], "read again"
     assert len(index_of_folders([results]).files) == 4
     assert len(read) == 4, "what was known of the first is used"
     os.utime(file, (1e9, 1e9 + 1))
-    assert complete_files(asked) == [file]
+    assert complete_places(asked) == [place]
     index_of_folders([results])
     assert read[4:] == [file.name], "what was known of the others is kept"
 
 
 def test_files_keep_the_order_in_which_they_are_asked_for(results):
-    files = [Path(file) for file in index_of_folders([results]).files]
-    assert index_of_files(files[::-1]).files == [str(file) for file in files[::-1]]
-    assert index_of_files([]).files == []
-    assert index_of_files([*files[1:], results / "c1" / "gone-0123456789abcdef.parquet"]).files == list(
-        map(str, files[1:])
-    )
+    places = index_of_folders([results]).places
+    assert index_of_places(places[::-1]).places == places[::-1]
+    assert index_of_places([]).places == []
+    gone = Place(results / "c1" / "gone-0123456789abcdef.parquet", "c1/gone-0123456789abcdef")
+    assert index_of_places([*places[1:], gone]).places == places[1:]
 
 
 def test_of_two_files_that_with_what_is_asked_for(results, tmp_path):
-    """As `Store.file` chooses: the first if it has as many replications as are asked for, else that with the most."""
+    """As `Store.place` chooses: the first if it has as many replications as are asked for, else that with the most."""
     shutil.copytree(results, tmp_path / "first")
     asked = plan([*WORDS[0], "horizon=500", "replications=4", f"results_dir={results}"], Composer()).requests
     run(look_up(asked, Store(results)), Store(results), workers=1)
@@ -129,7 +130,7 @@ def test_of_two_files_that_with_what_is_asked_for(results, tmp_path):
     chosen = []
     for replications in (1, 2, 3, 4, 5):
         found = store.index_of([replace(request, replications=replications)])
-        assert found.files == [str(store.file(request.cell, replications))]
+        assert found.files == [str(store.place(request.cell, replications))]
         chosen.append(int(found.replications[0]))
     assert chosen == [2, 2, 4, 4, 4]
 

@@ -53,8 +53,8 @@ def test_more_replications_go_to_ones_own_folder(folders, call):
     assert chosen == {3: 3, 5: 5}
     store = Store(folder / "own", folder / "published")
     cell = plan(asked, composer).requests[0].cell
-    assert [store.file(cell, count).parts[-3] for count in (1, 3, 4, 5, 6)] == ["published"] * 2 + ["own"] * 3
-    assert list(store.files()) == [store.path(cell)]  # the one with more
+    assert [store.place(cell, count).file.parts[-3] for count in (1, 3, 4, 5, 6)] == ["published"] * 2 + ["own"] * 3
+    assert store.index().files == [str(store.path(cell))]  # the one with more
     both = stored_cells(plan([*asked, "replications=5"], composer))[0].first(3)
     assert (both.rows["regret"] == Store(folder / "published").read(cell).rows["regret"]).all()
 

@@ -102,14 +102,14 @@ def test_bad_words_end_in_one_line(call, words, problem):
 
 
 def test_verify(store, results):
-    assert store("verify").out == "3 files: 3 sound; 0 damaged\n"
+    assert store("verify").out == "3 cells: 3 sound; 0 damaged\n"
     path = next(results.glob("*/ucb1-*"))
     whole = path.read_bytes()
     path.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
     found = store("verify")
     assert found.code == 1
     assert found.out.startswith(f"{path}: damaged: ")
-    assert found.out.endswith("\n3 files: 2 sound; 1 damaged\n")
+    assert found.out.endswith("\n3 cells: 2 sound; 1 damaged\n")
 
 
 def test_merge_takes_what_is_not_there_and_what_has_more(store, results, tmp_path):
@@ -119,12 +119,12 @@ def test_merge_takes_what_is_not_there_and_what_has_more(store, results, tmp_pat
     store_cells(other, "policy=dp_se", replications=1)  # fewer
     before = contents(results)
     outcome = store("merge", other)
-    assert (outcome.code, outcome.out) == (0, f"3 files in {other}: 1 stored already, 2 taken\n")
+    assert (outcome.code, outcome.out) == (0, f"3 cells in {other}: 1 stored already, 2 taken\n")
     after = contents(results)
     for path in (more, new):
         assert after[path.relative_to(other)] == path.read_bytes()
     assert {path for path in before if after[path] != before[path]} == {more.relative_to(other)}
-    assert store("merge", other).out == f"3 files in {other}: 3 stored already, 0 taken\n"
+    assert store("merge", other).out == f"3 cells in {other}: 3 stored already, 0 taken\n"
 
 
 @pytest.mark.parametrize("harm", ["other numbers", "damaged"])
@@ -142,14 +142,14 @@ def test_merge_refuses_and_writes_nothing(store, results, tmp_path, harm):
     first, last = outcome.out.splitlines()
     mine = results / bad.relative_to(other)
     assert first.startswith(f"{bad}: {'damaged: ' if harm == 'damaged' else f'has other numbers than {mine}'}")
-    assert last == f"2 files in {other}: 0 stored already, 1 refused, and nothing was written"
+    assert last == f"2 cells in {other}: 0 stored already, 1 refused, and nothing was written"
     assert contents(results) == before
 
 
 def test_merge_sets_a_damaged_file_of_ours_aside(store, results, made):
     path = next(results.glob("*/ucb1-*"))
     path.write_bytes(b"nothing")
-    assert store("merge", made).out == f"3 files in {made}: 2 stored already, 1 taken\n"
+    assert store("merge", made).out == f"3 cells in {made}: 2 stored already, 1 taken\n"
     assert contents(results) == contents(made)
     assert path.with_name(f"{path.name}.damaged1").read_bytes() == b"nothing"
 

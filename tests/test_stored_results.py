@@ -12,7 +12,8 @@ from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import merge, plan
-from experiments.store import Store
+from experiments.store import Store, name_of
+from experiments.store.place import files_in
 
 STORE = Store(REPOSITORY / "results")
 
@@ -24,13 +25,15 @@ def requests(plans):
 
 @pytest.mark.slow
 def test_results_hold_the_planned_cells_and_nothing_else(requests):
-    assert {STORE.path(request.cell) for request in requests} == set(STORE.files())
+    asked, stored = {name_of(request.cell) for request in requests}, set(STORE.index().names)
+    assert sorted(asked - stored) == [], "run their experiments with results_dir=results"
+    assert sorted(stored - asked) == [], "take them out: python -m experiments.store pack without=KEY,..."
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", Composer().choices("experiment"))
 def test_results_at_full_scale_are_stored(plans, name):
-    missing = [request.cell.identity for request in plans[name] if not STORE.path(request.cell).exists()]
+    missing = [request.cell.identity for request in plans[name] if not STORE.place(request.cell, 1)]
     assert not missing
 
 
@@ -43,7 +46,7 @@ def test_results_were_computed_from_committed_code(requests):
 
 
 def test_results_stay_small():
-    assert sum(path.stat().st_size for path in STORE.files()) < 45e6
+    assert sum(path.stat().st_size for path in files_in(STORE.root)) < 45e6
 
 
 def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):

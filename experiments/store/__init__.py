@@ -5,7 +5,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,8 +104,12 @@ class Store:
                 write_file(path, stored)
 
     def replications(self, cell: Cell) -> int:
-        """How many replications `root` has of a cell now; none of a damaged file."""
-        return max((place.replications() for place in held(self.root, name_of(cell), cell.record)), default=0)
+        """How many replications `root` has of a cell now; none of what is damaged."""
+        found = [0]
+        for place in held(self.root, name_of(cell), cell.record):
+            with suppress(DamagedFileError):  # a damaged file was set aside; of a pack only reading tells
+                found.append(place.read().replications if place.is_packed else place.replications())
+        return max(found)
 
     def adopt(self, place: Place) -> None:
         """Keep a cell of another folder, unless as many replications are kept already.

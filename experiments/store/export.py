@@ -1,6 +1,7 @@
 """Stored results for other programs: as CSV, one cell after the other, and described as an RO-Crate."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ CRATE = "ro-crate-metadata.json"
 
 
 def csv(cells: Index, table: str, filters: dict[str, Any]) -> Iterator[str]:
-    """The table in pieces of CSV, as `load` gives it; never more than one file is in memory.
+    """The table in pieces of CSV, as `load` gives it; never more than one cell is in memory.
 
     A number is written with all its digits. A text that a spreadsheet would compute begins with ' instead.
     """
@@ -37,23 +38,41 @@ def _plain(value: Any) -> Any:
 
 
 def crate(folder: Path, cells: Index) -> Path:
-    """Write beside the results what each file is, as an RO-Crate; where it is. Raises `UserError`."""
+    """Write beside the results what each file and cell is, as an RO-Crate; where it is. Raises `UserError`."""
     try:
+        from rocrate.model.contextentity import ContextEntity  # type: ignore[import-untyped]
         from rocrate.rocrate import ROCrate  # type: ignore[import-untyped]
     except ImportError:
         raise UserError("export --crate: needs the extra crate; pip install --editable '.[crate]' adds it") from None
     made = ROCrate()
     made.name = f"Private bandits: {len(cells.files)} cells"
-    made.description = "Simulated and computed regret of private bandits; a parquet file for each cell."
-    for row, file in enumerate(cells.files):
-        made.add_file(dest_path=Path(file).relative_to(folder).as_posix(), properties=_described(cells, row))
+    made.description = "Simulated and computed regret of private bandits; parquet files, each of one cell or of many."
+    packs: dict[Path, list[ContextEntity]] = defaultdict(list)
+    for row, place in enumerate(cells.places):
+        of_cell, inside = _described(cells, row), place.file.relative_to(folder).as_posix()
+        if place.is_packed:
+            properties = {"@type": "CreativeWork", **of_cell}
+            packs[place.file].append(made.add(ContextEntity(made, f"{inside}#{place.cell}", properties)))
+        else:
+            made.add_file(dest_path=inside, properties={**of_cell, **_of_file(place.file)})
+    for file, parts in packs.items():
+        about = {
+            "name": f"{file.stem} on {file.parent.name}",
+            "description": f"{len(parts)} cells; each is a row group, in the order of its parts",
+            **_of_file(file),
+        }
+        made.add_file(dest_path=file.relative_to(folder).as_posix(), properties=about)["hasPart"] = parts
     path = folder / CRATE
     put(path, json.dumps(made.metadata.generate(), indent=1).encode())
     return path
 
 
+def _of_file(file: Path) -> dict[str, Any]:
+    return {"encodingFormat": "application/vnd.apache.parquet", "contentSize": str(file.stat().st_size)}
+
+
 def _described(cells: Index, row: int) -> dict[str, Any]:
-    """What the metadata say of one file."""
+    """What the metadata say of one cell."""
     cell = cells.cell(row)
     parameters = ", ".join(f"{name} = {value}" for name, value in sorted(cell.items()) if name not in CELL)
     return {
@@ -62,6 +81,4 @@ def _described(cells: Index, row: int) -> dict[str, Any]:
             f"{cells.replications[row]} replications until {cell['horizon']}; epsilon = {cell['epsilon']}, "
             f"delta = {cell['delta']}, {parameters}"
         ),
-        "encodingFormat": "application/vnd.apache.parquet",
-        "contentSize": str(cells.sizes[row]),
     }
