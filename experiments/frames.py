@@ -43,7 +43,7 @@ class Told(NamedTuple):
 
 
 def _curves(result: Contents, replications: int | None) -> dict[str, Any]:
-    regret = result.first(replications).regret
+    regret = result.regret[:replications]
     count, checkpoints = regret.shape
     return {
         "replication": np.repeat(np.arange(count), checkpoints),

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bandits.arrays import FloatArray, IntArray
+from bandits.arrays import IntArray
 
 BLOCK = 2**20  # rows
 SHORT = {"arms": np.int32, "replication": np.int32}  # columns whose numbers stay far below 2**31
@@ -74,14 +74,13 @@ def repeated(values: Sequence[Any], counts: IntArray, of: type[np.generic] | Non
 
 
 def _sparse(values: Sequence[Any], counts: IntArray) -> "pd.Series[Any]":
-    """A column of numbers that takes no memory where they are missing, nor while it is made, but for a part of it."""
+    """A column of numbers that takes no memory where they are missing, nor while it is made."""
     numbers = np.array([np.nan if value is None else value for value in values], dtype=float)
-    parts = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(np.cumsum(counts) // BLOCK)) + 1)
-    return pd.concat([_sparse_part(np.repeat(numbers[part], counts[part])) for part in parts], ignore_index=True)
-
-
-def _sparse_part(numbers: FloatArray) -> "pd.Series[Any]":
-    return pd.Series(pd.arrays.SparseArray(numbers, fill_value=np.nan, kind="block"))
+    there = ~np.isnan(numbers)
+    rows = np.flatnonzero(np.repeat(there, counts)).astype(np.int32)
+    kept = np.repeat(numbers[there], counts[there])
+    made = pd.arrays.SparseArray.from_indices  # type: ignore[attr-defined]  # its stubs do not know it yet
+    return pd.Series(made(kept, rows, int(counts.sum()), np.nan, kind="block"))
 
 
 def _categories(values: Sequence[Any], counts: IntArray) -> "pd.Categorical[Any]":

@@ -8,6 +8,7 @@ and put in its place.
 
 import base64
 import json
+import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +31,6 @@ from experiments.results_file import (
     footer_of,
     kind_of_footer,
     readable,
-    require_regular,
     require_replications,
     schema_of,
     table_of,
@@ -40,7 +40,7 @@ from experiments.stored import Contents
 
 CELLS = b"private-bandits-cells"  # the footers, one a line; zstd, then base64, as metadata are text
 LEVEL = 19  # of compression: packs are made once and read often
-OPEN = 8  # packs that a process keeps open
+OPEN = 4  # packs that a process keeps open
 SETTLED = 2_000_000_000  # nanoseconds: a file that is younger may change again within one tick of its clock
 
 
@@ -114,9 +114,10 @@ def packed(cells: Mapping[str, Contents]) -> bytes:
 
 def opened(path: Path) -> Pack:
     """The pack at `path` as it is now; kept open for whoever asks next. Raises `DamagedFileError`."""
-    require_regular(path)
     with readable():
         about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise DamagedFileError("it is no regular file")
         if time.time_ns() - about.st_mtime_ns < SETTLED:
             return pack_of(path)
         return _kept_open(path, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
