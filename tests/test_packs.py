@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +21,7 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from experiments import UserError, load, load_identified, load_outcomes, load_pulls, replay
 from experiments.cells.regret import RegretCell
-from experiments.config.compose import Composer
+from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import Request, plan
 from experiments.results_file import DamagedFileError, read_file, write_file
 from experiments.simulate import look_up, run
@@ -87,14 +88,17 @@ def test_tables_are_equal(folder, loose, table):
     pd.testing.assert_frame_equal(table(results_dir=folder), table(results_dir=loose))
 
 
-def test_parquet_of_anyone_reads_a_cell(folder):
-    """A row group holds one cell, in the order of the names, as any reader of parquet sees it."""
-    file = pq.ParquetFile(folder / "c1" / "regret.parquet")
-    names = sorted(name_of(cell).partition("/")[2] for cell in SIMULATED[:2])
-    assert file.metadata.num_row_groups == 2
-    for group, name in enumerate(names):
-        cell = next(cell for cell in SIMULATED if name_of(cell) == f"c1/{name}")
-        table = file.read_row_group(group)
+def test_a_reader_of_parquet_reads_a_cell_as_the_reference_says(folder):
+    """A row group holds one cell, in the order of the names."""
+    (example,) = re.findall(r"```py\n(.*?)```", (REPOSITORY / "docs" / "reference.md").read_text(), re.DOTALL)
+    assert "results/c1/regret.parquet" in example
+    told = {}
+    exec(example.replace("results/c1", f"{folder}/c1"), told)  # what the reference says
+    assert told["file"].metadata.num_row_groups == 2
+    for group, footer in enumerate(map(json.loads, told["footers"])):
+        cell = next(cell for cell in SIMULATED if cell.key == footer["key"])
+        table = told["file"].read_row_group(group)
+        assert table == told["first"] or group == 1
         assert table.column("replication").to_pylist() == list(range(REPLICATIONS))
         assert table.column("pulls").to_pylist()[1] == cell.replicate(1)["pulls"].tolist()
 
