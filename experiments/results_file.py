@@ -177,12 +177,11 @@ def contents_of(table: pa.Table, footer: dict[str, Any]) -> Contents:
         raise DamagedFileError("its rows differ in length") from error
     if table.num_rows == 0 or not np.array_equal(table.column("replication").to_numpy(), np.arange(table.num_rows)):
         raise DamagedFileError("its replications are not 0, 1, ...")
-    if footer["format"] == 1:  # later ones have a checksum of rows that were checked when they were written
-        try:
-            kind.check(rows, footer)
-        except ValueError as error:
-            raise DamagedFileError(str(error)) from None
-    elif footer.get("rows") != _checksum_of_rows(kind, rows):
+    try:
+        kind.check(rows, footer)
+    except ValueError as error:
+        raise DamagedFileError(str(error)) from None
+    if footer["format"] > 1 and footer.get("rows") != _checksum_of_rows(kind, rows):
         raise DamagedFileError("its numbers were changed since they were written")
     return Contents(rows, footer)
 
