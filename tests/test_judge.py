@@ -45,7 +45,7 @@ def with_regret(stored, mean, rng, shape=4.0):
 
 def judged(form, cells):
     """What a form comes to on made-up cells."""
-    return Finding.of(form.settings(Results(SimpleNamespace(), read={"made_up": cells})), form.measures)
+    return Finding.of(form.settings(Results(SimpleNamespace(), read={"made_up": cells}), FAMILY), form.measures)
 
 
 def ratio_ledger():
@@ -79,7 +79,7 @@ def bound_ledger():
     path = "bandits.bounds.sajed2019.dp_se_regret"
     form = Bound(("made_up",), {}, path, {"gaps": "gaps", "epsilon": "epsilon", "horizon": "horizon"})
     cells = [cell(DPSE(1.0), arms) for arms in ARMS]
-    limits = [setting.at_most for setting in form.settings(Results(SimpleNamespace(), read={"made_up": cells}))]
+    limits = [setting.at_most for setting in form.settings(Results(SimpleNamespace(), read={"made_up": cells}), FAMILY)]
 
     def find(rng, truths):
         means = np.array(limits) / truths

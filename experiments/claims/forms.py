@@ -20,7 +20,7 @@ from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.claims.power import scaled
 from experiments.claims.results import Conditions, Labels, Results, apart, groups, labels, pick, values_of
-from experiments.claims.settings import Range, Setting
+from experiments.claims.settings import FAMILY, Range, Setting
 from experiments.intervals import Interval
 from experiments.stored import Stored, require_quantity
 
@@ -287,7 +287,8 @@ class Slope(Form):
     In place of `between`, `fitted_in` names the {experiment, policy} whose figure fits this slope: its window is taken.
     `x` is a word, see `Stored.word`; one fit for the cells that agree in `by`. `expected` is a number, or one for
     each value of the only column in `by`. The interval is Student's over the points, so that a curve which is no
-    power has a wide one, and not narrower than the replications make it. Fewer than 8 points show no power.
+    power has a wide one, and not narrower than the replications make it. Through computed points there is no chance,
+    and nothing to share: their interval is one of `FAMILY`. Fewer than 8 points show no power.
     """
 
     test: ClassVar[str] = "slope"
@@ -326,8 +327,10 @@ class Slope(Form):
             expected = self._expected(key)
             where = dict(zip(self.by, key, strict=True)) or {"x": self.x}
             points = self._points(group, between)
-            interval = self._interval(points, error / len(found))
+            chance = any(not cell.exact for _, cell in points)
             same = the_same([cell for _, cell in points], self.quantity)
+            share = (error if chance else FAMILY) / len(found)
+            interval = self._interval(points, share)
             asked = expected - self.tolerance, expected + self.tolerance
             settings.append(Setting(where, interval, *asked, same=same))
         return settings
