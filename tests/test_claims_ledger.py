@@ -186,6 +186,20 @@ def test_ratios_that_are_one_in_every_run_do_not_count(tmp_path):
     assert verdict(tmp_path, apart, **RATIO, at_least=0.9).outcome == "holds"
 
 
+def test_what_never_varies_and_differs_counts(tmp_path):
+    cells = [measured(UCB1(), 20, 0), measured(DPSE(1.0), 10, 0)]
+    assert verdict(tmp_path, cells, **RATIO, at_least=1).outcome == "holds"
+
+
+def test_exact_ratios_of_one_count(tmp_path):
+    """What is computed has one value in any case: that two are equal is a result."""
+    from test_claims_by_hand import computed
+
+    cells = [computed("laplace", 4.0), computed("gumbel", 4.0)]
+    keys = {"test": "ratio", "numerator": {"noise": "laplace"}, "denominator": {"noise": "gumbel"}, "by": ["instance"]}
+    assert verdict(tmp_path, cells, **keys, at_least=1).outcome == "holds"
+
+
 def test_steps_and_slopes_of_one_number_do_not_count(tmp_path):
     flat = [measured(DPSE(epsilon), 10, 0) for epsilon in EIGHT]
     found = verdict(tmp_path, flat, **MONOTONE, ties=0.01)
