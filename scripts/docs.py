@@ -47,11 +47,11 @@ a claim is vacuous here if no result that is possible could have.
 - *The same in every run*: all runs that are compared came to one number, as where no policy gets beyond pulling each
   arm in turn. Such settings do not count.
 
-The intervals of all claims together miss anywhere with probability {family:.0%} at most. Each of the {sharing}
+The intervals of all claims together miss anywhere with probability {family} at most. Each of the {sharing}
 claims that take intervals has an equal share of it, a claim's forms share that, and so do the settings of a form. The
 verdict on a claim does not depend on which others are judged with it. A folder of one's own (`--config-dir`) is a
-ledger of its own, with {family:.0%} for its claims. Where a power is fitted through computed numbers there is no
-chance: its interval, of {family:.0%} for the claim, says how far the curve is from a power.
+ledger of its own, with {family} for its claims. Where a power is fitted through computed numbers there is no
+chance: its interval, of {family} for the claim, says how far the curve is from a power.
 
 {summary}
 """
@@ -100,7 +100,7 @@ def claims_page(verdicts: Sequence[Verdict]) -> str:
     header = CLAIMS_HEADER.format(
         generated=GENERATED.format(source="conf/claims/ and results/"),
         nothing=SAYS_NOTHING,
-        family=FAMILY,
+        family=f"{100 * FAMILY:g} %",
         sharing=sum(claim.estimates for claim in claims()),
         summary=summary(verdicts),
     )

@@ -112,7 +112,8 @@ def test_a_claim_says_whose_its_numbers_are(tmp_path, keys, whose):
         return
     with pytest.raises(UserError, match=f"one.yaml: claim-0: threshold: missing; whose is {whose}: paper or ours"):
         written(tmp_path, without)
-    for number, said in enumerate(({"ours": True}, {"threshold": "paper"}, {"threshold": "ours"})):
+    whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
+    for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
         (claim,) = written(tmp_path / str(number), without | said).values()
         assert claim.by_our_threshold == (said == {"threshold": "ours"})
 
