@@ -107,7 +107,7 @@ colours: {guess: "#123456"}
     "conf/experiment/invented2026/_cells.yaml": """
 # @package _global_
 horizon: 400
-replications: 3
+replications: 12
 cells:
   - {instance: [c1, c2], policy: [guess, often_guess], budget.epsilon: [0.5, 1]}
   - {instance: [c1, c2], policy: greedy}
