@@ -108,7 +108,8 @@ def slope(x: FloatArray, y: FloatArray, error: float, deviations: FloatArray | N
     line = stats.linregress(np.log(x), np.log(y))
     place = np.log(x) - np.log(x).mean()
     noise = 0.0 if deviations is None else float(np.sqrt(((place * deviations / y) ** 2).sum()) / (place**2).sum())
-    half = _student(error, len(x) - 2) * max(float(line.stderr), noise)
+    bent = 0.0 if np.ptp(y) == 0 else float(line.stderr)  # linregress has no error for a constant
+    half = _student(error, len(x) - 2) * max(bent, noise)
     return Interval(float(line.slope), float(line.slope) - half, float(line.slope) + half)
 
 

@@ -7,11 +7,12 @@ Verdicts come from stored results; nothing in these pages is written by hand.
 
 import itertools
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from experiments.claims import Erratum, Outcome, Results, Verdict, claims, errata, judge_all
+from experiments.claims.settings import FAMILY, SAYS_NOTHING
+from experiments.claims.summary import summary
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.errors import UserError
@@ -32,25 +33,29 @@ given in our words and symbols; "shown by" names the test or command of this rep
 is one of: harmless slip; omission (what is said stands, but a reader needs more); constant (rates stay, constants
 change); statement falls (as printed it is false).
 """
-CLAIMS_HEADER = f"""{GENERATED.format(source="conf/claims/ and results/")}
+CLAIMS_HEADER = """{generated}
 # Claims
 
 What the papers claim, in our words, and what the stored results say of it. `python -m experiments.claims id=NAME`
 judges one claim again; `experiments/claims/__init__.py` says how. Power is what result would have turned the verdict;
 a claim is vacuous here if no result that is possible could have.
 
-{{summary}}
+- *Threshold ours*: the paper says "much less", "flat" or an order; the number that estimates are held to is ours. If
+  such a claim fails, it fails by our number, and the evidence says by how much.
+- *Chosen after the data*: the claim holds in a part of what was tested, which was named when the results were known.
+- *Says nothing*: the settings pass, but a bound that is nearer to the data by a factor {nothing:,.0f} (ours) would too,
+  or any estimate would.
+- *The same in every run*: all runs that are compared came to one number, as where no policy gets beyond pulling each
+  arm in turn. Such settings do not count.
+
+The intervals of all claims together miss anywhere with probability {family} at most. Each of the {sharing}
+claims that take intervals has an equal share of it, a claim's forms share that, and so do the settings of a form. The
+verdict on a claim does not depend on which others are judged with it. A folder of one's own (`--config-dir`) is a
+ledger of its own, with {family} for its claims. Where a power is fitted through computed numbers there is no
+chance: its interval, of {family} for the claim, says how far the curve is from a power.
+
+{summary}
 """
-IN_WORDS = {
-    Outcome.PROVED: "proved",
-    Outcome.HOLDS: "hold",
-    Outcome.HOLDS_UNDER: "hold under a condition",
-    Outcome.FAILS: "fail",
-    Outcome.VACUOUS: "vacuous here",
-    Outcome.UNDECIDED: "undecided",
-    Outcome.CANNOT_BE_JUDGED: "without results",
-    Outcome.NOT_JUDGED: "not judged",
-}
 
 
 class OfPaper(Protocol):
@@ -93,7 +98,14 @@ def errata_page(found: Sequence[Erratum]) -> str:
 
 def claims_page(verdicts: Sequence[Verdict]) -> str:
     """docs/claims.md."""
-    parts = [CLAIMS_HEADER.format(summary=summary(verdicts))]
+    header = CLAIMS_HEADER.format(
+        generated=GENERATED.format(source="conf/claims/ and results/"),
+        nothing=SAYS_NOTHING,
+        family=f"{100 * FAMILY:g} %",
+        sharing=sum(claim.estimates for claim in claims()),
+        summary=summary(verdicts),
+    )
+    parts = [header]
     for cited, of_paper in by_paper(verdicts):
         parts.append(f"## {cited}\n")
         parts += [_section(f"{verdict.id}: {verdict.shown}", _told(verdict)) for verdict in of_paper]
@@ -112,22 +124,14 @@ def _section(title: str, lines: dict[str, str]) -> str:
     return "\n".join([f"### {title}\n", *(f"- {name}: {text}" for name, text in lines.items()), ""])
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """How many claims came to what, in a sentence."""
-    counts = Counter(verdict.outcome for verdict in verdicts)
-    parts = [f"{counts[outcome]} {words}" for outcome, words in IN_WORDS.items() if counts[outcome]]
-    ours = sum(verdict.ours for verdict in verdicts)
-    return f"{len(verdicts)} claims, {ours} of them ours: {', '.join(parts)}."
-
-
 def readme_part(verdicts: Sequence[Verdict]) -> str:
     """What came out: the counts, and every claim that does not hold, a line each; docs/claims.md has the rest."""
-    ends = {Outcome.FAILS: "", Outcome.UNDECIDED: ", undecided", Outcome.VACUOUS: ", vacuous here"}
-    failing = [verdict for verdict in verdicts if verdict.outcome in ends]
-    lines = textwrap.wrap(f"{summary(verdicts)} Those that fail, are undecided or are vacuous here:", WIDTH)
+    failing = [of for of in verdicts if of.outcome in (Outcome.FAILS, Outcome.UNDECIDED, Outcome.VACUOUS)]
+    failing.sort(key=lambda verdict: list(Outcome).index(verdict.outcome))
+    lines = textwrap.wrap(f"{summary(verdicts)} Those that fail, are vacuous here or are undecided:", WIDTH)
     lines.append("")
     for verdict in failing:
-        said = f"- {verdict.paper} `{verdict.id}`{ends[verdict.outcome]}: {verdict.claim}"
+        said = f"- {verdict.paper} `{verdict.id}` {verdict.shown}: {verdict.claim}"
         lines.append(textwrap.shorten(said, WIDTH, placeholder=" …", break_on_hyphens=False))
     return "\n".join(lines)
 

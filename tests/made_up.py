@@ -35,8 +35,13 @@ def stopped(wrong):
 
 
 def verdict(tmp_path, cells, **keys):
-    """The verdict on a claim with these `keys`, about an experiment `made_up` that consists of `cells`."""
-    about = {"id": "mine", "where": "here", "claim": "It is so."}
+    """The verdict on a claim with these `keys`, about an experiment `made_up` that consists of `cells`.
+
+    Unless the `keys` say so, its thresholds are the paper's, and its condition was chosen before the data.
+    """
+    about = {"id": "mine", "where": "here", "claim": "It is so.", "threshold": "paper"}
+    if keys.get("condition") or keys.get("variants"):
+        about["condition_chosen"] = "before the data"
     data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
     (tmp_path / "claims").mkdir(exist_ok=True)
     (tmp_path / "claims" / "paper.yaml").write_text(yaml.safe_dump([about | data | keys]))

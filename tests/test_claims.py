@@ -284,6 +284,7 @@ def test_a_malformed_bound_is_one_line(tmp_path, keys, named):
 
 def test_a_claim_of_a_user_is_judged(call, tmp_path):
     mine = {"id": "mine", "where": "here", "claim": "It is so.", "experiments": ["sajed2019/fig03"], **RATIO}
+    mine["threshold"] = "ours"
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / "my_paper.yaml").write_text(yaml.safe_dump([mine | {"by": ["epsilon"], "at_most": 9}]))
     found = call("--config-dir", tmp_path, "paper=my_paper", main=__main__.main)
@@ -293,8 +294,8 @@ def test_a_claim_of_a_user_is_judged(call, tmp_path):
     (tmp_path / "claims" / "my_paper.yaml").write_text(yaml.safe_dump([again]))
     found = call("--config-dir", tmp_path, "id=mine", main=__main__.main)
     assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("my_paper mine: holds\n")
-    assert "1 claims: 1 holds" in found.out
+    assert found.out.startswith("my_paper mine: holds (threshold ours)\n")
+    assert "1 claims, 0 of them ours: 1 hold (1 at a threshold of ours)." in found.out
 
 
 def test_missing_results_name_the_command(call, tmp_path):

@@ -1,4 +1,4 @@
-"""Every form of a claim shares one error of 5 % among its comparisons: intervals as wide as so many ask for."""
+"""A ledger shares 5 % among its claims, a claim among its forms, a form among its comparisons: see the intervals."""
 
 import math
 from dataclasses import replace
@@ -17,6 +17,7 @@ from experiments.claims.differences import ExtraGrowth
 from experiments.claims.forms import Growth, Monotone, Ratio, Slope
 from experiments.claims.promises import Bound, Frequency
 from experiments.claims.results import Results
+from experiments.claims.settings import FAMILY
 
 pytestmark = pytest.mark.usefixtures("parsed_once")
 
@@ -26,7 +27,7 @@ DEVIATION = 0.5995107  # of these: the square is 41 / (3 x 39) over all, 40 / 39
 
 
 def settings(form, cells):
-    return form.settings(Results(SimpleNamespace(), read={"made_up": cells}))
+    return form.settings(Results(SimpleNamespace(), read={"made_up": cells}), FAMILY)
 
 
 def student(error, freedom):

@@ -171,9 +171,7 @@ def test_the_report_is_written_with_gaps(on, monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_a_wrong_claim_leaves_the_others(tmp_path):
     (tmp_path / "claims").mkdir()
-    entry = (
-        "- {id: mine, where: here, claim: this, experiments: [sajed2019/fig01], test: exact, check: nothing.there}\n"
-    )
+    entry = "- {id: mine, where: here, claim: this, ours: true, test: exact, check: nothing.there, experiments: [a]}\n"
     (tmp_path / "claims" / "sajed2019_mine.yaml").write_text(entry)
     found = report_claims.judged(Composer([tmp_path]), [], ["wang2024", "sajed2019_mine"])
     assert found.gap is not None

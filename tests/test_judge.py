@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 from made_up import HORIZON
 from scipy import stats
 
@@ -18,6 +19,7 @@ from bandits.policies.stopping_rules import DPNAS
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
+from experiments.claims import claims
 from experiments.claims.forms import Monotone, Ratio, Slope
 from experiments.claims.promises import Bound, Frequency
 from experiments.claims.results import Results
@@ -43,12 +45,12 @@ def with_regret(stored, mean, rng, shape=4.0):
     return replace(stored, rows=stored.rows | {"regret": rng.gamma(shape, mean / shape, (RUNS, 1))})
 
 
-def judged(form, cells):
+def judged(form, cells, error=FAMILY):
     """What a form comes to on made-up cells."""
-    return Finding.of(form.settings(Results(SimpleNamespace(), read={"made_up": cells})), form.measures)
+    return Finding.of(form.settings(Results(SimpleNamespace(), read={"made_up": cells}), error), form.measures)
 
 
-def ratio_ledger():
+def ratio_ledger(error=FAMILY):
     """Is the ratio of UCB1 to DP-SE at least 1 in five settings? A truth is what it is in each."""
     form = Ratio(("made_up",), {"policy": "ucb1"}, {"policy": "dp_se"}, ("arms",), at_least=1.0)
     pairs = [(cell(UCB1(), arms), cell(DPSE(1.0), arms)) for arms in ARMS]
@@ -57,7 +59,7 @@ def ratio_ledger():
         cells = []
         for (above, below), truth in zip(pairs, truths, strict=True):
             cells += [with_regret(above, 10 * truth, rng, 40), with_regret(below, 10, rng, 40)]
-        return judged(form, cells)
+        return judged(form, cells, error)
 
     return find
 
@@ -79,7 +81,7 @@ def bound_ledger():
     path = "bandits.bounds.sajed2019.dp_se_regret"
     form = Bound(("made_up",), {}, path, {"gaps": "gaps", "epsilon": "epsilon", "horizon": "horizon"})
     cells = [cell(DPSE(1.0), arms) for arms in ARMS]
-    limits = [setting.at_most for setting in form.settings(Results(SimpleNamespace(), read={"made_up": cells}))]
+    limits = [setting.at_most for setting in form.settings(Results(SimpleNamespace(), read={"made_up": cells}), FAMILY)]
 
     def find(rng, truths):
         means = np.array(limits) / truths
@@ -162,6 +164,23 @@ def test_a_departure_is_seen_where_the_ledger_says_it_would_be(kind):
     assert seen[0.2] < 0.2
     assert 0.2 < seen[1.0] < 0.8
     assert seen[2.0] > 0.9
+
+
+@pytest.mark.slow
+def test_many_claims_together_err_as_rarely_as_one_ledger_may(failure, tmp_path):
+    """Ten true claims, each on the limit in five settings: one of them fails in 5 % of all ledgers at most."""
+    about = {"where": "here", "claim": "It is so.", "experiments": ["made_up"], "test": "ratio", "at_least": 1}
+    about |= {"numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["arms"]}
+    (tmp_path / "claims").mkdir()
+    items = [about | {"id": f"claim-{number}"} for number in range(10)]
+    (tmp_path / "claims" / "made_up.yaml").write_text(yaml.safe_dump(items))
+    mine = [claim for claim in claims([tmp_path]) if claim.paper == "made_up"]
+    find, rng = ratio_ledger(mine[0].error), np.random.default_rng(14)
+    ledgers = 400
+    wrong = sum(
+        any(find(rng, [1.0] * SETTINGS).outcome is Outcome.FAILS for _ in mine) for _ in range(ledgers)
+    )  # each claim with 5 % of its own would be wrong in a fifth of all ledgers
+    assert wrong <= stats.binom.isf(failure, ledgers, FAMILY)
 
 
 def _departure(setting):

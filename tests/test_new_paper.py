@@ -107,7 +107,7 @@ colours: {guess: "#123456"}
     "conf/experiment/invented2026/_cells.yaml": """
 # @package _global_
 horizon: 400
-replications: 3
+replications: 12
 cells:
   - {instance: [c1, c2], policy: [guess, often_guess], budget.epsilon: [0.5, 1]}
   - {instance: [c1, c2], policy: greedy}
@@ -152,6 +152,7 @@ figure: {kind: sweep, title: Pulls, x: epsilon, value: suboptimal_pulls, panels:
   filter: {{policy: guess}}
   bound: bandits.bounds.invented2026.guess_regret
   arguments: {{gaps: gaps, horizon: {530 + number}}}
+  threshold: paper
 """
         for number in range(1, 10)
     )
@@ -161,6 +162,7 @@ figure: {kind: sweep, title: Pulls, x: epsilon, value: suboptimal_pulls, panels:
   claim: "One is at most two."
   test: exact
   check: experiments.claims.checks.invented2026.one
+  threshold: paper
 """,
     "conf/errata/invented2026.yaml": """
 - {id: no-two, where: Lemma 2, printed: two is one, finding: It is not., matters: statement falls, shown_by: reading}
@@ -237,7 +239,7 @@ def test_a_new_paper_is_known_by_being_there(copy):
     assert len(drawn.splitlines()) == 1 + 4
     verdicts = copy.call("experiments.claims", "paper=invented2026")
     assert "invented2026 computed: holds" in verdicts
-    assert "10 claims: 10 holds" in verdicts
+    assert "10 claims, 0 of them ours: 10 hold." in verdicts
     assert "invented2026/guesses" in copy.call("scripts.tables")
     assert "guess" in copy.call("scripts.tables", "invented2026/guesses")
     accepted = copy.call("scripts.check_figures", "-m", EXPERIMENTS, "accept=true", "runner.workers=1")

@@ -210,8 +210,8 @@ def test_a_proof_says_more_than_what_was_tested_and_is_refuted_by_it(tmp_path):
     check = "experiments.claims.checks.privacy.exponential_{}"
     proved = {"test": "exact", "proof": "docs/theorems.md", "ours": True}
     found = verdict(tmp_path, [], **proved, check=check.format("proved"), condition="two arms")
-    assert (found.shown, found.ours) == ("proved", True)
-    assert verdict(tmp_path, [], **proved, check=check.format("printed")).shown == "fails"
+    assert (found.shown, found.ours) == ("proved (claim of ours)", True)
+    assert verdict(tmp_path, [], **proved, check=check.format("printed")).outcome == "fails"
 
 
 def test_cells_are_left_out_of_growth(tmp_path):

@@ -140,7 +140,10 @@ def judged(_composer, _overrides, papers=None):
     def verdict(paper, id, claim, outcome, under="", table=table):  # noqa: A002
         shared = {"where": "Section 5", "evidence": "All.", "command": "python -m experiments.claims"}
         shared |= {"power": "" if outcome == "holds" else "x < 7 fails", "ours": paper == "mine", "table": table}
-        named = {"paper": paper, "id": id, "claim": claim, "outcome": outcome, "shown": f"{outcome} {under}".strip()}
+        remarks = ["claim of ours"] if paper == "mine" else ["threshold ours", "chosen after the data"]
+        shared |= {"remarks": remarks, "our_threshold": paper != "mine", "says_nothing": "says nothing" * (id == "b")}
+        words = f"{outcome} {under}".strip() + f" ({'; '.join(remarks)})"
+        named = {"paper": paper, "id": id, "claim": claim, "outcome": outcome, "shown": words}
         return SimpleNamespace(**named, **shared)
 
     verdicts = [
@@ -175,7 +178,7 @@ def test_the_page_holds_all_it_shows(everything):
     assert len(links.ids) == len(set(links.ids))
     assert not re.search(r"@import|url\(", page)
     assert [path.name for path in file.parent.iterdir()] == ["index.html"]
-    assert (len(links.images), page.count("Power: x &lt; 7 fails"), page.count("(a claim of ours)")) == (7, 2, 2)
+    assert (len(links.images), page.count("Power: x &lt; 7 fails"), page.count("(claim of ours)")) == (7, 2, 2)
     assert all(len(image["alt"]) > 60 for image in links.images)
 
 
@@ -220,6 +223,14 @@ def test_nothing_is_missing(make):
     outcome, _ = make("strict=true", names=["mine/stopping"], claims=judged)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.endswith(" MB, 1 experiments, 0 gaps)\n")
+
+
+def test_claims_by_outcome_and_by_what_takes_away_from_them():
+    table = report_claims.outcomes(judged(None, None).verdicts)
+    rows = [[entry.text for entry in row] for row in table.rows]
+    titles = [column.title for column in table.columns]
+    assert titles[-5:] == ["claims", "claim of ours", "threshold ours", "chosen after the data", "says nothing"]
+    assert [row[-5:] for row in rows] == [["2", "2", "0", "0", "1"], ["1", "0", "1", "1", "0"]]
 
 
 def test_only_claims_of_papers_on_the_page_are_shown(make):

@@ -5,11 +5,13 @@
     python -m experiments.claims id=by-5x results_dir=elsewhere
     python -m experiments.claims --config-dir mine             # with mine/claims/*.yaml
 
-A claim is judged in one or many settings, as one for each instance and epsilon. All intervals of a form of a
-claim together miss with probability 5 % at most (Bonferroni). A setting passes if its whole interval lies
-where the claim says, fails if its whole interval does not, and is open otherwise. It is vacuous if no result that
-is possible could fail, as where a bound is above the largest gap times the horizon: then it does not count, and
-neither does a setting that the theorem does not cover. Then the claim
+A claim is judged in one or many settings, as one for each instance and epsilon. All intervals of a ledger, which is
+all claims in one folder, together miss with probability 5 % at most (Bonferroni): each claim that takes intervals has
+an equal share, which its forms share, and the settings of a form. Shares follow from the files, before any result is
+read, so that one claim alone is judged as among all. A setting passes if its whole interval lies where the claim says,
+fails if its whole interval does not, and is open otherwise. It is vacuous if no result that is possible could fail, as
+where a bound is above the largest gap times the horizon: then it does not count. Nor does a setting that the theorem
+does not cover, or that passes because all runs that are compared came to one number. Then the claim
 
 - holds, if all settings pass;
 - fails, if one fails;
@@ -24,6 +26,11 @@ a variant fails, or the main form fails and a variant holds, the claim `holds un
 its file limits it to a `condition`. What is claimed is the same in all variants: what a false claim should say
 is a claim of its own, `ours`.
 
+Beside an outcome stands what takes away from it. `threshold ours`: the number that estimates are held to is not the
+paper's, so that what fails may be our number. `chosen after the data`: so was the condition or variant under which it
+holds. `says nothing`: its settings pass, and would with a bound nearer to the data by a factor of 10^4, or whatever the
+estimate had been. A claim of ours is no failure of a paper.
+
 Beside every verdict stands its power: what result would have turned it. For a bound that is by how much nearer to the
 data it would have to be, and its share of what is possible at all; elsewhere the nearest estimate that would have
 failed, with the noise that was measured and the correction for many settings. A truth there fails in half of all cases.
@@ -33,6 +40,7 @@ from experiments.claims.files import Claim, Erratum, claims, errata
 from experiments.claims.judge import judge, judge_all
 from experiments.claims.results import Results
 from experiments.claims.settings import Setting, Standing
+from experiments.claims.summary import summary
 from experiments.claims.verdicts import Finding, Outcome, Verdict
 
 __all__ = [
@@ -48,4 +56,5 @@ __all__ = [
     "errata",
     "judge",
     "judge_all",
+    "summary",
 ]

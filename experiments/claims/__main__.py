@@ -1,13 +1,13 @@
 """The command line: judge claims and print what came out. See `experiments.claims`."""
 
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 
 from experiments.claims.files import Claim, claims
 from experiments.claims.judge import judge
 from experiments.claims.results import Results
-from experiments.claims.verdicts import Outcome, Verdict
+from experiments.claims.summary import summary
+from experiments.claims.verdicts import Verdict
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError, nearest
 
@@ -32,16 +32,6 @@ def as_text(verdict: Verdict) -> str:
     told = [verdict.claim, verdict.evidence, *([f"Power: {verdict.power}"] if verdict.power else [])]
     lines = [textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ") for text in told]
     return "\n".join([f"{verdict.paper} {verdict.id}: {verdict.shown}", *lines])
-
-
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """How many claims came to what."""
-    counts = Counter(verdict.outcome for verdict in verdicts)
-    return f"{len(verdicts)} claims: " + ", ".join(f"{counts[of]} {_word(of)}" for of in Outcome if counts[of])
-
-
-def _word(outcome: Outcome) -> str:
-    return "hold under a condition" if outcome is Outcome.HOLDS_UNDER else str(outcome)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.claims.forms import TwoSides, limits, of_ratio
 from experiments.claims.results import Results, apart, values_of
-from experiments.claims.settings import FAMILY, Setting
+from experiments.claims.settings import Setting
 from experiments.stored import Stored
 
 Samples = tuple[FloatArray, FloatArray]
@@ -30,7 +30,7 @@ class ExtraGrowth(TwoSides):
     def measures(self) -> str:
         return f"growth of what is added to {QUANTITIES[self.quantity]}"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         steps = []
         for key, (above, below) in self.sides(results).items():
             where = dict(zip(self.by, key, strict=True))
@@ -40,9 +40,7 @@ class ExtraGrowth(TwoSides):
                 steps.append(({**where, self.along: f"{first:g} to {second:g}"}, ends))
         require(bool(steps), "along", self.along, "a column in several values of which both agree")
         asked = limits(self.at_least, self.at_most)
-        return [
-            of_ratio(where, intervals.difference_ratio(*ends, FAMILY / len(steps)), *asked) for where, ends in steps
-        ]
+        return [of_ratio(where, intervals.difference_ratio(*ends, error / len(steps)), *asked) for where, ends in steps]
 
     def _samples(self, cells: list[Stored]) -> dict[float, FloatArray]:
         """The quantity of each run at each value of the column."""

@@ -2,8 +2,9 @@
 
 import dataclasses
 import typing
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,11 +15,13 @@ from omegaconf.errors import OmegaConfBaseException
 from bandits import ParameterError
 from experiments.claims import differences, forms, promises
 from experiments.claims.forms import Form
+from experiments.claims.settings import FAMILY
 from experiments.config.build import convert
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.errors import UserError, nearest
 from experiments.papers import papers
 
+Chosen = Literal["before the data", "after the data", "as run"]
 FORMS: dict[str, type[Form]] = {
     form.test: form
     for module in (forms, differences, promises)
@@ -38,9 +41,14 @@ class Claim:
     main: what to call the main form beside its variants; may be empty.
     forms: the main form, under the name `main`, then the variants.
     condition: what a verdict in favour is limited to, as the profiles that were searched; may be empty.
+    condition_chosen: when the condition, or the places of the main form and its variants, were chosen: before the
+        data, after the data, or `as run`, where they say no more than what was run.
+    threshold: whose the number is that estimates are held to, where it is someone's choice: the paper's or ours.
     proof: where it is proved, so that a verdict in favour is more than what was tested; may be empty.
     ours: whether the claim is ours, as what a false one of the paper should say.
     note: what else is to be known, as what the paper leaves open; may be empty.
+    error: probability with which the intervals of one of its forms may miss. The 5 % of a ledger are shared evenly by
+        its claims, and those of a claim by its forms; claims that take no intervals have no share and need none.
     """
 
     file: str
@@ -51,9 +59,22 @@ class Claim:
     forms: Mapping[str, Form]
     main: str = ""
     condition: str = ""
+    condition_chosen: Chosen | None = None
+    threshold: Literal["paper", "ours"] | None = None
     proof: str = ""
     ours: bool = False
     note: str = ""
+    error: float = FAMILY
+
+    @property
+    def estimates(self) -> bool:
+        """Whether it takes intervals, which may miss."""
+        return any(form.estimates for form in self.forms.values())
+
+    @property
+    def by_our_threshold(self) -> bool:
+        """Whether it is the paper's, and held to a number of ours."""
+        return self.threshold == "ours" and not self.ours
 
 
 @dataclass(frozen=True)
@@ -114,8 +135,17 @@ class _Entry:
 
 
 def claims(config_dirs: Iterable[Path] = ()) -> list[Claim]:
-    """The claims of this repository and of the folders `config_dirs`. Raises `UserError`: file, id and key."""
-    return [_claim(entry, file.stem) for file in _files("claims", config_dirs) for entry in _entries(file)]
+    """The claims of this repository and of the folders `config_dirs`. Raises `UserError`: file, id and key.
+
+    Each folder is a ledger of its own, so that no claim of one's own changes a verdict of this repository.
+    """
+    found = {file: [_claim(entry, file.stem) for entry in _entries(file)] for file in _files("claims", config_dirs)}
+    sharing = Counter(file.parent for file, of_file in found.items() for claim in of_file if claim.estimates)
+    return [
+        replace(claim, error=FAMILY / (sharing[file.parent] * len(claim.forms))) if claim.estimates else claim
+        for file, of_file in found.items()
+        for claim in of_file
+    ]
 
 
 def errata(config_dirs: Iterable[Path] = ()) -> list[Erratum]:
@@ -154,7 +184,7 @@ def _entries(file: Path) -> Iterator[_Entry]:
 
 
 def _claim(entry: _Entry, paper: str) -> Claim:
-    about = {item.name for item in dataclasses.fields(Claim)} - {"file", "paper", "forms"}
+    about = {item.name for item in dataclasses.fields(Claim)} - {"file", "paper", "forms", "error"}
     described = {key: value for key, value in entry.keys.items() if key in about}
     keys = {key: value for key, value in entry.keys.items() if key not in about}
     test, variants = keys.pop("test", None), keys.pop("variants", {})
@@ -176,4 +206,18 @@ def _claim(entry: _Entry, paper: str) -> Claim:
         for name, differing in {main: {}, **variants}.items()
     }
     claim: Claim = entry.build(Claim, {**described, "file": entry.file, "paper": paper, "forms": forms}, beside)
+    _require_origins(entry, claim)
     return claim
+
+
+def _require_origins(entry: _Entry, claim: Claim) -> None:
+    """Raise `UserError` unless a claim says whose its thresholds are, and when its condition was chosen."""
+    keys = ", ".join(dict.fromkeys(key for form in claim.forms.values() for key in form.thresholds))
+    if keys and not claim.ours and not claim.threshold:
+        raise entry.error("threshold", f"missing; whose is {keys}: paper or ours?")
+    limited = bool(claim.condition) or len(claim.forms) > 1
+    if limited and not claim.condition_chosen:
+        of = "condition" if claim.condition else "variants"
+        raise entry.error("condition_chosen", f"missing; when was {of} chosen: {' or '.join(typing.get_args(Chosen))}?")
+    if claim.condition_chosen and not limited:
+        raise entry.error("condition_chosen", "there is neither a condition nor a variant")

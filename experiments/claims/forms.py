@@ -1,14 +1,14 @@
 """What a claim says of measured numbers: ratios, orders, growth and slopes.
 
-Each form is a frozen dataclass of what a claim's file says, and turns stored results into settings. Its
-intervals miss anywhere, all settings of the claim together, with probability `FAMILY` at most (Bonferroni).
+Each form is a frozen dataclass of what a claim's file says, and turns stored results into settings. Its intervals miss
+anywhere, all its settings together, with the probability `error` that it is given, at most (Bonferroni).
 """
 
 import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -34,18 +34,35 @@ class Form(ABC):
     test: the word for it in a claim's file.
     places: the keys that say where a claim is tested, and not what is claimed.
     measures: what is estimated, for evidence.
+    estimates: whether its settings are intervals, which may miss; it has a share in the error of the ledger then.
+    held_to: the keys that estimates are held to; of a number there a claim has to say whose it is.
     """
 
     test: ClassVar[str]
     places: ClassVar[frozenset[str]] = frozenset({"experiments", "filter", "numerator", "denominator"})
+    estimates: ClassVar[bool] = True
+    held_to: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
     def measures(self) -> str: ...
 
+    @property
+    def thresholds(self) -> tuple[str, ...]:
+        """The keys of `held_to` with a number that someone chose.
+
+        A word of the cell, as beta, is no such number; nor are 0 and 1, which say less, more or never.
+        """
+        given = {key: getattr(self, key) for key in self.held_to}
+        words = {key for key in ("at_least", "at_most") if isinstance(given.get(key), str)}
+        return tuple(key for key, value in given.items() if value not in (None, 0, 1) and key not in words)
+
     @abstractmethod
-    def settings(self, results: Results) -> list[Setting]:
-        """One setting for each comparison. Raises `ParameterError` that names a key, or `CannotJudgeError`."""
+    def settings(self, results: Results, error: float) -> list[Setting]:
+        """One setting for each comparison, all intervals together of this `error`.
+
+        Raises `ParameterError` that names a key, or `CannotJudgeError`.
+        """
 
 
 @dataclass(frozen=True)
@@ -53,13 +70,14 @@ class NotJudged(Form):
     """A claim that is not judged, and the `reason`."""
 
     test: ClassVar[str] = "not_judged"
+    estimates: ClassVar[bool] = False
     reason: str
 
     @property
     def measures(self) -> str:
         return "nothing"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         return []
 
 
@@ -75,6 +93,7 @@ def limits(at_least: float | None, at_most: float | None) -> tuple[float, float]
 class TwoSides(Form):
     """A `quantity` of `numerator` cells against that of `denominator` cells, for cells that agree in `by`."""
 
+    held_to: ClassVar[tuple[str, ...]] = ("at_least", "at_most")
     experiments: tuple[str, ...]
     numerator: Conditions
     denominator: Conditions
@@ -105,13 +124,13 @@ class Ratio(TwoSides):
     def measures(self) -> str:
         return f"ratio of {QUANTITIES[self.quantity]}"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         pairs = [(key, *pair) for key, sides in self.sides(results).items() for pair in itertools.product(*sides)]
         require(bool(pairs), "by", list(self.by), "columns in which some numerator and denominator agree")
         self._check(pairs)
         asked = limits(self.at_least, self.at_most)
         return [
-            of_ratio(self._labels(key, top, bottom), ratio(top, bottom, self.quantity, FAMILY / len(pairs)), *asked)
+            compared(self._labels(key, top, bottom), top, bottom, self.quantity, error / len(pairs), asked)
             for key, top, bottom in pairs
         ]
 
@@ -147,9 +166,23 @@ def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
     return intervals.ratio(above, below, error)
 
 
+def compared(
+    where: Labels, top: Stored, bottom: Stored, quantity: str, error: float, asked: tuple[float, float]
+) -> Setting:
+    """The ratio of two cells, held to both limits that are `asked`."""
+    setting = of_ratio(where, ratio(top, bottom, quantity, error), *asked)
+    return replace(setting, same=the_same([top, bottom], quantity))
+
+
 def of_ratio(where: Labels, interval: Interval, at_least: float, at_most: float) -> Setting:
     """A ratio of positive numbers, whose noise is in proportion to it."""
     return Setting(where, interval, at_least, at_most, unseen=scaled(interval, at_least, at_most))
+
+
+def the_same(cells: Sequence[Stored], quantity: str) -> bool:
+    """Whether every run of all these simulated cells came to one number: then nothing was compared."""
+    values = [values_of(cell, quantity) for cell in cells if not cell.exact]
+    return len(values) == len(cells) and len(np.unique(np.concatenate(values))) == 1
 
 
 @dataclass(frozen=True)
@@ -160,6 +193,7 @@ class Monotone(Form):
     """
 
     test: ClassVar[str] = "monotone"
+    held_to: ClassVar[tuple[str, ...]] = ("ties",)
     experiments: tuple[str, ...]
     along: str
     direction: Literal["increasing", "decreasing"]
@@ -176,7 +210,7 @@ class Monotone(Form):
     def measures(self) -> str:
         return f"ratio of {QUANTITIES[self.quantity]}"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         steps: list[tuple[Labels, Stored, Stored]] = []
         for key, group in groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by).items():
             axis = [cell.number(self.along) for cell in group]
@@ -187,8 +221,9 @@ class Monotone(Form):
                 steps.append(({**dict(zip(self.by, key, strict=True)), self.along: ends}, first, second))
         require(bool(steps), "along", self.along, "a column with several values in some group")
         asked = (1 - self.ties, math.inf) if self.direction == "increasing" else (-math.inf, 1 + self.ties)
-        error = FAMILY / len(steps)
-        return [of_ratio(where, ratio(second, first, self.quantity, error), *asked) for where, first, second in steps]
+        return [
+            compared(where, second, first, self.quantity, error / len(steps), asked) for where, first, second in steps
+        ]
 
 
 @dataclass(frozen=True)
@@ -200,6 +235,7 @@ class Growth(Form):
     """
 
     test: ClassVar[str] = "growth"
+    held_to: ClassVar[tuple[str, ...]] = ("at_least", "at_most")
     experiments: tuple[str, ...]
     filter: Conditions
     stretch: tuple[float, ...]
@@ -217,13 +253,13 @@ class Growth(Form):
     def measures(self) -> str:
         return "growth of mean regret"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         left_out = [] if self.without is None else [of.cell.key for of in pick(cells, self.without, "without")]
         cells = [cell for cell in cells if cell.cell.key not in left_out]
         asked = limits(self.at_least, self.at_most)
         return [
-            self._setting(where, self._ratio(cell, FAMILY / len(cells)), *asked)
+            self._setting(where, self._ratio(cell, error / len(cells)), *asked)
             for where, cell in zip(labels(cells), cells, strict=True)
         ]
 
@@ -251,7 +287,8 @@ class Slope(Form):
     In place of `between`, `fitted_in` names the {experiment, policy} whose figure fits this slope: its window is taken.
     `x` is a word, see `Stored.word`; one fit for the cells that agree in `by`. `expected` is a number, or one for
     each value of the only column in `by`. The interval is Student's over the points, so that a curve which is no
-    power has a wide one, and not narrower than the replications make it. Fewer than 8 points show no power.
+    power has a wide one, and not narrower than the replications make it. Through computed points there is no chance,
+    and nothing to share: their interval is one of `FAMILY`. Fewer than 8 points show no power.
     """
 
     test: ClassVar[str] = "slope"
@@ -265,6 +302,7 @@ class Slope(Form):
     by: tuple[str, ...] = ()
     quantity: str = "regret"
     fewest: ClassVar[int] = 8
+    held_to: ClassVar[tuple[str, ...]] = ("tolerance",)
 
     def __post_init__(self) -> None:
         require_quantity(self.quantity)
@@ -281,15 +319,20 @@ class Slope(Form):
     def measures(self) -> str:
         return f"power of {self.x} in {QUANTITIES[self.quantity]}"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         found = groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by)
         between = self._window(results)
         settings = []
         for key, group in found.items():
             expected = self._expected(key)
             where = dict(zip(self.by, key, strict=True)) or {"x": self.x}
-            interval = self._interval(group, between, FAMILY / len(found))
-            settings.append(Setting(where, interval, expected - self.tolerance, expected + self.tolerance))
+            points = self._points(group, between)
+            chance = any(not cell.exact for _, cell in points)
+            same = the_same([cell for _, cell in points], self.quantity)
+            share = (error if chance else FAMILY) / len(found)
+            interval = self._interval(points, share)
+            asked = expected - self.tolerance, expected + self.tolerance
+            settings.append(Setting(where, interval, *asked, same=same))
         return settings
 
     def _expected(self, key: tuple[Any, ...]) -> float:
@@ -308,12 +351,16 @@ class Slope(Form):
                 return tuple(slope["between"])
         raise ParameterError("fitted_in", f"the figure of {experiment} fits no slope of {policy}")
 
-    def _interval(self, group: Sequence[Stored], between: tuple[float, ...], error: float) -> Interval:
+    def _points(self, group: Sequence[Stored], between: tuple[float, ...]) -> list[tuple[float, Stored]]:
+        """The x between the two ends, in order, and the cell of each."""
         low, high = between
         points = [(cell.number(self.x), cell) for cell in group]
         points = sorted((pair for pair in points if low <= pair[0] <= high), key=lambda pair: pair[0])
         apart([cell for _, cell in points], [x for x, _ in points])
         require(len(points) >= self.fewest, "between", list(between), f"so wide that {self.fewest} cells lie in it")
+        return points
+
+    def _interval(self, points: Sequence[tuple[float, Stored]], error: float) -> Interval:
         values = [values_of(cell, self.quantity).astype(float) for _, cell in points]
         means = np.array([of.mean() for of in values])
         deviations = np.array([of.std(ddof=1) / math.sqrt(len(of)) if len(of) > 1 else 0.0 for of in values])

@@ -32,6 +32,8 @@ def judge(claim: Claim, results: Results) -> Verdict:
         _joined({name: finding.summary for name, finding in findings.items()}),
         _joined({name: finding.power for name, finding in findings.items()}),
         claim.ours,
+        claim.by_our_threshold,
+        claim.condition_chosen == "after the data",
         claim.note,
         findings,
         shlex.join(["python", "-m", "experiments.claims", *places, *asked]),
@@ -43,7 +45,7 @@ def _find(claim: Claim, name: str, form: Form, results: Results) -> Finding:
     if isinstance(form, NotJudged):
         return Finding(Outcome.NOT_JUDGED, form.reason)
     try:
-        return Finding.of(form.settings(results), form.measures)
+        return Finding.of(form.settings(results, claim.error), form.measures)
     except CannotJudgeError as lacking:
         return Finding(Outcome.CANNOT_BE_JUDGED, str(lacking))
     except ParameterError as error:

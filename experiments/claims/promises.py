@@ -14,13 +14,14 @@ from experiments.cells import QUANTITIES, Values
 from experiments.claims.forms import Form, limits
 from experiments.claims.power import counted, possible_of, scaled
 from experiments.claims.results import Conditions, Labels, Results, labels, pick, values_of
-from experiments.claims.settings import FAMILY, Range, Setting
+from experiments.claims.settings import Range, Setting
 from experiments.errors import nearest
 from experiments.intervals import Interval
 from experiments.stored import Stored, require_quantity
 from experiments.theorems import Words, imported, value_of
 
 SHARES = Range(0.0, 1.0)
+UNSEEN = 0.05  # ours: the power of what no run shows is the probability that is seen in all but so many of 100 cases
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Bound(Form):
     """
 
     test: ClassVar[str] = "bound"
+    held_to: ClassVar[tuple[str, ...]] = ("bound",)
     experiments: tuple[str, ...]
     filter: Conditions
     bound: str
@@ -46,11 +48,12 @@ class Bound(Form):
     def measures(self) -> str:
         return f"{QUANTITIES[self.quantity]} against {self.bound.rpartition('.')[2]}"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
-        return [self._closest(cell, where, len(cells)) for where, cell in zip(labels(cells), cells, strict=True)]
+        share = error / len(cells)
+        return [self._closest(cell, where, share) for where, cell in zip(labels(cells), cells, strict=True)]
 
-    def _closest(self, cell: Stored, where: dict[str, Any], cells: int) -> Setting:
+    def _closest(self, cell: Stored, where: dict[str, Any], error: float) -> Setting:
         """The checkpoint at which the bound is the nearest, relative to it."""
         points = self._points(cell)
         settings = []
@@ -58,8 +61,7 @@ class Bound(Form):
         for place, (t, values) in enumerate(points):
             if place == 0 or "t" in self.arguments.values():
                 limit = value_of(self.bound, self.arguments, cell, {"t": t})
-            error = FAMILY / (cells * len(points))
-            interval = intervals.estimate(values, error)
+            interval = intervals.estimate(values, error / len(points))
             asked = (-math.inf, limit) if self.side == "upper" else (limit, math.inf)
             settings.append(self._setting(where, interval, *asked, possible_of(cell, self.quantity, t)))
         return min(settings, key=lambda setting: setting.severity)
@@ -92,6 +94,8 @@ class PullsBound(Form):
     """
 
     test: ClassVar[str] = "pulls_bound"
+    estimates: ClassVar[bool] = False
+    held_to: ClassVar[tuple[str, ...]] = ("bound",)
     experiments: tuple[str, ...]
     filter: Conditions
     bound: str
@@ -104,7 +108,7 @@ class PullsBound(Form):
     def measures(self) -> str:
         return f"most pulls of an arm in any run against {self.bound.rpartition('.')[2]}"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         return [self._closest(cell, where) for where, cell in zip(labels(cells), cells, strict=True)]
 
@@ -125,6 +129,7 @@ class Frequency(Form):
     """How often something happens, an `event` of the runs; limits are numbers or words, as beta."""
 
     test: ClassVar[str] = "frequency"
+    held_to: ClassVar[tuple[str, ...]] = ("at_least", "at_most")
     experiments: tuple[str, ...]
     filter: Conditions
     event: str
@@ -140,10 +145,10 @@ class Frequency(Form):
     def measures(self) -> str:
         return QUANTITIES[self.event]
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         return [
-            self._setting(cell, where, FAMILY / len(cells)) for where, cell in zip(labels(cells), cells, strict=True)
+            self._setting(cell, where, error / len(cells)) for where, cell in zip(labels(cells), cells, strict=True)
         ]
 
     def _setting(self, cell: Stored, where: Labels, error: float) -> Setting:
@@ -166,11 +171,12 @@ class Never(Frequency):
     """
 
     test: ClassVar[str] = "never"
+    estimates: ClassVar[bool] = False
     at_most: float | str | None = 0.0
 
     def _setting(self, cell: Stored, where: Labels, error: float) -> Setting:
         frequency = super()._setting(cell, where, error)
-        seen = Range(-math.inf, 1 - FAMILY ** (1 / cell.replications))
+        seen = Range(-math.inf, 1 - UNSEEN ** (1 / cell.replications))
         return replace(frequency, interval=intervals.exactly(frequency.interval.estimate), unseen=seen)
 
 
@@ -179,6 +185,7 @@ class Exceedance(Frequency):
     """How often the `event`, a number of each run, is above what `bound` gives for the `arguments`."""
 
     test: ClassVar[str] = "exceedance"
+    held_to: ClassVar[tuple[str, ...]] = ("bound", "at_least", "at_most")
     bound: str
     arguments: Words
 
@@ -219,6 +226,8 @@ class Exact(Form):
     """What a function without arguments, `check`, computes: a list of settings."""
 
     test: ClassVar[str] = "exact"
+    estimates: ClassVar[bool] = False
+    held_to: ClassVar[tuple[str, ...]] = ("check",)
     check: str
 
     def __post_init__(self) -> None:
@@ -230,6 +239,6 @@ class Exact(Form):
         function = imported(self.check, "check")
         return (function.__doc__ or self.check).strip().partition("\n")[0].rstrip(".")
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         settings: list[Setting] = imported(self.check, "check")()
         return settings

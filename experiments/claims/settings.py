@@ -8,16 +8,22 @@ from typing import Any, NamedTuple
 
 from experiments.intervals import Interval
 
-FAMILY = 0.05  # probability with which the intervals of a claim may miss anywhere, all settings together
+FAMILY = 0.05  # probability with which the intervals of a ledger may miss anywhere, all settings of all claims together
+SAYS_NOTHING = 1e4  # ours: a bound so many times further from the data than needed, or more, says nothing of them
 
 
 class Standing(StrEnum):
-    """Of one setting: its whole interval meets what is claimed, violates it, or neither; or nothing could."""
+    """Of one setting: its whole interval meets what is claimed, violates it, or neither; or nothing could.
+
+    `SAME` is what meets a claim only because all runs that are compared came to one number, as where no policy got
+    beyond pulling each arm in turn.
+    """
 
     PASSES = "passes"
     FAILS = "fails"
     OPEN = "open"
     VACUOUS = "vacuous"
+    SAME = "the same in every run"
     NOT_COVERED = "not covered"
 
 
@@ -42,7 +48,7 @@ class Setting:
     `possible` is all that the estimate can be at all, whatever the policy does: limits beyond it claim nothing.
     `unseen` are the estimates that would not have failed, by default those within the limits, with the noise that the
     measured estimate has. `slack` is the factor by which a bound would have to be nearer to the data to fail; NaN where
-    no bound is judged.
+    no bound is judged. `same` says that all runs that are compared came to one number.
     """
 
     labels: Mapping[str, Any]
@@ -52,6 +58,7 @@ class Setting:
     possible: Range = ANYTHING
     unseen: Range | None = None
     slack: float = math.nan
+    same: bool = False
 
     @property
     def result(self) -> Standing:
@@ -62,7 +69,9 @@ class Setting:
             return Standing.FAILS
         if self.at_least <= self.possible.low and self.possible.high <= self.at_most:
             return Standing.VACUOUS
-        return Standing.PASSES if self.at_least <= low and high <= self.at_most else Standing.OPEN
+        if not (self.at_least <= low and high <= self.at_most):
+            return Standing.OPEN
+        return Standing.SAME if self.same else Standing.PASSES
 
     @property
     def margin(self) -> float:
@@ -74,7 +83,7 @@ class Setting:
     @property
     def severity(self) -> tuple[int, float]:
         """The smaller, the worse: what fails before what is open before what passes, then by margin."""
-        return [*COUNTED, Standing.VACUOUS, Standing.NOT_COVERED].index(self.result), self.margin
+        return [*COUNTED, Standing.SAME, Standing.VACUOUS, Standing.NOT_COVERED].index(self.result), self.margin
 
     @property
     def reach(self) -> float:
@@ -89,6 +98,16 @@ class Setting:
             return self.unseen
         estimate, low, high = self.interval
         return Range(self.at_least - (high - estimate), self.at_most + (estimate - low))
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it passes and would with a bound nearer by `SAYS_NOTHING`, or whatever the estimate had been."""
+        if self.result is not Standing.PASSES:
+            return False
+        if not math.isnan(self.slack):
+            return self.slack >= SAYS_NOTHING
+        low, high = self.silent
+        return low <= self.possible.low and self.possible.high <= high
 
     def __str__(self) -> str:
         estimate, low, high = (f"{value:.4g}" for value in self.interval)

@@ -11,6 +11,8 @@ import pandas as pd
 from experiments.claims.power import power_of
 from experiments.claims.settings import COUNTED, Setting, Standing
 
+BESIDE = (Standing.NOT_COVERED, Standing.VACUOUS, Standing.SAME)  # settings that do not count
+
 
 class Outcome(StrEnum):
     """Of a claim, see `experiments.claims`."""
@@ -25,6 +27,10 @@ class Outcome(StrEnum):
     NOT_JUDGED = "not judged"
 
 
+IN_FAVOUR = (Outcome.PROVED, Outcome.HOLDS, Outcome.HOLDS_UNDER)
+JUDGED = (*IN_FAVOUR, Outcome.FAILS, Outcome.UNDECIDED)
+
+
 @dataclass(frozen=True)
 class Finding:
     """What one form of a claim comes to: its outcome, the settings behind it, and both in words.
@@ -37,6 +43,12 @@ class Finding:
     settings: Sequence[Setting] = ()
     power: str = ""
 
+    @property
+    def saying_nothing(self) -> tuple[int, int]:
+        """Of the settings that count, those that say nothing, see `Setting.says_nothing`, and all."""
+        counted = [setting for setting in self.settings if setting.result in COUNTED]
+        return sum(setting.says_nothing for setting in counted), len(counted)
+
     @classmethod
     def of(cls, settings: Sequence[Setting], measures: str) -> "Finding":
         """Holds if all settings pass, fails if one fails, undecided otherwise; the vacuous do not count.
@@ -45,6 +57,9 @@ class Finding:
         """
         standings = Counter(setting.result for setting in settings)
         counted = [setting for setting in settings if setting.result in COUNTED]
+        if not counted and standings[Standing.SAME]:
+            told = f"in {_settings(standings[Standing.SAME])} all runs that are compared come to one number"
+            return cls(Outcome.VACUOUS, told + _beside(standings, BESIDE[:2]), settings)
         if not counted:
             vacuous = [setting for setting in settings if setting.result is Standing.VACUOUS]
             if not vacuous:
@@ -64,7 +79,7 @@ class Finding:
         else:
             outcome, summary = Outcome.HOLDS, f"passes in {'all ' if len(counted) > 1 else ''}{total}"
         place = "worst" if outcome is Outcome.FAILS else "closest"
-        summary += _beside(standings, [Standing.NOT_COVERED, Standing.VACUOUS])
+        summary += _beside(standings, BESIDE)
         return cls(outcome, f"{summary}; {place}, {measures} for {worst}", settings, power_of(counted))
 
 
@@ -90,6 +105,8 @@ class Verdict:
     evidence: the numbers in a sentence.
     power: what results would have turned the verdict, in a sentence; empty where none was judged.
     ours: whether the claim is ours and not the paper's.
+    our_threshold: whether the claim is the paper's and the number that estimates are held to is ours.
+    after_the_data: whether what it holds under was chosen after the data.
     note: what else is to be known, as what the paper leaves open; may be empty.
     findings: what each form of the claim came to, the main form first.
     command: what to type to judge it again.
@@ -104,14 +121,38 @@ class Verdict:
     evidence: str
     power: str
     ours: bool
+    our_threshold: bool
+    after_the_data: bool
     note: str
     findings: Mapping[str, Finding]
     command: str
 
     @property
     def shown(self) -> str:
-        """The outcome in words, as in: holds under mishra2015."""
-        return f"{self.outcome} {self.under}".strip()
+        """The outcome in words, as in: holds under mishra2015 (threshold ours)."""
+        words = f"{self.outcome} {self.under}".strip()
+        return f"{words} ({'; '.join(self.remarks)})" if self.remarks else words
+
+    @property
+    def remarks(self) -> list[str]:
+        """What takes away from an outcome: whose claim or threshold it is, a condition after the data, empty words."""
+        if self.outcome not in JUDGED:
+            return ["claim of ours"] if self.ours else []
+        remarks = ["claim of ours"] if self.ours else ["threshold ours"] if self.our_threshold else []
+        if self.outcome is Outcome.HOLDS_UNDER and self.after_the_data:
+            remarks.append("chosen after the data")
+        return remarks + ([self.says_nothing] if self.says_nothing else [])
+
+    @property
+    def says_nothing(self) -> str:
+        """That a verdict in favour says nothing, or in how many settings; empty where it says something in all."""
+        if self.outcome not in IN_FAVOUR:
+            return ""
+        each = [finding.saying_nothing for finding in self.findings.values() if finding.outcome is Outcome.HOLDS]
+        empty, counted = (sum(numbers) for numbers in zip(*each, strict=True))
+        if not empty:
+            return ""
+        return "says nothing" if empty == counted else f"says nothing in {empty} of {_settings(counted)}"
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from experiments import claims as ledger
 from experiments.claims import Erratum, Outcome, Verdict
+from experiments.claims.summary import NOTHING
 from experiments.config.compose import Composer
 from experiments.errors import UserError
 from scripts.report.exhibits import Gap
@@ -106,22 +107,25 @@ class ShownClaim:
     def evidence(self) -> str:
         return without_places(self.verdict.evidence)
 
-    @property
-    def whose(self) -> str:
-        """Who claims it, where that is not the paper."""
-        return "a claim of ours" if self.verdict.ours else ""
-
 
 def outcomes(verdicts: Sequence[Verdict]) -> PageTable:
-    """How many claims of each paper have each outcome."""
+    """How many claims of each paper have each outcome, and how many of them a remark, as a threshold of ours."""
     counts = Counter((verdict.paper, verdict.outcome) for verdict in verdicts)
     found = [outcome for outcome in Outcome if any(verdict.outcome == outcome for verdict in verdicts)]
     titles = [f"{outcome} …" if outcome is Outcome.HOLDS_UNDER else str(outcome) for outcome in found]
-    columns = [Column("paper"), *(Column(title, numeric=True) for title in (*titles, "claims"))]
+    remarks = {
+        "claim of ours": lambda verdict: verdict.ours,
+        "threshold ours": lambda verdict: verdict.our_threshold,
+        "chosen after the data": lambda verdict: "chosen after the data" in verdict.remarks,
+        "says nothing": lambda verdict: verdict.says_nothing == NOTHING,
+    }
+    columns = [Column("paper"), *(Column(title, numeric=True) for title in (*titles, "claims", *remarks))]
     rows = []
     for paper in dict.fromkeys(verdict.paper for verdict in verdicts):
         each = [counts[paper, outcome] for outcome in found]
-        rows.append([Entry(paper), *map(count, (*each, sum(each)))])
+        of_paper = [verdict for verdict in verdicts if verdict.paper == paper]
+        told = [sum(map(holds, of_paper)) for holds in remarks.values()]
+        rows.append([Entry(paper), *map(count, (*each, sum(each), *told))])
     return PageTable("claims-summary", "Claims by outcome", columns, rows, headed=True)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import jinja2
 
+from experiments.claims.settings import FAMILY, SAYS_NOTHING
 from experiments.config.compose import CONF, Composer
 from experiments.papers import Paper, papers
 from experiments.provenance import provenance
@@ -51,6 +52,8 @@ def html(composer: Composer, exhibits: Sequence[Exhibit], judged: Judged, learne
             unjudged=judged.gap,
             claims=[ShownClaim.of(verdict) for verdict in judged.verdicts],
             outcomes=outcomes(judged.verdicts),
+            says_nothing=SAYS_NOTHING,
+            family=FAMILY,
             errata=errata_table(judged.errata),
             policies=learners,
             audits=(table := audits()),

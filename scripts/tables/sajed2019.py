@@ -1,7 +1,7 @@
 """Tables about Sajed and Sheffet (2019)."""
 
+from bandits.arrays import FloatArray
 from experiments import intervals
-from experiments.intervals import Interval
 from experiments.papers import papers
 from scripts.drawing.numbers import quantity
 from scripts.tables.table import ERROR, Table, by, cells_of, where
@@ -10,10 +10,12 @@ from scripts.tables.table import ERROR, Table, by, cells_of, where
 def ratios() -> Table:
     """How many times the final regret of DP-SE each form of DP-UCB has, in the 64 settings of Figures 1 to 12.
 
-    The interval is Fieller's, of the ratio of means over replications.
+    The interval is Fieller's, of the ratio of means over replications. In the lines below all
+    intervals of a form hold together.
     """
     cells = where(cells_of(*papers()["sajed2019"].printed, "sajed2019/tight"), policy=["dp_se", "dp_ucb"])
     rows = []
+    both: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
     for (instance, arms, epsilon), setting in by(cells, "instance", "arms", "epsilon"):
         (dp_se,) = where(setting, policy="dp_se")
         for (confidence,), (dp_ucb,) in by(where(setting, policy="dp_ucb"), "confidence"):
@@ -21,17 +23,18 @@ def ratios() -> Table:
             rows.append(
                 {"confidence": confidence, "instance": instance, "arms": arms, "epsilon": epsilon, "ratio": ratio}
             )
-    forms = sorted({row["confidence"] for row in rows})
-    return Table.of(
-        rows, [_summary(form, [row["ratio"] for row in rows if row["confidence"] == form]) for form in forms]
-    )
+            both.setdefault(confidence, []).append((dp_ucb.headline, dp_se.headline))
+    return Table.of(rows, [_summary(confidence, of_form) for confidence, of_form in sorted(both.items())])
 
 
-def _summary(confidence: str, ratios: list[Interval]) -> str:
+def _summary(confidence: str, both: list[tuple[FloatArray, FloatArray]]) -> str:
+    """How often the ratio is at least 5, and from where to where that number is if all intervals hold together."""
+    ratios = [intervals.ratio(above, below, ERROR / len(both)) for above, below in both]
     estimates = [ratio.estimate for ratio in ratios]
     return (
         f"{confidence}: ratio from {quantity(min(estimates))} to {quantity(max(estimates))}, "
-        f"at least 5 in {sum(estimate >= 5 for estimate in estimates)} of {len(ratios)} settings, "
-        f"surely at least 5 (whole interval) in {sum(ratio.low >= 5 for ratio in ratios)}, "
+        f"at least 5 in {sum(estimate >= 5 for estimate in estimates)} of {len(ratios)} settings "
+        f"({sum(ratio.low >= 5 for ratio in ratios)} to {sum(ratio.high >= 5 for ratio in ratios)} "
+        f"by intervals that all hold with probability {1 - ERROR:.0%}), "
         f"surely below 1 in {sum(ratio.high < 1 for ratio in ratios)}"
     )

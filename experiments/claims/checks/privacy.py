@@ -28,7 +28,7 @@ HORIZONS = (10, 1000, 10**6)
 
 
 def successive_elimination() -> list[Setting]:
-    """Share of epsilon that the means and the surviving sets of DP-SE spend, exactly"""
+    """Share of epsilon that one mean of DP-SE spends, its sensitivity alone, or a surviving set of two arms, exactly"""
     settings = []
     for epsilon in EPSILONS:
         for arms in (2, 10):
@@ -40,7 +40,7 @@ def successive_elimination() -> list[Setting]:
 
 
 def robust_elimination() -> list[Setting]:
-    """Share of epsilon that a mean of DPRSE and a report of LDPRSE spend, exactly"""
+    """Share of epsilon that one mean of DPRSE and one report of LDPRSE spend, their sensitivity alone"""
     return [
         _setting(
             {"policy": policy.name, "rewards": domain}, epsilon, dearest(releases(policy, 2, 100, domain), 0).epsilon
@@ -129,12 +129,12 @@ def _setting(labels: dict[str, Any], epsilon: float, bounds: Bounds | None) -> S
 
 
 def adaptive_episodes() -> list[Setting]:
-    """Share of epsilon that the means of episodes of AdaP-UCB and AdaP-KLUCB spend, exactly"""
+    """Share of epsilon that one mean of an episode of AdaP-UCB and AdaP-KLUCB spends, its sensitivity alone"""
     return [setting for epsilon in EPSILONS for setting in _released(AdaPUCB(epsilon), AdaPKLUCB(epsilon))]
 
 
 def private_divergence() -> list[Setting]:
-    """Share of epsilon that the sums of batches of DP-KLUCB and DP-IMED spend, exactly"""
+    """Share of epsilon that one sum of a batch of DP-KLUCB and DP-IMED spends, its sensitivity alone"""
     return [
         setting
         for epsilon in EPSILONS
@@ -144,7 +144,7 @@ def private_divergence() -> list[Setting]:
 
 
 def lazy_means() -> list[Setting]:
-    """Share of epsilon that the private means of Anytime-Lazy-UCB and Lazy-DP-TS spend, exactly"""
+    """Share of epsilon that one private mean of Anytime-Lazy-UCB and Lazy-DP-TS spends, its sensitivity alone"""
     return [setting for epsilon in EPSILONS for setting in _released(AnytimeLazyUCB(epsilon), LazyDPTS(epsilon))]
 
 

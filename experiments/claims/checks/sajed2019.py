@@ -6,10 +6,12 @@ from functools import cache
 import numpy as np
 
 from bandits.arrays import FloatArray
+from bandits.bounds.sajed2019 import consistent_lower_bound_slope, dp_se_regret, private_lower_bound
 from bandits.environments.bernoulli import C1, C2, C3, C4
 from bandits.mechanisms.path_tree import path_loss
 from bandits.mechanisms.tree import close_node, node_scale
 from experiments.claims.checks import ROUNDING
+from experiments.claims.checks.matching import matching
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
@@ -80,3 +82,19 @@ def bernoulli_variances() -> list[Setting]:
             ratio = exactly(variances.max() / variances.min())
             settings.append(Setting({"instance": family.name, "arms": arms}, ratio, at_most=4 / 3 + ROUNDING))
     return settings
+
+
+def upper_over_lower_bound() -> list[Setting]:
+    """Bound of Theorem 4.3 over the larger lower bound of the two, with constants, and its growth"""
+
+    def ratio(horizon: float, arms: float, gap: float, epsilon: float) -> float:
+        gaps = np.full(int(arms) - 1, gap)
+        learning = math.log(horizon) * consistent_lower_bound_slope(np.array([0.5, *(0.5 - gaps)]))
+        return dp_se_regret(gaps, epsilon, int(horizon)) / max(learning, private_lower_bound(gaps, epsilon, horizon))
+
+    base = {"horizon": 1e100, "arms": 4, "gap": 0.1}
+    further = {"horizon": 1e300, "arms": 4096, "gap": 1e-3}
+    return [
+        *matching(ratio, base | {"epsilon": 100.0}, further | {"epsilon": 1e4}, where="learning outweighs privacy"),
+        *matching(ratio, base | {"epsilon": 1e-6}, further | {"epsilon": 1e-9}, where="privacy outweighs learning"),
+    ]

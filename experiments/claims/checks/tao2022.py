@@ -7,10 +7,23 @@ import numpy as np
 from scipy import integrate
 
 from bandits.arrays import FloatArray
-from bandits.bounds.tao2022 import ldprse_regret, ldprse_regret_order
+from bandits.bounds.local_privacy import (
+    local_variation_lower_bound_slope,
+    local_variation_two_armed_lower_bound_slope,
+    local_variation_worst_case_lower_bound,
+)
+from bandits.bounds.tao2022 import (
+    dprse_regret,
+    heavy_lower_bound,
+    ldprse_regret,
+    ldprse_regret_order,
+    local_lower_bound_slope,
+    local_worst_case_lower_bound,
+)
 from bandits.environments.heavy_tails import S1, S2, S3
 from bandits.loops.heavy_leader import DPRUCBConstants
 from bandits.policies.heavy_tailed import DPRUCB
+from experiments.claims.checks.matching import GROWTH, matching
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
@@ -70,4 +83,66 @@ def pareto_moment() -> list[Setting]:
             )
             where = {"instance": family.name, "v": v}
             settings.append(Setting(where, exactly(moment / instance.moment), 1 - 1e-6, 1 + 1e-6))
+    return settings
+
+
+def upper_over_lower_bound() -> list[Setting]:
+    """Bound of Theorem 4 over that of Theorem 5, moments of 1, and its growth"""
+    settings = []
+    for v in (0.5, 0.9):
+
+        def ratio(horizon: float, arms: float, gap: float, epsilon: float, v: float = v) -> float:
+            gaps = np.full(int(arms) - 1, gap)
+            return dprse_regret(gaps, epsilon, int(horizon), v, u=1.0) / heavy_lower_bound(gaps, epsilon, horizon, v)
+
+        base = {"horizon": 1e100, "arms": 4, "gap": 0.08, "epsilon": 1.0}
+        settings += matching(ratio, base, {"horizon": 1e300, "arms": 4096, "gap": 1e-3, "epsilon": 1e-6}, v=v)
+    return settings
+
+
+def local_lower_bounds() -> list[Setting]:
+    """Lower bounds of docs/theorems.md, section 1, over those of Theorems 8 and 9, on their instances"""
+    settings = []
+    for v in (0.5, 0.9):
+        for epsilon in (0.01, 0.1, 1.0):
+            for gap in (0.16, 0.01, 1e-3):
+                means = [3 * gap, 2 * gap]
+                ratio = local_variation_lower_bound_slope(means, epsilon, v) / local_lower_bound_slope(
+                    means, epsilon, v
+                )
+                where = {"theorem": "8", "v": v, "epsilon": epsilon, "gap": gap}
+                settings.append(Setting(where, exactly(ratio), at_least=1.0))
+            for arms in (2, 50):
+                worst = arms, epsilon, 1e12, v
+                ratio = local_variation_worst_case_lower_bound(*worst) / local_worst_case_lower_bound(*worst)
+                where = {"theorem": "9", "v": v, "epsilon": epsilon, "arms": arms}
+                settings.append(Setting(where, exactly(ratio), at_least=1.0))
+    return settings
+
+
+def local_order_as_printed() -> list[Setting]:
+    """Growth of the lower bound of docs/theorems.md, section 1, over the order of Theorem 7, gap from 0.1 to 0.001"""
+    settings = []
+    for v in (0.5, 0.9):
+        ratios = [
+            local_variation_two_armed_lower_bound_slope(gap, 1.0, v)
+            * math.log(1e15)
+            / ldprse_regret_order(np.array([gap]), 1.0, 10**15, v, u=1.0)
+            for gap in (0.1, 0.001)
+        ]
+        settings.append(Setting({"v": v}, exactly(ratios[1] / ratios[0] - 1), at_most=GROWTH))
+    return settings
+
+
+def local_upper_over_lower_bound() -> list[Setting]:
+    """Bound by the proof of Theorem 7 over the lower bound of docs/theorems.md, section 1, and its growth"""
+    settings = []
+    for v in (0.5, 0.9):
+
+        def ratio(horizon: float, gap: float, epsilon: float, v: float = v) -> float:
+            lower = math.log(horizon) * local_variation_two_armed_lower_bound_slope(gap, epsilon, v)
+            return ldprse_regret(np.array([gap]), epsilon, int(horizon), v, u=1.0) / lower
+
+        base = {"horizon": 1e100, "gap": 0.1, "epsilon": 0.01}
+        settings += matching(ratio, base, {"horizon": 1e300, "gap": 1e-3, "epsilon": 1e-6}, v=v)
     return settings

@@ -7,12 +7,13 @@ from itertools import pairwise
 import numpy as np
 
 from bandits.bounds.gaussian_leaders import gaussian_leader_slope
-from bandits.bounds.wang2024 import dp_ftpl_gauss_regret
+from bandits.bounds.wang2024 import dp_ftpl_gauss_regret, gdp_elim_new_regret, transcript_lower_bound
 from bandits.divergences import grown
 from bandits.exact.gaussian_leaders import fixed_rewards_pulls
 from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.claims.checks import ROUNDING
+from experiments.claims.checks.matching import matching
 from experiments.claims.settings import Setting
 from experiments.intervals import Interval, exactly
 
@@ -119,3 +120,18 @@ def truncated_laplace_boundary() -> list[Setting]:
             where = {"epsilon": epsilon, "delta": delta, "pulls": count}
             settings.append(Setting(where, exactly(distance), at_most=ROUNDING))
     return settings
+
+
+def transcript_bounds() -> list[Setting]:
+    """Bound of Theorem 18 for two arms over that of Theorem 4, where privacy outweighs learning, and its growth"""
+
+    def ratio(horizon: float, epsilon: float, delta: float) -> float:
+        upper = gdp_elim_new_regret(np.array([0.9]), epsilon, delta, int(horizon))
+        return upper / transcript_lower_bound(epsilon, delta, int(horizon), scale=1.0, power=0.75)
+
+    pure = {"horizon": 1e60, "epsilon": 1e-6, "delta": 0.0}
+    approximate = {"horizon": 1e130, "epsilon": 1e-6, "delta": 1e-15}  # so long that delta decides
+    return [
+        *matching(ratio, pure, {"horizon": 1e150, "epsilon": 1e-9}, promise="pure"),
+        *matching(ratio, approximate, {"horizon": 1e150, "delta": 1e-20}, promise="with delta"),
+    ]

@@ -10,6 +10,7 @@ from bandits.arrays import FloatArray
 from bandits.bounds.wu2025 import (
     choice_probability,
     deterministic_lower_bound,
+    deterministic_regret,
     deterministic_resampling_regret,
     deterministic_sharp_lower_bound,
 )
@@ -19,6 +20,7 @@ from bandits.exact.regret import expected_regret_curve, selection_probabilities
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.policies.full_information import RNMFTNL
 from experiments.claims.checks import ROUNDING
+from experiments.claims.checks.matching import matching
 from experiments.claims.settings import Range, Setting
 from experiments.intervals import exactly
 
@@ -168,3 +170,12 @@ def binomial_order() -> list[Setting]:
         rises = np.diff(special.bdtr(np.arange(trials + 1.0), trials, chances), axis=0)
         settings.append(Setting({"n": trials}, exactly(float(rises.max())), at_most=ROUNDING))
     return settings
+
+
+def upper_over_lower_bound() -> list[Setting]:
+    """Bound of Theorem 4 over that of Theorem 3, and its growth"""
+
+    def ratio(arms: float, epsilon: float) -> float:
+        return deterministic_regret(int(arms), epsilon) / deterministic_lower_bound(int(arms), epsilon)
+
+    return matching(ratio, {"arms": 1 << 10, "epsilon": 0.1}, {"arms": 1 << 60, "epsilon": 1e-6})

@@ -1,0 +1,44 @@
+"""How many claims came to what, in a few sentences."""
+
+from collections.abc import Sequence
+
+from experiments.claims.verdicts import Outcome, Verdict
+
+IN_WORDS = {
+    Outcome.PROVED: "proved",
+    Outcome.HOLDS: "hold",
+    Outcome.HOLDS_UNDER: "hold under a condition",
+    Outcome.FAILS: "fail",
+    Outcome.VACUOUS: "vacuous here",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.CANNOT_BE_JUDGED: "without results",
+    Outcome.NOT_JUDGED: "not judged",
+}
+NOTHING = "says nothing"
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """The counts of each outcome, with what takes away from it, and of what says nothing."""
+    ours = sum(verdict.ours for verdict in verdicts)
+    each = ((words, [verdict for verdict in verdicts if verdict.outcome is of]) for of, words in IN_WORDS.items())
+    counts = ", ".join(f"{len(found)} {words}{_remarks(found)}" for words, found in each if found)
+    return f"{len(verdicts)} claims, {ours} of them ours: {counts}.{_says_nothing(verdicts)}"
+
+
+def _remarks(verdicts: Sequence[Verdict]) -> str:
+    """How many of one outcome have a threshold of ours, or a condition chosen after the data, in brackets."""
+    counts = {
+        "at a threshold of ours": sum("threshold ours" in verdict.remarks for verdict in verdicts),
+        "chosen after the data": sum("chosen after the data" in verdict.remarks for verdict in verdicts),
+    }
+    told = ", ".join(f"{number} {words}" for words, number in counts.items() if number)
+    return f" ({told})" if told else ""
+
+
+def _says_nothing(verdicts: Sequence[Verdict]) -> str:
+    """How many verdicts in favour say nothing, in all settings or in some."""
+    wholly = sum(verdict.says_nothing == NOTHING for verdict in verdicts)
+    partly = sum(bool(verdict.says_nothing) for verdict in verdicts) - wholly
+    if not wholly and not partly:
+        return ""
+    return f" Of those in favour, so many say nothing: {wholly} in all settings, {partly} in some."
