@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.batch_rules import BatchRule
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
@@ -41,6 +42,10 @@ class Policy(Learner[Instance]):
 
     def index_rule(self, arms: int, horizon: int) -> IndexRule | None:
         """For a policy that compares noisy sums: how. From it follows the law of its arms; None for any other."""
+        return None
+
+    def batch_rule(self) -> BatchRule | None:
+        """For a policy that compares noisy sums of batches: how. From it follows the law of its arms."""
         return None
 
     def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
