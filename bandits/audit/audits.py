@@ -240,11 +240,15 @@ def _of_epochs(policy: DPRSE, moment: Moment, upper: Finding, arms: int, horizon
 
 
 def _of_residues(policy: DistributedElimination, upper: Finding, arms: int, horizon: int) -> Finding:
-    """Arms of a policy without a server, which follow from residues: the dearest batch of two arms, from below."""
+    """Arms of a policy without a server, which follow from residues: the dearest batch of two arms, from below.
+
+    Nothing is shown of more arms: which of them stay depends on all residues.
+    """
     claimed = policy.guarantee
     pure = claimed.delta == 0
     best, witness = 0.0, "no choice up to this horizon depends on a reward"
-    for number, batch in enumerate(policy.batches(arms, horizon)[:-1], 1):
+    ended = policy.batches(arms, horizon)[:-1] if arms == 2 else []
+    for number, batch in enumerate(ended, 1):
         laws = BatchLaws(
             batch.rounds, batch.grid, batch.margin, batch.threshold, policy.noise(batch.grid).wrapped(batch.modulus)
         )

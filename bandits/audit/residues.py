@@ -6,7 +6,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 
-TRIED = 15  # reward sums of the arm whose reward changes
+TRIED = 9  # reward sums of the arm whose reward changes
 BEHIND = 300.0  # scales of the noise by which an arm that stays alone is behind, at most
 ROUNDING = 1e-12  # of a lower bound on delta, which is taken off
 
@@ -38,8 +38,8 @@ class BatchLaws:
     def epsilon(self, epsilon: float) -> tuple[float, str]:
         """Pure epsilon of arm 1 that stays alone from far behind, and its witness; its noise is made for `epsilon`.
 
-        It is `BEHIND` scales behind, or as far as rewards allow. A sum that is far behind is likeliest to be ahead where
-        the noise made it so low that its residue is taken for a high one: one more reward then makes that less likely.
+        It is `BEHIND` scales behind, or as far as rewards allow. A sum far behind is likeliest to be ahead where noise
+        made it so low that its residue is taken for a high one: one more reward then makes that less likely.
         """
         lead = max(-self.rounds, min(self.rounds - 1, round(self.threshold * self.rounds - BEHIND / epsilon)))
         own, rival = max(0, lead), max(0, -lead)
