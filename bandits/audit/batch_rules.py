@@ -16,17 +16,14 @@ from functools import lru_cache
 import numpy as np
 
 from bandits.arrays import FloatArray
+from bandits.audit.panels import FAR, Tabulated, edges_about, finite, legendre, panels
 from bandits.audit.verdicts import Bounds
 from bandits.compiled import compiled
 from bandits.loops.batches import KL_UCB, UCB, Rule, batch_length, chosen
 
 MOST_CHOICES = 3
-MOST_SUMS = 4096  # combinations of reward sums of a sequence that are tried
+MOST_SUMS = 1024, 48  # combinations of reward sums that are tried, of one choice and of several
 ORDERS = 6, 8  # nodes of a panel, the first time and the second
-FAR = 1e4  # no threshold of a sum is farther, but none at all
-HALVINGS = 0.2 ** np.arange(8.0)
-COARSE = np.array([0.0])
-TAIL = np.array([2.0, 4.0, 8.0, 16.0, 28.0, 44.0])
 
 
 @dataclass(frozen=True)
@@ -53,53 +50,57 @@ class _Choice:
 
 @dataclass(frozen=True)
 class Walk:
-    """One sequence of batches of two arms, after the first of each.
+    """A sequence of batches of two arms, after the first of each, up to a last choice.
 
     Attributes
     ----------
-    winners: the arm of each choice.
-    choices: the choices.
+    winners: the arm of each choice before the last.
+    choices: the choices, one more.
     lengths: of the batches whose sums are released before the last choice: both first ones, then those of `winners`.
+    ending: the arms of the last choice with which no further choice is made by the horizon.
     """
 
     winners: tuple[int, ...]
     choices: tuple[_Choice, ...]
     lengths: tuple[int, ...]
+    ending: tuple[int, ...]
 
     @property
-    def sums(self) -> int:
-        """How many combinations of reward sums there are."""
-        return math.prod(length + 1 for length in self.lengths)
+    def fits(self) -> bool:
+        """Whether there are few choices, of few combinations of reward sums."""
+        sums = math.prod(length + 1 for length in self.lengths)
+        return len(self.choices) <= MOST_CHOICES and sums <= MOST_SUMS[len(self.choices) > 1]
 
 
 def walks(rule: Rule, horizon: int) -> list[Walk]:
-    """All sequences of batches that begin by the horizon, of two arms."""
+    """All sequences of two arms up to the last choice by the horizon; none if there is no choice."""
     first = batch_length(rule, 0)
+    found: list[Walk] = []
 
-    def grown(walk: Walk, pulls: tuple[int, int], counts: tuple[float, float]) -> list[Walk]:
-        step = sum(pulls) + 1
-        if step > horizon or len(walk.choices) > MOST_CHOICES:
-            return [walk]
-        found = []
+    def grow(walk: Walk, pulls: tuple[int, int], counts: tuple[float, float]) -> None:
+        choices = (*walk.choices, _Choice(sum(pulls) + 1, counts))
+        ending = []
         for arm in (0, 1):
             length = batch_length(rule, pulls[arm])
-            more = [pulls[0], pulls[1]], [counts[0], counts[1]]
-            more[0][arm] += length
-            more[1][arm] = rule.kept * counts[arm] + length
-            released = walk.lengths if not walk.winners else (*walk.lengths, batch_of_last[walk.winners])
-            longer = Walk((*walk.winners, arm), (*walk.choices, _Choice(step, counts)), released)
-            batch_of_last[longer.winners] = length
-            found += grown(longer, (more[0][0], more[0][1]), (more[1][0], more[1][1]))
-        return found
+            if sum(pulls) + length >= horizon or len(choices) > MOST_CHOICES:
+                ending.append(arm)
+                continue
+            more, counted = list(pulls), list(counts)
+            more[arm] += length
+            counted[arm] = rule.kept * counts[arm] + length
+            longer = Walk((*walk.winners, arm), choices, (*walk.lengths, length), ())
+            grow(longer, (more[0], more[1]), (counted[0], counted[1]))
+        if ending:
+            found.append(Walk(walk.winners, choices, walk.lengths, tuple(ending)))
 
-    batch_of_last: dict[tuple[int, ...], int] = {}
-    return grown(Walk((), (), (first, first)), (first, first), (float(first), float(first)))
+    if 2 * first < horizon:
+        grow(Walk((), (), (first, first), ()), (first, first), (float(first), float(first)))
+    return found
 
 
 def fits(rule: Rule, horizon: int) -> bool:
     """Whether all sequences have few choices, of few combinations of reward sums."""
-    found = walks(rule, horizon)
-    return all(len(walk.choices) <= MOST_CHOICES and walk.sums <= MOST_SUMS for walk in found)
+    return all(walk.fits for walk in walks(rule, horizon))
 
 
 def longest(rule: Rule, horizon: int) -> int:
@@ -116,22 +117,29 @@ def batch_epsilon(rule: BatchRule, horizon: int) -> Bounds:
     """Pure epsilon of the sequence of two arms up to the horizon, over all rewards 0 or 1; `fits` must allow it."""
     best, worst, error = 0.0, "no choice up to this horizon depends on a reward", 0.0
     for walk in walks(rule.rule, horizon):
-        if not walk.choices:
-            continue
-        rough, chances = (walk_chances(rule, walk, order) for order in ORDERS)
-        possible = chances > 0
-        if not possible.any():
-            continue
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(chances)
-            error = max(error, float(np.abs(np.log(rough) - logs)[possible].max()))
-            for axis in range(logs.ndim):
-                changes = np.abs(np.diff(logs, axis=axis))
-                changes[np.isnan(changes)] = 0.0  # impossible either way
-                if changes.max() > best:
-                    best = float(changes.max())
-                    worst = _witness(walk, axis, np.unravel_index(int(changes.argmax()), changes.shape))
+        found = walk_chances(rule, walk)
+        error = max(error, _error(rule, walk, found))
+        for arm in walk.ending:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(found[..., arm])
+                for axis in range(logs.ndim):
+                    changes = np.abs(np.diff(logs, axis=axis))
+                    changes[np.isnan(changes)] = 0.0  # impossible either way
+                    if changes.max() > best:
+                        best = float(changes.max())
+                        place = np.unravel_index(int(changes.argmax()), changes.shape)
+                        worst = _witness((0, 1, *walk.winners, arm), axis, place)
     return Bounds(best, best, worst, "enumeration, quadrature of every chance", 2 * error)
+
+
+def _error(rule: BatchRule, walk: Walk, found: FloatArray) -> float:
+    """Of the logarithm of a chance: how far it is from that of fewer nodes, for some reward sums."""
+    rough, error = _Integral(rule, walk, ORDERS[0]), 0.0
+    for place in {(0,) * len(walk.lengths), walk.lengths, (walk.lengths[0], *(0 for _ in walk.lengths[1:]))}:
+        for one, other in zip(found[place], rough.chances(place), strict=True):
+            if one > 0 and other > 0:
+                error = max(error, abs(math.log(one / other)))
+    return error
 
 
 def first_choice(rule: BatchRule, arms: int) -> Bounds:
@@ -165,7 +173,7 @@ def _first_chance(rule: BatchRule, choice: _Choice, arms: int, winner: int, own:
         step = choice.step, length, length
         ends |= {float(thresholds(rule.rule, 1 - place, *step, np.array([end]))[0]) for end in (-FAR, FAR)}
         ends |= set(_flat(rule.rule, choice, 0))
-    x, weights = _panels(_finite(ends), _finite(kinks), rule.scale, 16)
+    x, weights = panels(finite(ends), finite(kinks), rule.scale, 16)
     chance = weights * _density(x - own, rule.scale)
     bars_of = [thresholds(rule.rule, place, choice.step, length, length, x) for place in (0, 1)]
     for rival in (arm for arm in range(arms) if arm != winner):
@@ -175,38 +183,35 @@ def _first_chance(rule: BatchRule, choice: _Choice, arms: int, winner: int, own:
     return float(chance.sum())
 
 
-def _witness(walk: Walk, axis: int, place: tuple[np.intp, ...]) -> str:
-    owners = (0, 1, *walk.winners)
+def _witness(batches: tuple[int, ...], axis: int, place: tuple[np.intp, ...]) -> str:
     texts = []
     for arm in (0, 1):
-        sums = [f"{total}{'*' if batch == axis else ''}" for batch, total in enumerate(place) if owners[batch] == arm]
+        sums = [f"{total}{'*' if batch == axis else ''}" for batch, total in enumerate(place) if batches[batch] == arm]
         texts.append(" ".join(sums))
-    arms = "".join(str(arm + 1) for arm in (0, 1, *walk.winners))
+    arms = "".join(str(arm + 1) for arm in batches)
     return f"reward sums of batches {' / '.join(texts)}, * one more; batches of arms {arms}"
 
 
 def walk_chances(rule: BatchRule, walk: Walk, order: int = ORDERS[1]) -> FloatArray:
-    """The chance of a sequence of batches for all reward sums; shape (first length + 1, second length + 1, ...)."""
+    """The chances of a sequence with either arm at last, for all reward sums; shape (first length + 1, ..., 2)."""
     shape = tuple(length + 1 for length in walk.lengths)
-    if not walk.choices:
-        return np.ones(shape)
     integral = _Integral(rule, walk, order)
-    chances = np.empty(shape)
+    found = np.empty((*shape, 2))
     for place in itertools.product(*map(range, shape)):
-        chances[place] = integral.chance(place)
-    return chances
+        found[place] = integral.chances(place)
+    return found
 
 
 class _Integral:
     """One sequence: nodes and thresholds, that all reward sums share.
 
-    Arm A wins the first choice, arm B does not: its first sum is y. The next sum of A is z.
+    Arm A wins the first choice if another follows, arm B does not: its first sum is y. The next sum of A is z.
     """
 
     def __init__(self, rule: BatchRule, walk: Walk, order: int) -> None:
         self.rule, self.walk, self.b = rule.rule, walk, rule.scale
         self.order = order
-        self.a = walk.winners[0]
+        self.a = walk.winners[0] if walk.winners else 0
         self.choices = len(walk.choices)
         reach = 0 if self.choices == 1 else int(sum(walk.lengths))
         ends, kinks = set(), {float(total) for total in range(max(walk.lengths[1 - self.a], reach) + 1)}
@@ -214,7 +219,7 @@ class _Integral:
             ends |= {self._threshold(1 - self.a, choice, end) for end in (-FAR, FAR)}
             ends |= set(_flat(self.rule, choice, 1 - self.a))
             kinks |= {self._threshold(1 - self.a, choice, float(total)) for total in range(reach + 1)}
-        self.y, self.dy = _panels(_finite(ends), _finite(kinks), self.b, order)
+        self.y, self.dy = panels(finite(ends), finite(kinks), self.b, order)
         self.above_first = self._thresholds(self.a, walk.choices[0], self.y)
         if self.choices > 1:
             self.second = self._thresholds(self.a, walk.choices[1], self.y)
@@ -228,8 +233,9 @@ class _Integral:
 
     def _place_second_sums(self) -> None:
         """Nodes of z for each y, on the side of its threshold on which the second choice lets it be."""
-        walk, stays = self.walk, self.walk.winners[1] == self.a
-        sums = float(sum(length for length, of in zip(walk.lengths[2:], walk.winners, strict=False) if of == self.a))
+        walk, last_but_one = self.walk, self.walk.winners[1:]
+        stays = last_but_one == (self.a,)
+        sums = float(sum(length for length, of in zip(walk.lengths[2:], walk.winners, strict=True) if of == self.a))
         kept = self.rule.kept
         reach = kept * walk.lengths[self.a] + sums
         fixed = {float(total) for total in range(int(reach) + 1)}
@@ -244,74 +250,53 @@ class _Integral:
                 moving += [values - shift for shift in range(walk.lengths[3] + 1) if kept]
             else:
                 ends = [self._threshold(self.a, last, end) for end in (-FAR, FAR)]
-                singular = _finite({*ends, *_flat(self.rule, last, self.a)})
-                self.third = _Tabulated(lambda z: self._thresholds(1 - self.a, last, z), singular, self.b)
+                singular = finite({*ends, *_flat(self.rule, last, self.a)})
+                self.third = Tabulated(lambda z: self._thresholds(1 - self.a, last, z), singular, self.b)
         low, high = -46 * self.b, reach + 46 * self.b
-        grid = _edges(singular, sorted(fixed), self.b)
+        grid = edges_about(singular, sorted(fixed), self.b)
         edges = [np.full(len(self.y), value) for value in {low, high, *grid} if low <= value <= high]
         for values in moving:
             near = np.clip(values, low, high)
             edges += [np.clip(near + step * self.b, low, high) for step in (-2, -0.5, 0, 0.5, 2)]
         side = np.clip(self.second, low, high)[:, None]
         placed = np.sort(np.array(edges).T, axis=1)
-        placed = np.maximum(placed, side) if stays else np.minimum(placed, side)
-        nodes, weights = _legendre(self.order)
+        if last_but_one:
+            placed = np.maximum(placed, side) if stays else np.minimum(placed, side)
+        nodes, weights = legendre(self.order)
         widths = np.diff(placed, axis=1)
         self.z = (placed[:, :-1, None] + widths[:, :, None] * nodes).reshape(len(self.y), -1)
         self.dz = (widths[:, :, None] * weights).reshape(len(self.y), -1)
         if self.third is not None:
             self.last_z = self.third(self.z)
 
-    def chance(self, sums: tuple[int, ...]) -> float:
-        """For these reward sums of the batches."""
+    def chances(self, sums: tuple[int, ...]) -> tuple[float, float]:
+        """Of both arms at the last choice, for these reward sums of the batches."""
         b, kept = self.b, self.rule.kept
         own, other = sums[self.a], sums[1 - self.a]
         weights = self.dy * _density(self.y - other, b)
         if self.choices == 1:
-            return float(weights @ _above(self.above_first - own, b))
+            tails = [_above(sign * (self.above_first - own), b) for sign in (1, -1)]
+            return self._of_arms(self.a, *(float(weights @ tail) for tail in tails))
         if kept:
-            inner = _of_two(self.z, self.above_first[:, None], own, sums[2], b)
+            inner = _of_two(self.z, self.above_first[:, None], own, sums[2], b) * self.dz
         else:
-            inner = _above(self.above_first - own, b)[:, None] * _density(self.z - sums[2], b)
-        if self.choices > 2:
-            mover, winner = self.walk.winners[1], self.walk.winners[2]
-            if mover == self.a:
-                far = self.last_y[:, None] - kept * self.z - sums[3]
-            else:
-                far = self.last_z - kept * self.y[:, None] - sums[3]
-            inner = inner * (_above(far, b) if winner == mover else _above(-far, b))
-        return float(weights @ (inner * self.dz).sum(axis=1))
+            inner = _above(self.above_first - own, b)[:, None] * _density(self.z - sums[2], b) * self.dz
+        if self.choices == 2:
+            above = self.z > self.second[:, None]
+            return self._of_arms(self.a, *(float(weights @ (inner * side).sum(axis=1)) for side in (above, ~above)))
+        mover = self.walk.winners[1]
+        if mover == self.a:
+            far = self.last_y[:, None] - kept * self.z - sums[3]
+        else:
+            far = self.last_z - kept * self.y[:, None] - sums[3]
+        tail = np.exp(-np.abs(far) / b) / 2
+        sides = (np.where(far > 0, tail, 1 - tail), np.where(far > 0, 1 - tail, tail))
+        return self._of_arms(mover, *(float(weights @ (inner * side).sum(axis=1)) for side in sides))
 
-
-class _Tabulated:
-    """A function that never falls and is smooth between `ends`, by polynomials on panels that shrink towards these."""
-
-    def __init__(self, function: Callable[[FloatArray], FloatArray], ends: list[float], scale: float) -> None:
-        steps = scale * np.concatenate([[0.0], GRADED])
-        edges = [part for value in ends or [0.0] for part in (value + steps, value - steps)]
-        self.edges = np.unique(np.concatenate([[-FAR], *edges, [FAR]]))
-        nodes = (1 - np.cos(np.pi * (np.arange(12) + 0.5) / 12)) / 2
-        values = function((self.edges[:-1, None] + np.diff(self.edges)[:, None] * nodes).ravel())
-        values = values.reshape(-1, len(nodes))
-        self.constant = np.where(np.isfinite(values).all(axis=1), np.nan, values[:, 6])
-        powers = np.vander(2 * nodes - 1, increasing=True)
-        self.factors = np.linalg.solve(powers, np.where(np.isfinite(values), values, 0.0).T).T
-
-    def __call__(self, x: FloatArray) -> FloatArray:
-        panel = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, len(self.constant) - 1)
-        local = 2 * (x - self.edges[panel]) / (self.edges[panel + 1] - self.edges[panel]) - 1
-        found = np.zeros(x.shape)
-        for power in range(self.factors.shape[1] - 1, -1, -1):
-            found = found * local + self.factors[panel, power]
-        constant = self.constant[panel]
-        return np.where(np.isnan(constant), found, constant)
-
-
-GRADED = np.concatenate([HALVINGS, TAIL])
-
-
-def _finite(values: set[float]) -> list[float]:
-    return sorted(value for value in values if math.isfinite(value))
+    @staticmethod
+    def _of_arms(arm: int, chosen_: float, other: float) -> tuple[float, float]:
+        """A chance of an arm and of its rival, in the order of arms."""
+        return (chosen_, other) if arm == 0 else (other, chosen_)
 
 
 def _flat(rule: Rule, choice: _Choice, arm: int) -> tuple[float, ...]:
@@ -321,29 +306,6 @@ def _flat(rule: Rule, choice: _Choice, arm: int) -> tuple[float, ...]:
     count = choice.counts[arm]
     shift = rule.alpha * math.log(choice.step) / rule.epsilon if rule.kind == KL_UCB else 0.0
     return -shift, count - shift
-
-
-def _edges(singular: list[float], kinks: list[float], scale: float) -> FloatArray:
-    """Panels that are halved towards singular points, end at kinks, and reach as far as matters."""
-    near, far = (scale * np.concatenate([[0.0], steps]) for steps in (GRADED, TAIL))
-    around = [(value, near) for value in singular] + [(value, scale * COARSE) for value in kinks]
-    around += [(value, far) for value in (min([*kinks, 0.0]), max([*kinks, 0.0]))]
-    return np.unique(np.concatenate([part for value, steps in around for part in (value + steps, value - steps)]))
-
-
-def _panels(singular: list[float], kinks: list[float], scale: float, order: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights over all numbers that matter."""
-    edges = _edges(singular, kinks, scale)
-    nodes, weights = _legendre(order)
-    widths = np.diff(edges)
-    return (edges[:-1, None] + widths[:, None] * nodes).ravel(), (widths[:, None] * weights).ravel()
-
-
-@lru_cache
-def _legendre(order: int) -> tuple[FloatArray, FloatArray]:
-    """Of Gauss and Legendre, on [0, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(order)
-    return (nodes + 1) / 2, weights / 2
 
 
 def _density(x: FloatArray, scale: float) -> FloatArray:
