@@ -1,5 +1,6 @@
 """Panels of quadratures and of tables, for functions of noisy sums that are smooth but at known points."""
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -9,7 +10,7 @@ from bandits.arrays import FloatArray
 
 FAR = 1e4  # no threshold of a sum is farther, but none at all
 HALVINGS = 0.2 ** np.arange(8.0)
-COARSE = np.array([0.0])
+
 TAIL = np.array([2.0, 4.0, 8.0, 16.0, 28.0, 44.0])
 GRADED = np.concatenate([HALVINGS, TAIL])
 
@@ -41,7 +42,7 @@ class Tabulated:
 def edges_about(singular: list[float], kinks: list[float], scale: float) -> FloatArray:
     """Panels that are halved towards singular points, end at kinks, and reach as far as matters."""
     near, far = (scale * np.concatenate([[0.0], steps]) for steps in (GRADED, TAIL))
-    around = [(value, near) for value in singular] + [(value, scale * COARSE) for value in kinks]
+    around = [(value, near) for value in singular] + [(value, np.zeros(1)) for value in kinks]
     around += [(value, far) for value in (min([*kinks, 0.0]), max([*kinks, 0.0]))]
     return np.unique(np.concatenate([part for value, steps in around for part in (value + steps, value - steps)]))
 
