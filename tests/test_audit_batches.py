@@ -89,6 +89,7 @@ def test_the_first_choice_of_three_arms_by_hand():
     assert first_choice(rule_of(DPIMED(1.0)), 2).shown == pytest.approx(batch_epsilon(rule_of(DPIMED(1.0)), 3).shown)
 
 
+@pytest.mark.slow
 def test_linear_indices_by_half_spaces():
     """AdaP-UCB compares sum / n + bonus: the same chances in closed form, for arms 1 2 1 1 1 2 and 1 2 1 2 1."""
     policy, scale = AdaPUCB(3.0), 1 / 3
@@ -158,6 +159,7 @@ class HalfTheNoise(DPIMED):
         return (LaplaceRelease("sum of batch 1", "", 0.0, 1.0, 1.0, 1 / self.epsilon),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [2, 3])
 def test_half_the_noise_is_seen_whatever_the_ledger_says(arms):
     leaky = transcript(HalfTheNoise(1.0), arms, arms + 2, Domain.UNIT, Convention.STREAM)
@@ -168,6 +170,7 @@ def test_half_the_noise_is_seen_whatever_the_ledger_says(arms):
     assert honest.epsilon.shown > 0.8
 
 
+@pytest.mark.slow
 def test_long_runs_show_what_their_first_steps_show():
     long = transcript(DPIMED(1.0, 30), 2, 10**6, Domain.UNIT, Convention.STREAM).epsilon
     short = transcript(DPIMED(1.0, 30), 2, 61, Domain.BINARY, Convention.STREAM).epsilon
@@ -221,6 +224,7 @@ def test_a_batch_of_residues_by_adding_up(noise):
     assert BatchLaws(3, 2, 4, 0.8, noise.wrapped(15)).law((1, 3)) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_arms_without_a_server_show_all_that_residues_cost():
     found = transcript(DistDPSE(1.0), 2, 10_000, Domain.UNIT, Convention.STREAM)
     assert found.epsilon.shown == pytest.approx(1, rel=1e-9)
