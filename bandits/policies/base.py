@@ -3,12 +3,11 @@
 import itertools
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.batch_rules import BatchRule
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
@@ -16,6 +15,9 @@ from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
+
+if TYPE_CHECKING:  # it compiles loops, for which a start would wait
+    from bandits.audit.batch_rules import BatchRule
 
 Choices = Generator[int, float, None]  # yields the next arm, and is sent its reward
 
@@ -44,7 +46,7 @@ class Policy(Learner[Instance]):
         """For a policy that compares noisy sums: how. From it follows the law of its arms; None for any other."""
         return None
 
-    def batch_rule(self) -> BatchRule | None:
+    def batch_rule(self) -> "BatchRule | None":
         """For a policy that compares noisy sums of batches: how. From it follows the law of its arms."""
         return None
 
