@@ -84,6 +84,7 @@ def declares_its_guarantee(policy: AnyPolicy) -> None:
     """The guarantee is data: what is really spent, also where that is more than was asked."""
     assert isinstance(policy.guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
     assert policy.guarantee.declared, "no guarantee: declare a bandits.Guarantee, or bandits.guarantees.NOT_PRIVATE"
+    assert isinstance(policy.paper_guarantee, Guarantee), "paper_guarantee is not a bandits.Guarantee"
 
 
 def keeps_its_guarantee(policy: AnyPolicy) -> None:

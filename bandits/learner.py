@@ -56,6 +56,14 @@ class Learner(ABC, Generic[Faced]):
         """What the learner promises about privacy: no promise until a class defines it, `NOT_PRIVATE` to say so."""
         return NO_PROMISE
 
+    @property
+    def paper_guarantee(self) -> Guarantee:
+        """What the paper promises of the algorithm with these parameters; `guarantee` unless a class says more.
+
+        `guarantee` is what is really spent. Where the printed form breaks its theorem, the two differ.
+        """
+        return self.guarantee
+
     def legend(self) -> str:
         """The label with the constants that a reader of a figure must know."""
         return self.label

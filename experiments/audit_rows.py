@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import dearest, decision, event, releases, transcript
+from bandits.audit.audits import dearest, decision, event, releases, transcript, value
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
 from bandits.audit.transcripts import Convention
 from bandits.audit.verdicts import Bounds, Finding, Verdict
 from bandits.environments.heavy_tails import HeavyTailedInstance
+from bandits.guarantees import Guarantee
 from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
 from bandits.policies.given_moments import GivenMoments
@@ -35,9 +36,10 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 class Level(StrEnum):
-    """What is audited: numbers with noise, one decision given the history, all arms, or one sequence of them."""
+    """What is audited: noisy numbers, a leader's value, a decision given the history, all arms, or one sequence."""
 
     RELEASE = "release"
+    VALUE = "value"
     DECISION = "decision"
     TRANSCRIPT = "transcript"
     EVENT = "event"
@@ -55,9 +57,11 @@ LEVELS = {
 class AuditRow:
     """What an audit found. NaN stands for what was not computed; numbers of delta are at the epsilon claimed.
 
-    `verdict` is one of `bandits.audit.verdicts.Verdict`, or says that nothing is promised, at this level or at all.
-    `slack` is what is claimed over what is kept, `parameters` those of the policy without its budget, `excuse` what the
-    YAML of the policy says about a promise that is violated.
+    `verdict` is one of `bandits.audit.verdicts.Verdict`, or says that nothing is promised, at this level or at all. It
+    is about what the class declares, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what the paper
+    promises of the algorithm with these parameters, `paper_epsilon` and `paper_delta`. `slack` is what the class claims
+    over what is kept, `parameters` those of the policy without its budget, `excuse` what the YAML of the policy says
+    about a promise of the class that is violated.
     """
 
     policy: str
@@ -72,12 +76,15 @@ class AuditRow:
     convention: str
     arms: int
     horizon: int
+    paper_epsilon: float
+    paper_delta: float
     epsilon_claimed: float
     delta_claimed: float
     epsilon_kept: float
     epsilon_shown: float
     delta_kept: float
     delta_shown: float
+    paper_verdict: str
     verdict: str
     slack: float
     method: str
@@ -117,6 +124,8 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
             finding = dearest(releases(played, arms, horizon, domain), policy.guarantee.delta)
         elif level is Level.DECISION:
             finding = decision(policy, arms, horizon, domain)
+        elif level is Level.VALUE:
+            finding = value(policy, horizon)
         elif level is Level.EVENT:
             finding = event(policy, horizon)
         else:
@@ -169,11 +178,14 @@ def row_of(
         convention=convention if isinstance(policy, PerturbedLeader) and level is Level.TRANSCRIPT else "",
         arms=arms,
         horizon=horizon,
+        paper_epsilon=policy.paper_guarantee.epsilon,
+        paper_delta=policy.paper_guarantee.delta,
         epsilon_claimed=claimed.epsilon,
         delta_claimed=claimed.delta,
         **_both("epsilon", finding.epsilon),
         **_both("delta", finding.delta),
-        verdict=_verdict(policy, finding, level),
+        paper_verdict=_verdict(policy.paper_guarantee, claimed, finding, level),
+        verdict=_verdict(claimed, claimed, finding, level),
         slack=finding.slack(claimed) if claimed.private else math.nan,
         method=told.method,
         error=told.error,
@@ -183,12 +195,15 @@ def row_of(
     )
 
 
-def _verdict(policy: Learner[Any], finding: Finding, level: Level) -> str:
-    if not policy.guarantee.private:
+def _verdict(promise: Guarantee, claimed: Guarantee, finding: Finding, level: Level) -> str:
+    """The verdict on a promise. Bounds on delta are those at the epsilon that the class claims: for another, none."""
+    if not promise.private:
         return NO_PROMISE
-    if policy.guarantee.scope is Scope.DECISION and level in (Level.TRANSCRIPT, Level.EVENT):
+    if promise.scope is Scope.DECISION and level in (Level.TRANSCRIPT, Level.EVENT):
         return NOT_PROMISED
-    return finding.verdict(policy.guarantee)
+    if promise.delta > 0 and promise.epsilon != claimed.epsilon:
+        return Verdict.UNDECIDED
+    return finding.verdict(promise)
 
 
 def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:

@@ -181,6 +181,6 @@ def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
     other = stored.assign(delta_claimed=0.0, epsilon_kept=inf, epsilon_shown=3.0, level="event")
     pd.concat([one, other]).to_parquet(tmp_path / "audit.parquet")
     rows = [[entry.text for entry in row] for row in audits(tmp_path / "audit.parquet").rows]
-    assert rows[0][6:10] == ["1, 0.01", "δ", "0.007", "0.005"]
-    assert rows[0][11] == "–"
-    assert rows[1][6:10] == ["1", "ε", "∞", "3"]
+    assert rows[0][6:11] == ["1", "1, 0.01", "δ", "0.007", "0.005"]
+    assert rows[0][13] == "–"
+    assert rows[1][6:11] == ["1", "1", "ε", "∞", "3"]

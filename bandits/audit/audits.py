@@ -1,27 +1,33 @@
 """Audits of policies at three levels: what is released, one decision, the whole transcript."""
 
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
 
+from bandits.audit.batch_rules import BatchRule, batch_epsilon, longest
+from bandits.audit.batch_rules import first_choice as batch_first_choice
 from bandits.audit.decisions import decision_bounds, shown_delta, shown_epsilon
 from bandits.audit.epochs import epoch_bounds, first_choice, phase_delta
 from bandits.audit.index_rules import IndexRule, fits, index_transcripts
 from bandits.audit.ledger import Domain, lowest, require_domain
+from bandits.audit.residues import BatchLaws
 from bandits.audit.transcripts import Convention, Transcripts, explicit_event, transcripts
 from bandits.audit.verdicts import Bounds, Finding
 from bandits.guarantees import Scope
 from bandits.learner import Learner
-from bandits.mechanisms.start_phases import beta_condition, gauss_condition
+from bandits.loops.batches import batch_length
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
+from bandits.policies.distributed import DistributedElimination
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import DPRSE, Moment
 from bandits.policies.perturbed_leader import (
-    DPFTPLBeta,
-    DPFTPLGauss,
     GDPElimNew,
     PerturbedLeader,
+    WithStartPhase,
 )
 from bandits.policies.stopping_rules import StoppingRule
 
@@ -62,9 +68,11 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
         return _leader(policy, horizon)
     if isinstance(policy, RNMFTNL):
         choice = dearest(releases(policy, arms, horizon, domain), 0.0)
-        if type(policy) is RNMFTNL or choice.epsilon is None:
+        own = type(policy) is RNMFTNL or type(policy).ledger is not RNMFTNL.ledger
+        if own or choice.epsilon is None:
             return choice
-        # a policy derived from it may use fewer vectors of an epoch, for which the worst input is another
+        # a policy derived from it may use fewer vectors of an epoch, for which the worst input is another;
+        # one with a ledger of its own says what it uses
         return replace(choice, epsilon=replace(choice.epsilon, shown=0.0, witness="none computed", method="ledger"))
     if isinstance(policy, DPSE):
         epochs = [policy.epoch_of(arms, number, horizon) for number in range(1, _ended(policy, arms, horizon) + 1)]
@@ -106,16 +114,26 @@ def _leader(policy: PerturbedLeader, horizon: int) -> Finding:
         return Finding("perturbed value", "", decision_bounds(math.inf, shown))
     shown = shown_delta(law, policy.start, horizon, promise.epsilon)
     calibration = str(getattr(policy, "start_phase", ""))
-    if isinstance(policy, DPFTPLGauss):
-        kept = gauss_condition(policy.start, promise.epsilon)
-    elif isinstance(policy, DPFTPLBeta):
-        kept = beta_condition(policy.start, promise.epsilon)
-    else:
-        kept = promise.delta_at(promise.epsilon)
+    kept = policy.value_delta() if isinstance(policy, WithStartPhase) else promise.delta_at(promise.epsilon)
     pure = None
     if promise.delta == 0:
         pure = decision_bounds(promise.epsilon, shown_epsilon(law, policy.start, horizon))
     return Finding("perturbed value", calibration, pure, decision_bounds(kept, shown))
+
+
+def value(policy: Learner[Any], horizon: int) -> Finding:
+    """What one perturbed value costs, seen right after the start phase: that of Lemma 8 of Wang and Zhu (2024).
+
+    Their promise is about the arm that the values choose, which shows less; their proofs bound the value. From below:
+    an arm without a reward of 1, or with one. Raises `ParameterError` for a policy without a start phase.
+    """
+    if not isinstance(policy, WithStartPhase):
+        raise ParameterError("level", f"value is for policies with a start phase, not {policy.name}")
+    if horizon <= policy.start:
+        raise ParameterError("horizon", f"too short: the first value is drawn after {policy.start} pulls")
+    kept, shown = policy.value_delta(), policy.value_delta_of_none()
+    witness = f"{policy.start} pulls, reward sums 0 against 1; values more than e^{policy.epsilon:g} times as likely"
+    return Finding("perturbed value", policy.start_phase, None, decision_bounds(kept, (shown, witness)))
 
 
 def transcript(policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
@@ -140,8 +158,14 @@ def transcript(policy: Learner[Any], arms: int, horizon: int, domain: Domain, co
         unknown = Bounds(math.inf, 0.0, "none: the policy has no ledger", "none")
         return Finding("unknown", "", unknown, replace(unknown, kept=1.0) if policy.guarantee.delta > 0 else None)
     upper = dearest(releases(policy, arms, horizon, domain), policy.guarantee.delta)
+    if isinstance(policy, DistributedElimination):
+        return _of_residues(policy, upper, arms, horizon)
     if isinstance(policy, StoppingRule) or upper.epsilon is None:
         return upper  # what a rule releases is all there is
+    if isinstance(policy, GivenMoments) and isinstance(policy.policy, DPRSE):
+        return _of_epochs(policy.policy, policy.moment, upper, arms, horizon, domain)
+    if isinstance(policy, Policy) and (batches := policy.batch_rule()) is not None:
+        return _of_batches(batches, upper, arms, horizon, domain)
     rule = policy.index_rule(arms, horizon) if isinstance(policy, Policy) else None
     if rule is None:
         shown = replace(upper.epsilon, shown=0.0, witness="none computed", method="ledger")
@@ -177,6 +201,64 @@ def _of_indices(
     else:
         epsilon = replace(choice, kept=upper.epsilon.kept, method="ledger; law of the first choice")
     return Finding(upper.mechanism, upper.calibration, epsilon, delta)
+
+
+def _of_batches(rule: BatchRule, upper: Finding, arms: int, horizon: int, domain: Domain) -> Finding:
+    """Transcripts of a policy that pulls batches, whose ledger gives the `upper` bounds.
+
+    Two arms: all sequences and all rewards 0 or 1, as far as there are few choices; what follows shows no less. More
+    arms: the first choice, from below.
+    """
+    assert upper.epsilon is not None
+    if arms * batch_length(rule.rule, 0) >= horizon:
+        return replace(upper, epsilon=replace(NOTHING, witness="no choice up to this horizon depends on a reward"))
+    if arms == 2:
+        steps = longest(rule.rule, horizon)
+        epsilon = batch_epsilon(rule, steps)
+        exact = steps == horizon and domain is Domain.BINARY
+    else:
+        epsilon, exact = batch_first_choice(rule, arms), False
+    if not exact:
+        epsilon = replace(epsilon, kept=upper.epsilon.kept, method=f"ledger; {epsilon.method}")
+    return replace(upper, epsilon=epsilon)
+
+
+def _of_epochs(policy: DPRSE, moment: Moment, upper: Finding, arms: int, horizon: int, domain: Domain) -> Finding:
+    """Transcripts of DPRSE: the dearest epoch that ends before the horizon if no arm falls, between two arms."""
+    assert upper.epsilon is not None
+    sides = 1.0 if domain is Domain.NONNEGATIVE else 2.0
+    worst, pulls = replace(NOTHING, kept=upper.epsilon.kept), 0
+    for number in itertools.count(1):
+        epoch = policy.epoch_of(moment, arms, number, horizon)
+        pulls += arms * epoch.rounds
+        if pulls >= horizon:
+            break
+        width = sides * epoch.truncation
+        found = epoch_bounds(epoch.rounds, epoch.threshold / width, policy.noise_scale(epoch) / width)
+        worst = max(worst, replace(found, kept=upper.epsilon.kept), key=lambda bounds: bounds.shown)
+    return replace(upper, epsilon=replace(worst, method=f"ledger; {worst.method}"))
+
+
+def _of_residues(policy: DistributedElimination, upper: Finding, arms: int, horizon: int) -> Finding:
+    """Arms of a policy without a server, which follow from residues: the dearest batch of two arms, from below.
+
+    Nothing is shown of more arms: which of them stay depends on all residues.
+    """
+    claimed = policy.guarantee
+    pure = claimed.delta == 0
+    best, witness = 0.0, "no choice up to this horizon depends on a reward"
+    ended = policy.batches(arms, horizon)[:-1] if arms == 2 else []
+    for number, batch in enumerate(ended, 1):
+        laws = BatchLaws(
+            batch.rounds, batch.grid, batch.margin, batch.threshold, policy.noise(batch.grid).wrapped(batch.modulus)
+        )
+        shown, told = laws.epsilon(claimed.epsilon) if pure else laws.delta(claimed.epsilon)
+        if shown > best:
+            best, witness = shown, f"batch {number}: {told}"
+    bounds = upper.epsilon if pure else upper.delta
+    assert bounds is not None
+    found = replace(bounds, shown=best, witness=witness, method=f"{bounds.method}; exact law of a batch", error=1e-10)
+    return replace(upper, epsilon=found if pure else None, delta=None if pure else found)
 
 
 def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, convention: Convention) -> Transcripts | None:

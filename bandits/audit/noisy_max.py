@@ -12,11 +12,15 @@ multiplies F_M by a function that never falls. So P(D) / P(D + c) never falls wi
 all D_j are: at R - c after R vectors, if these favour the rivals and the changed one favours arm i (R - c is met
 by losses 0 and 1). The three noises all have a concave log density. Whole runs of RNM-FTNL cost what their
 longest epoch costs: a vector enters the choice of one epoch only.
+
+Losses that are resampled, each replaced by 1 with its probability, change nothing: given the resampled losses the ratio
+is bounded as above, and a ratio of means is no larger; losses 0 and 1, with which the bound is met, stay as they are.
 """
 
 import math
 
 import numpy as np
+from scipy import special
 
 from bandits.arrays import FloatArray
 from bandits.audit.quadrature import nodes_between
@@ -24,6 +28,7 @@ from bandits.audit.verdicts import Bounds
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.parameters import require
 
+MOST_SCALES = 12.0  # of the noise that rivals may lead by beyond the shortest prefix
 ERROR = 1e-12  # of the quadratures; tests hold them to closed forms
 
 
@@ -40,6 +45,31 @@ def noisy_max_cost(noise: NoiseName, scale: float, arms: int, rounds: int, monot
     moved = "from (0, 0, ...) to (1, 0, ...)" if monotone else "from (0, 1, 1, ...) to (1, 0, 0, ...)"
     witness = f"{rounds - 1} vectors (1, 0, 0, ...), one more {moved}; arm 1 is chosen"
     return Bounds(high - low, high - low, witness, "closed form, worst input proved", ERROR + 1e-15 * abs(low))
+
+
+def prefix_cost(noise: NoiseName, scale: float, arms: int, rounds: int) -> Bounds:
+    """Pure epsilon of one choice from a random prefix: `rounds` // 2 + 1, ..., `rounds` of the vectors, all as likely.
+
+    A mixture costs no more than its dearest part, the whole epoch. From below: the first vectors favour the rivals, in
+    any number from the shortest prefix on, and the rest favour none; the first vector changes.
+    """
+    shortest = rounds // 2 + 1
+    whole = noisy_max_cost(noise, scale, arms, rounds)
+    stops = range(shortest, min(rounds, shortest + math.ceil(MOST_SCALES * scale)) + 1)
+    less, more = (np.array([log_chance(noise, scale, arms, stop + change) for stop in stops]) for change in (-2.0, 0.0))
+    best, place = -math.inf, 0
+    for number, stop in enumerate(stops):
+        weights = np.ones(number + 1)
+        weights[-1] = rounds - stop + 1
+        logs = [float(special.logsumexp(values[: number + 1], b=weights)) for values in (less, more)]
+        if logs[0] - logs[1] > best:
+            best, place = logs[0] - logs[1], stop
+    witness = (
+        f"{place - 1} vectors (1, 0, 0, ...) after one more from (0, 1, 1, ...) to (1, 0, 0, ...), "
+        f"{rounds - place} vectors 0; arm 1 is chosen"
+    )
+    method = "closed form of the longest prefix; a mixture of prefixes"
+    return Bounds(whole.kept, best, witness, method, whole.error + 1e-12)
 
 
 def log_chance(noise: NoiseName, scale: float, arms: int, lead: float) -> float:

@@ -7,7 +7,7 @@ from bandits.arrays import FloatArray
 from bandits.audit.composition import composed_delta
 from bandits.audit.halting import halting_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
-from bandits.audit.noisy_max import noisy_max_cost
+from bandits.audit.noisy_max import noisy_max_cost, prefix_cost
 from bandits.audit.verdicts import Bounds
 from bandits.loops.stopping import Constants
 from bandits.mechanisms.gaussian import gaussian_delta
@@ -34,6 +34,15 @@ class NoisyMax(Release):
 
     def touches(self) -> int:
         return 1
+
+
+@dataclass(frozen=True)
+class PrefixNoisyMax(NoisyMax):
+    """The same after a random prefix of the epoch, of more than half of it."""
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return prefix_cost(self.noise, self.scale, self.arms, self.rounds)
 
 
 @dataclass(frozen=True)

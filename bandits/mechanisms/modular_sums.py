@@ -31,6 +31,10 @@ class SummedNoise(Protocol):
     def share(self, users: int, size: int, rng: np.random.Generator) -> list[int]:
         """`size` draws of what one of `users` users adds."""
 
+    @abstractmethod
+    def wrapped(self, modulus: int) -> FloatArray:
+        """The chances of the noise modulo `modulus`, shape (modulus,)."""
+
 
 @dataclass(frozen=True)
 class DiscreteLaplace(SummedNoise):
@@ -58,6 +62,13 @@ class DiscreteLaplace(SummedNoise):
     def variance(self) -> float:
         """2 q / (1 - q)^2."""
         return 2 * math.exp(-1 / self.scale) / self.success**2
+
+    def wrapped(self, modulus: int) -> FloatArray:
+        """Pr[r] = (1 - q) / (1 + q) (q^r + q^(m - r)) / (1 - q^m)."""
+        residues = np.arange(modulus)
+        q = math.exp(-1 / self.scale)
+        chances = np.exp(-residues / self.scale) + np.exp(-(modulus - residues) / self.scale)
+        return np.asarray(self.success / (1 + q) / -math.expm1(-modulus / self.scale) * chances)
 
     def wrapped_cost(self, change: int, modulus: int) -> float:
         """Pure epsilon of the sum modulo m when a number moves by `change`, exactly; at most change / scale.
@@ -106,6 +117,13 @@ class Skellam(SummedNoise):
         exponent = k * k / (self.variance + root) - k * np.arcsinh(k / self.variance)
         correction = 1 + (3 - 5 * (k / root) ** 2) / (24 * root)
         return exponent, correction / np.sqrt(2 * math.pi * root)
+
+    def wrapped(self, modulus: int) -> FloatArray:
+        """Chances beyond 12 standard deviations and 200 more add less than 1e-30, and are left out."""
+        reach = math.ceil(12 * math.sqrt(self.variance)) + 200
+        found = np.zeros(modulus)
+        np.add.at(found, np.arange(-reach, reach + 1) % modulus, self.masses(reach))
+        return found
 
     def delta(self, change: int, epsilon: float) -> float:
         """The smallest delta at `epsilon` when a number moves by `change`, summed over the law, to 1e-12.

@@ -87,7 +87,7 @@ def gauss_exact(epsilon: float, delta: float) -> int:
 def beta_exact(epsilon: float, delta: float) -> int:
     """The smallest N >= 1 from which on Beta(R + 1 + k, N - R + 1 + k), k = floor(N / 8) + 1, satisfies Lemma 8."""
     _require_budget(epsilon, delta)
-    one_sum = _first_at_most(delta, lambda count: _beta_condition_of_no_success(count, epsilon), 1)
+    one_sum = _first_at_most(delta, lambda count: beta_condition_of_no_success(count, epsilon), 1)
     return _first_at_most(delta, lambda count: beta_condition(count, epsilon), one_sum)
 
 
@@ -120,7 +120,7 @@ def beta_condition(count: int, epsilon: float) -> float:
     return best
 
 
-def _beta_condition_of_no_success(count: int, epsilon: float) -> float:
+def beta_condition_of_no_success(count: int, epsilon: float) -> float:
     """What `beta_condition` is at least, and usually is: the divergence for R = 0 and R' = 1."""
     k = count // 8 + 1
     return float(beta_divergence(np.array([1.0 + k]), np.array([float(count + k)]), epsilon)[0])

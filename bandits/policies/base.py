@@ -3,7 +3,7 @@
 import itertools
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
+
+if TYPE_CHECKING:  # it compiles loops, for which a start would wait
+    from bandits.audit.batch_rules import BatchRule
 
 Choices = Generator[int, float, None]  # yields the next arm, and is sent its reward
 
@@ -41,6 +44,10 @@ class Policy(Learner[Instance]):
 
     def index_rule(self, arms: int, horizon: int) -> IndexRule | None:
         """For a policy that compares noisy sums: how. From it follows the law of its arms; None for any other."""
+        return None
+
+    def batch_rule(self) -> "BatchRule | None":
+        """For a policy that compares noisy sums of batches: how. From it follows the law of its arms."""
         return None
 
     def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:

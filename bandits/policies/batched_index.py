@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bandits.arrays import IntArray
+from bandits.audit.batch_rules import BatchRule
 from bandits.audit.ledger import LaplaceRelease, Release
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
@@ -31,6 +32,11 @@ class BatchedIndex(Policy):
         """How arms are chosen and batches grow."""
 
     @property
+    def noise_scale(self) -> float:
+        """Of the Laplace noise of the sum of a batch."""
+        return 1 / self.rule.epsilon
+
+    @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.rule.epsilon)
 
@@ -43,10 +49,13 @@ class BatchedIndex(Policy):
         pulls = 0
         for number in itertools.count(1):
             pulls += min(batch_length(self.rule, pulls), horizon - pulls)
-            releases.append(LaplaceRelease(f"sum of batch {number}", "", 0.0, 1.0, 1.0, 1 / self.rule.epsilon))
+            releases.append(LaplaceRelease(f"sum of batch {number}", "", 0.0, 1.0, 1.0, self.noise_scale))
             if pulls >= horizon:
                 return tuple(releases)
         raise AssertionError("batches are not empty, so that one reaches the horizon")
+
+    def batch_rule(self) -> BatchRule:
+        return BatchRule(self.rule, self.noise_scale)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         pulls = np.zeros(arms, dtype=np.int64)
@@ -55,7 +64,7 @@ class BatchedIndex(Policy):
             first = int(np.argmax(pulls == 0))
             arm = first if pulls[first] == 0 else chosen(self.rule, counts, sums, int(pulls.sum()) + 1)
             length = batch_length(self.rule, int(pulls[arm]))
-            total = rng.laplace(scale=1 / self.rule.epsilon)
+            total = rng.laplace(scale=self.noise_scale)
             for _ in range(length):
                 total += yield arm
             pulls[arm] += length

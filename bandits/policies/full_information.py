@@ -90,6 +90,11 @@ class RNMFTNL(FullInformationPolicy):
     def guarantee(self) -> Guarantee:
         return Guarantee(2 / self.scale, neighbours=Neighbours.ONE_LOSS_VECTOR)
 
+    @property
+    def paper_guarantee(self) -> Guarantee:
+        """epsilon for all three noises (their Theorems 2 and 4, Corollaries 1 and 2), whatever the `calibration`."""
+        return Guarantee(self.epsilon, neighbours=Neighbours.ONE_LOSS_VECTOR)
+
     def legend(self) -> str:
         scale = f", {self.calibration} scale" if self.noise == "exponential" else ""
         return f"{self.label}({int(self.resample)}, {self.noise}{scale})"

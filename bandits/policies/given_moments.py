@@ -41,6 +41,10 @@ class GivenMoments(Policy):
     def guarantee(self) -> Guarantee:
         return self.policy.guarantee
 
+    @property
+    def paper_guarantee(self) -> Guarantee:
+        return self.policy.paper_guarantee
+
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         if isinstance(self.policy, DPRUCB):
             return self.policy.ledger(arms, horizon, self.moment.v)

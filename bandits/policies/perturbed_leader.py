@@ -168,11 +168,19 @@ class WithStartPhase(DecisionPrivate):
     """
 
     lengths: ClassVar[Lengths]
-    start_phase: Literal["paper", "exact"] = "paper"
+    start_phase: Literal["paper", "exact", "printed"] = "paper"
 
     @property
     def start(self) -> int:
         return self.lengths[self.start_phase](self.epsilon, self.delta)
+
+    @abstractmethod
+    def value_delta(self) -> float:
+        """The smallest delta at which one perturbed value meets the condition of Lemma 8, from the start phase on."""
+
+    def value_delta_of_none(self) -> float:
+        """The same for reward sums 0 and 1 right after the start phase."""
+        return self.value_delta()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -196,6 +204,10 @@ class DPFTPLGauss(WithStartPhase):
     label: ClassVar[str] = "DP-FTPL-Gauss"
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 1"
     lengths: ClassVar[Lengths] = {"paper": start_phases.gauss_paper, "exact": start_phases.gauss_exact}
+    start_phase: Literal["paper", "exact"] = "paper"
+
+    def value_delta(self) -> float:
+        return start_phases.gauss_condition(self.start, self.epsilon)
 
     def law(self, horizon: int) -> tuple[int, Constants]:
         return GAUSS, Constants(prior=0.0, variance=2.0)
@@ -206,14 +218,35 @@ class DPFTPLBeta(WithStartPhase):
     """DP-FTPL-Beta (Wang and Zhu 2024, Algorithm 2): Beta(R + 1 + k, N - R + 1 + k), k = floor(N / 8) + 1.
 
     Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward (Theorem 13). For epsilon
-    above 1.83 the printed start phase has no proof and is too short for minute deltas; there the start phase
-    `paper` is the longer of printed and exact.
+    above 1.83 the printed start phase has no proof, and from 25 on it is too short for Lemma 8 and minute deltas; there
+    the start phase `paper` is the longer of printed and exact. `printed` is the printed one whatever epsilon is, and
+    declares the delta of its values where that is larger.
     """
 
     name: ClassVar[str] = "dp_ftpl_beta"
     label: ClassVar[str] = "DP-FTPL-Beta"
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 2"
-    lengths: ClassVar[Lengths] = {"paper": start_phases.beta_sufficient, "exact": start_phases.beta_exact}
+    lengths: ClassVar[Lengths] = {
+        "paper": start_phases.beta_sufficient,
+        "exact": start_phases.beta_exact,
+        "printed": start_phases.beta_paper,
+    }
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.start_phase != "printed":
+            return super().guarantee
+        return Guarantee(self.epsilon, max(self.delta, self.value_delta()), Scope.DECISION)
+
+    @property
+    def paper_guarantee(self) -> Guarantee:
+        return super().guarantee
+
+    def value_delta(self) -> float:
+        return start_phases.beta_condition(self.start, self.epsilon)
+
+    def value_delta_of_none(self) -> float:
+        return start_phases.beta_condition_of_no_success(self.start, self.epsilon)
 
     def law(self, horizon: int) -> tuple[int, Constants]:
         return BETA, Constants(mirrored=1.0)

@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray
+from bandits.audit.ledger import Release
+from bandits.audit.releases import NoisyMax, PrefixNoisyMax
 from bandits.environments.full_information import FullInformation, Losses
 from bandits.exact.prefixes import random_prefix_regret_curve
+from bandits.guarantees import Guarantee
 from bandits.policies.full_information import RNMFTNL
 
-PROVED = 2.0  # the largest epsilon of theorem 3.3 of docs/theorems.md
+PROVED = 2.0  # the largest epsilon of section 3 of docs/theorems.md, for losses that vary
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,17 @@ class RandomPrefix(RNMFTNL):
     def caveats(self, instance: FullInformation, horizon: int) -> tuple[str, ...]:
         proved = self.epsilon <= PROVED
         return () if proved else (f"the bound on regret is proved for epsilon up to {PROVED:g} alone",)
+
+    @property
+    def paper_guarantee(self) -> Guarantee:
+        """Gumbel noise is the exponential mechanism of their abstract, epsilon-private; no paper has the others."""
+        return self.guarantee
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The choice after a prefix of each epoch that ends before the horizon."""
+        whole = super().ledger(arms, horizon)
+        assert all(isinstance(entry, NoisyMax) for entry in whole)
+        return tuple(PrefixNoisyMax(**vars(entry)) for entry in whole)
 
     def noisy_leader(self, instance: FullInformation, rounds: int, rng: np.random.Generator) -> int:
         """The group of the arm with the largest -G + Q after a random prefix of `rounds` loss vectors."""

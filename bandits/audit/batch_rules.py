@@ -1,0 +1,364 @@
+"""The exact law of whole sequences of arms of policies that pull batches and compare noisy sums, over a few choices.
+
+A batch of an arm is released once, as its reward sum plus Laplace noise, and an index is a monotone function of it. So
+between two arms each choice says on which side of a threshold the sum of one arm lies, given that of the other. Given
+all reward sums, the chance of a sequence of up to three choices is an integral over two sums: the other two draws have
+closed forms. Panels end at the points where thresholds start, end and meet a center, and are halved towards them.
+Chances are computed twice, with more nodes the second time: the difference is the error that is told.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from bandits.audit.panels import FAR, Tabulated, edges_about, finite, legendre, panels
+from bandits.audit.verdicts import Bounds
+from bandits.compiled import compiled
+from bandits.loops.batches import KL_UCB, UCB, Rule, batch_length, chosen
+
+MOST_CHOICES = 3
+MOST_SUMS = 1024, 48  # combinations of reward sums that are tried, of one choice and of several
+ORDERS = 6, 8  # nodes of a panel, the first time and the second
+
+
+@dataclass(frozen=True)
+class BatchRule:
+    """All arms a batch in turn, then always a batch of the arm with the largest index.
+
+    Attributes
+    ----------
+    rule: how arms are chosen and batches grow.
+    scale: of the Laplace noise of the sum of a batch.
+    """
+
+    rule: Rule
+    scale: float
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A choice between two arms at a step, from so many rewards that each index counts."""
+
+    step: int
+    counts: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A sequence of batches of two arms, after the first of each, up to a last choice.
+
+    Attributes
+    ----------
+    winners: the arm of each choice before the last.
+    choices: the choices, one more.
+    lengths: of the batches whose sums are released before the last choice: both first ones, then those of `winners`.
+    ending: the arms of the last choice with which no further choice is made by the horizon.
+    """
+
+    winners: tuple[int, ...]
+    choices: tuple[_Choice, ...]
+    lengths: tuple[int, ...]
+    ending: tuple[int, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether there are few choices, of few combinations of reward sums."""
+        sums = math.prod(length + 1 for length in self.lengths)
+        return len(self.choices) <= MOST_CHOICES and sums <= MOST_SUMS[len(self.choices) > 1]
+
+
+def walks(rule: Rule, horizon: int) -> list[Walk]:
+    """All sequences of two arms up to the last choice by the horizon; none if there is no choice."""
+    first = batch_length(rule, 0)
+    found: list[Walk] = []
+
+    def grow(walk: Walk, pulls: tuple[int, int], counts: tuple[float, float]) -> None:
+        choices = (*walk.choices, _Choice(sum(pulls) + 1, counts))
+        ending = []
+        for arm in (0, 1):
+            length = batch_length(rule, pulls[arm])
+            if sum(pulls) + length >= horizon or len(choices) > MOST_CHOICES:
+                ending.append(arm)
+                continue
+            more, counted = list(pulls), list(counts)
+            more[arm] += length
+            counted[arm] = rule.kept * counts[arm] + length
+            longer = Walk((*walk.winners, arm), choices, (*walk.lengths, length), ())
+            grow(longer, (more[0], more[1]), (counted[0], counted[1]))
+        if ending:
+            found.append(Walk(walk.winners, choices, walk.lengths, tuple(ending)))
+
+    if 2 * first < horizon:
+        grow(Walk((), (), (first, first), ()), (first, first), (float(first), float(first)))
+    return found
+
+
+def fits(rule: Rule, horizon: int) -> bool:
+    """Whether all sequences have few choices, of few combinations of reward sums."""
+    return all(walk.fits for walk in walks(rule, horizon))
+
+
+def longest(rule: Rule, horizon: int) -> int:
+    """The largest number of steps up to `horizon` that fits; without a choice all fit."""
+    low, high = 2 * batch_length(rule, 0), horizon
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(rule, middle) else (low, middle - 1)
+    return low
+
+
+@lru_cache
+def batch_epsilon(rule: BatchRule, horizon: int) -> Bounds:
+    """Pure epsilon of the sequence of two arms up to the horizon, over all rewards 0 or 1; `fits` must allow it."""
+    best, worst, error = 0.0, "no choice up to this horizon depends on a reward", 0.0
+    for walk in walks(rule.rule, horizon):
+        found = walk_chances(rule, walk)
+        error = max(error, _error(rule, walk, found))
+        for arm in walk.ending:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(found[..., arm])
+                for axis in range(logs.ndim):
+                    changes = np.abs(np.diff(logs, axis=axis))
+                    changes[np.isnan(changes)] = 0.0  # impossible either way
+                    if changes.max() > best:
+                        best = float(changes.max())
+                        place = np.unravel_index(int(changes.argmax()), changes.shape)
+                        worst = _witness((0, 1, *walk.winners, arm), axis, place)
+    return Bounds(best, best, worst, "enumeration, quadrature of every chance", 2 * error)
+
+
+def _error(rule: BatchRule, walk: Walk, found: FloatArray) -> float:
+    """Of the logarithm of a chance: how far it is from that of fewer nodes, for some reward sums."""
+    rough, error = _Integral(rule, walk, ORDERS[0]), 0.0
+    for place in {(0,) * len(walk.lengths), walk.lengths, (walk.lengths[0], *(0 for _ in walk.lengths[1:]))}:
+        for one, other in zip(found[place], rough.chances(place), strict=True):
+            if one > 0 and other > 0:
+                error = max(error, abs(math.log(one / other)))
+    return error
+
+
+def first_choice(rule: BatchRule, arms: int) -> Bounds:
+    """What the first choice among any number of arms shows, the chosen arm as far behind as can be: from below.
+
+    The first arm or the last is chosen, with no reward or one, all others having none but the highest; or one of these
+    has one less. All indices count as many rewards, so that the chosen arm need only beat each of the others.
+    """
+    length = batch_length(rule.rule, 0)
+    choice = _Choice(arms * length + 1, (float(length), float(length)))
+    best, worst = 0.0, "no reward changes the first choice"
+    for winner in (0, arms - 1):
+        chances = []
+        for own, short in ((0, 0), (1, 0), (0, 1)):
+            chances.append(_first_chance(rule, choice, arms, winner, own, short, length))
+        if chances[0] > 0:
+            for place, told in ((1, "one more of its own"), (2, "one less of another")):
+                if abs(math.log(chances[place] / chances[0])) > best:
+                    best = abs(math.log(chances[place] / chances[0]))
+                    worst = (
+                        f"arm {winner + 1} without a reward of 1, all others with {length}; {told}; it is the first to "
+                        "be chosen"
+                    )
+    return Bounds(math.inf, best, worst, "quadrature of the first choice", 1e-8)
+
+
+def _first_chance(rule: BatchRule, choice: _Choice, arms: int, winner: int, own: int, short: int, length: int) -> float:
+    """That `winner` with the reward sum `own` is chosen; others have `length`, and one of them `short` less."""
+    ends, kinks = {0.0, float(length)}, {0.0, 1.0, float(length), float(length - 1)}
+    for place in (0, 1):  # the rival comes before the winner, or after it
+        step = choice.step, length, length
+        ends |= {float(thresholds(rule.rule, 1 - place, *step, np.array([end]))[0]) for end in (-FAR, FAR)}
+        ends |= set(_flat(rule.rule, choice, 0))
+    x, weights = panels(finite(ends), finite(kinks), rule.scale, 16)
+    chance = weights * _density(x - own, rule.scale)
+    bars_of = [thresholds(rule.rule, place, choice.step, length, length, x) for place in (0, 1)]
+    for rival in (arm for arm in range(arms) if arm != winner):
+        bars = bars_of[int(rival > winner)]
+        behind = length - (short if rival == (1 if winner == 0 else 0) else 0)
+        chance = chance * _above(behind - bars, rule.scale)
+    return float(chance.sum())
+
+
+def _witness(batches: tuple[int, ...], axis: int, place: tuple[np.intp, ...]) -> str:
+    texts = []
+    for arm in (0, 1):
+        sums = [f"{total}{'*' if batch == axis else ''}" for batch, total in enumerate(place) if batches[batch] == arm]
+        texts.append(" ".join(sums))
+    arms = "".join(str(arm + 1) for arm in batches)
+    return f"reward sums of batches {' / '.join(texts)}, * one more; batches of arms {arms}"
+
+
+def walk_chances(rule: BatchRule, walk: Walk, order: int = ORDERS[1]) -> FloatArray:
+    """The chances of a sequence with either arm at last, for all reward sums; shape (first length + 1, ..., 2)."""
+    shape = tuple(length + 1 for length in walk.lengths)
+    integral = _Integral(rule, walk, order)
+    found = np.empty((*shape, 2))
+    for place in itertools.product(*map(range, shape)):
+        found[place] = integral.chances(place)
+    return found
+
+
+class _Integral:
+    """One sequence: nodes and thresholds, that all reward sums share.
+
+    Arm A wins the first choice if another follows, arm B does not: its first sum is y. The next sum of A is z.
+    """
+
+    def __init__(self, rule: BatchRule, walk: Walk, order: int) -> None:
+        self.rule, self.walk, self.b = rule.rule, walk, rule.scale
+        self.order = order
+        self.a = walk.winners[0] if walk.winners else 0
+        self.choices = len(walk.choices)
+        reach = 0 if self.choices == 1 else int(sum(walk.lengths))
+        ends, kinks = set(), {float(total) for total in range(max(walk.lengths[1 - self.a], reach) + 1)}
+        for choice in walk.choices:
+            ends |= {self._threshold(1 - self.a, choice, end) for end in (-FAR, FAR)}
+            ends |= set(_flat(self.rule, choice, 1 - self.a))
+            kinks |= {self._threshold(1 - self.a, choice, float(total)) for total in range(reach + 1)}
+        self.y, self.dy = panels(finite(ends), finite(kinks), self.b, order)
+        self.above_first = self._thresholds(self.a, walk.choices[0], self.y)
+        if self.choices > 1:
+            self.second = self._thresholds(self.a, walk.choices[1], self.y)
+            self._place_second_sums()
+
+    def _threshold(self, arm: int, choice: _Choice, other: float) -> float:
+        return float(self._thresholds(arm, choice, np.array([other]))[0])
+
+    def _thresholds(self, arm: int, choice: _Choice, others: FloatArray) -> FloatArray:
+        return thresholds(self.rule, arm, choice.step, choice.counts[arm], choice.counts[1 - arm], others)
+
+    def _place_second_sums(self) -> None:
+        """Nodes of z for each y, on the side of its threshold on which the second choice lets it be."""
+        walk, last_but_one = self.walk, self.walk.winners[1:]
+        stays = last_but_one == (self.a,)
+        sums = float(sum(length for length, of in zip(walk.lengths[2:], walk.winners, strict=True) if of == self.a))
+        kept = self.rule.kept
+        reach = kept * walk.lengths[self.a] + sums
+        fixed = {float(total) for total in range(int(reach) + 1)}
+        self.third: Callable[[FloatArray], FloatArray] | None = None
+        singular: list[float] = []
+        moving = [self.second, *(self.above_first + shift for shift in range(walk.lengths[2] + 1) if kept)]
+        if self.choices > 2:
+            last = walk.choices[2]
+            if stays:
+                values = self._thresholds(self.a, last, self.y)
+                self.last_y = values
+                moving += [values - shift for shift in range(walk.lengths[3] + 1) if kept]
+            else:
+                ends = [self._threshold(self.a, last, end) for end in (-FAR, FAR)]
+                singular = finite({*ends, *_flat(self.rule, last, self.a)})
+                self.third = Tabulated(lambda z: self._thresholds(1 - self.a, last, z), singular, self.b)
+        low, high = -46 * self.b, reach + 46 * self.b
+        grid = edges_about(singular, sorted(fixed), self.b)
+        edges = [np.full(len(self.y), value) for value in {low, high, *grid} if low <= value <= high]
+        for values in moving:
+            near = np.clip(values, low, high)
+            edges += [np.clip(near + step * self.b, low, high) for step in (-2, -0.5, 0, 0.5, 2)]
+        side = np.clip(self.second, low, high)[:, None]
+        placed = np.sort(np.array(edges).T, axis=1)
+        if last_but_one:
+            placed = np.maximum(placed, side) if stays else np.minimum(placed, side)
+        nodes, weights = legendre(self.order)
+        widths = np.diff(placed, axis=1)
+        self.z = (placed[:, :-1, None] + widths[:, :, None] * nodes).reshape(len(self.y), -1)
+        self.dz = (widths[:, :, None] * weights).reshape(len(self.y), -1)
+        if self.third is not None:
+            self.last_z = self.third(self.z)
+
+    def chances(self, sums: tuple[int, ...]) -> tuple[float, float]:
+        """Of both arms at the last choice, for these reward sums of the batches."""
+        b, kept = self.b, self.rule.kept
+        own, other = sums[self.a], sums[1 - self.a]
+        weights = self.dy * _density(self.y - other, b)
+        if self.choices == 1:
+            tails = [_above(sign * (self.above_first - own), b) for sign in (1, -1)]
+            return self._of_arms(self.a, *(float(weights @ tail) for tail in tails))
+        if kept:
+            inner = _of_two(self.z, self.above_first[:, None], own, sums[2], b) * self.dz
+        else:
+            inner = _above(self.above_first - own, b)[:, None] * _density(self.z - sums[2], b) * self.dz
+        if self.choices == 2:
+            above = self.z > self.second[:, None]
+            return self._of_arms(self.a, *(float(weights @ (inner * side).sum(axis=1)) for side in (above, ~above)))
+        mover = self.walk.winners[1]
+        if mover == self.a:
+            far = self.last_y[:, None] - kept * self.z - sums[3]
+        else:
+            far = self.last_z - kept * self.y[:, None] - sums[3]
+        tail = np.exp(-np.abs(far) / b) / 2
+        sides = (np.where(far > 0, tail, 1 - tail), np.where(far > 0, 1 - tail, tail))
+        return self._of_arms(mover, *(float(weights @ (inner * side).sum(axis=1)) for side in sides))
+
+    @staticmethod
+    def _of_arms(arm: int, chosen_: float, other: float) -> tuple[float, float]:
+        """A chance of an arm and of its rival, in the order of arms."""
+        return (chosen_, other) if arm == 0 else (other, chosen_)
+
+
+def _flat(rule: Rule, choice: _Choice, arm: int) -> tuple[float, ...]:
+    """The noisy sums of an arm beyond which its index changes no more: those at which a mean is cut to [0, 1]."""
+    if rule.kind == UCB:
+        return ()
+    count = choice.counts[arm]
+    shift = rule.alpha * math.log(choice.step) / rule.epsilon if rule.kind == KL_UCB else 0.0
+    return -shift, count - shift
+
+
+def _density(x: FloatArray, scale: float) -> FloatArray:
+    return np.asarray(np.exp(-np.abs(x) / scale) / (2 * scale))
+
+
+def _above(x: FloatArray, scale: float) -> FloatArray:
+    """The chance that Laplace noise exceeds x."""
+    tail = np.exp(-np.abs(x) / scale) / 2
+    return np.where(x > 0, tail, 1 - tail)
+
+
+def _of_two(z: FloatArray, least: FloatArray, first: float, second: float, scale: float) -> FloatArray:
+    """The density at z of u + `second` + noise, where u = `first` + noise is above `least`.
+
+    The integral over u > `least` of exp(-(|u - first| + |z - second - u|) / scale) / (4 scale^2), in three parts.
+    """
+    low, high = np.minimum(first, z - second) / scale, np.maximum(first, z - second) / scale
+    h = least / scale
+    with np.errstate(over="ignore"):
+        before = -np.expm1(-2 * np.maximum(low - h, 0)) / 2 + np.maximum(high - np.maximum(h, low), 0)
+        after = np.exp(-2 * np.maximum(h - high, 0)) / 2
+    return np.asarray(np.exp(-(high - low)) * (before + after) / (4 * scale))
+
+
+@compiled
+def thresholds(rule: Rule, arm: int, step: int, own: float, rivals: float, others: FloatArray) -> FloatArray:
+    """From which noisy sum on an `arm` is chosen, for each noisy sum of its rival; shape (others,).
+
+    `own` and `rivals` are the rewards that the indices of both count. Infinite where no sum, or every sum, is enough.
+    """
+    found = np.empty(len(others))
+    counts, sums = np.empty(2), np.empty(2)
+    counts[arm], counts[1 - arm] = own, rivals
+    for place in range(len(others)):
+        sums[1 - arm] = others[place]
+        low, high = -FAR, FAR
+        sums[arm] = low
+        if chosen(rule, counts, sums, step) == arm:
+            found[place] = -math.inf
+            continue
+        sums[arm] = high
+        if chosen(rule, counts, sums, step) != arm:
+            found[place] = math.inf
+            continue
+        while True:
+            middle = (low + high) / 2
+            if middle <= low or middle >= high:
+                break
+            sums[arm] = middle
+            if chosen(rule, counts, sums, step) == arm:
+                high = middle
+            else:
+                low = middle
+        found[place] = high
+    return found

@@ -1,0 +1,76 @@
+"""What the arms show of sums that a server sees modulo a number: the law of a batch of two arms, exactly."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+
+TRIED = 9  # reward sums of the arm whose reward changes
+BEHIND = 300.0  # scales of the noise by which an arm that stays alone is behind, at most
+ROUNDING = 1e-12  # of a lower bound on delta, which is taken off
+
+
+@dataclass(frozen=True)
+class BatchLaws:
+    """A batch of two arms with `rounds` rewards 0 or 1 each, of which the server sees sums modulo a number.
+
+    Rewards count `grid`; `noise` has the chances of the noise of a sum modulo that number, shape (modulus,). A residue
+    is taken for the sum in (most - modulus, most], most = rounds grid + margin; an arm goes whose mean trails that of
+    the other by more than `threshold`.
+    """
+
+    rounds: int
+    grid: int
+    margin: int
+    threshold: float
+    noise: FloatArray
+
+    def law(self, sums: tuple[int, int]) -> FloatArray:
+        """The chances that arm 1 alone stays, that arm 2 alone does, and that both do."""
+        most, modulus = self.rounds * self.grid + self.margin, len(self.noise)
+        seen = np.arange(most - modulus + 1, most + 1)
+        first, second = (self.noise[(seen - self.grid * total) % modulus] for total in sums)
+        lead = self.threshold * self.grid * self.rounds
+        alone = [_ahead(seen, *pair, lead) for pair in ((first, second), (second, first))]
+        return np.array([*alone, max(0.0, 1 - sum(alone))])
+
+    def epsilon(self, epsilon: float) -> tuple[float, str]:
+        """Pure epsilon of arm 1 that stays alone from far behind, and its witness; its noise is made for `epsilon`.
+
+        It is `BEHIND` scales behind, or as far as rewards allow. A sum far behind is likeliest to be ahead where noise
+        made it so low that its residue is taken for a high one: one more reward then makes that less likely.
+        """
+        lead = max(-self.rounds, min(self.rounds - 1, round(self.threshold * self.rounds - BEHIND / epsilon)))
+        own, rival = max(0, lead), max(0, -lead)
+        laws = [self.law((total, rival)) for total in (own, own + 1)]
+        if min(laws[0][0], laws[1][0]) <= 0:
+            return 0.0, "no arm can fall"
+        told = f"arm 1 with {own} rewards of 1 in {self.rounds} or one more, arm 2 with {rival}; arm 1 alone survives"
+        return abs(float(np.log(laws[1][0] / laws[0][0]))), told
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        """The largest delta at `epsilon` found, and its witness; arm 2 has no reward, and its loss is tried about."""
+        best, worst = 0.0, 0
+        near = self.threshold * self.rounds
+        tried = np.linspace(near - 7 * self._deviation, near + 7 * self._deviation, TRIED)
+        for own in sorted({int(value) for value in np.clip(np.round(tried), 0, self.rounds - 1)}):
+            laws = [self.law((total, 0)) for total in (own, own + 1)]
+            for one, other in (laws, laws[::-1]):
+                shown = float(np.maximum(one - np.exp(epsilon) * other, 0).sum()) - ROUNDING
+                if shown > best:
+                    best, worst = shown, own
+        return best, f"arm 1 with {worst} rewards of 1 in {self.rounds} or one more, arm 2 with none"
+
+    @property
+    def _deviation(self) -> float:
+        """The standard deviation of the noise of a mean's sum, in rewards."""
+        residues = np.arange(len(self.noise))
+        distance = np.minimum(residues, len(residues) - residues) / self.grid
+        return float(np.sqrt(self.noise @ distance**2))
+
+
+def _ahead(seen: IntArray, own: FloatArray, rival: FloatArray, lead: float) -> float:
+    """The chance that a sum exceeds that of a rival by more than `lead`, each with these chances at `seen`."""
+    below = np.concatenate([[0.0], np.cumsum(rival)])
+    return float(own @ below[np.searchsorted(seen, seen - lead, side="left")])
