@@ -5,7 +5,7 @@ After the first step, which is an epoch of its own, epochs end at ceil(ratio^(r 
 ceil(ratio^2 x). Over all r the points x have the density 1 / (x log ratio). So expected regret is the regret of the
 first step, and
 
-    the integral over x >= 1 / ratio^2 of  f(max(1, ceil(ratio x) - max(1, ceil(x))))
+    the integral over x >= 1 / ratio^2 of  f(max(1, ceil(ratio x) - ceil(x)))
         * (steps from ceil(ratio x) to ceil(ratio^2 x) before the horizon)  dx / (x log ratio),
 
 f(n) the expected gap of the choice after n loss vectors: x below 1 stands for the first step and the epoch after it.
@@ -68,7 +68,7 @@ def _after_the_first_step(gaps: "Interpolated", horizon: int, ratio: float) -> f
     x, measure = _pieces(middle, ratio)
     begins, starts, ends = (np.ceil(x * ratio**power) for power in range(3))
     played = np.minimum(ends, horizon) - np.minimum(starts, horizon)
-    lengths = np.maximum(starts - np.maximum(begins, 1), 1)
+    lengths = np.maximum(starts - begins, 1)
     regret = float((gaps.at(lengths) * played) @ measure)
     for low, high in ((middle, min(end, max(middle, end / ratio))), (max(middle, end / ratio), end)):
         if low < high:
