@@ -286,7 +286,7 @@ def test_the_atom_is_stronger_than_more_of_the_prize():
     [
         ([0.3, 0.3], [0.5, 0.5], "means"),
         ([1.0, 0.3], [1.0, 0.5], "means"),
-        ([0.3, 0.1], [0.5], "moments"),
+        ([0.3, 0.1], [0.5], "means"),
         ([0.3, 0.1], [0.5, 1.1], "moments"),
         ([0.3, 0.1], [0.05, 0.5], "moments"),
     ],

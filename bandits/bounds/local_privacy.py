@@ -57,7 +57,7 @@ def local_atom_lower_bound_slope(means: ArrayLike, moments: ArrayLike, epsilon: 
     """
     _require(epsilon, v)
     arms, within = np.asarray(means, dtype=np.float64), np.asarray(moments, dtype=np.float64)
-    require(arms.ndim == 1 and arms.shape == within.shape, "moments", within.shape, f"of the means' shape {arms.shape}")
+    require(arms.ndim == 1 and arms.shape == within.shape, "means", arms.shape, f"of the moments' shape {within.shape}")
     some = len(arms) > 1 and bool((arms < 1).all()) and arms.min() < arms.max()
     require(some, "means", means, "numbers below 1, at least one below the largest")
     possible = bool(((within <= 1) & (within >= np.abs(arms) ** (1 + v) - 1e-12)).all())

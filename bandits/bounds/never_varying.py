@@ -5,6 +5,7 @@ Proofs: docs/theorems.md, sections 2.3 to 2.5. `epsilon` is the budget that a po
 
 import math
 
+from bandits.bounds.common import require_gap
 from bandits.bounds.noisy_leaders import any_noise_regret, noise_spread
 from bandits.bounds.wu2025 import NoiseName
 from bandits.parameters import require, require_epsilon
@@ -17,7 +18,7 @@ def votes_regret(arms: int, epsilon: float, noise: NoiseName, gap: float) -> flo
     votes: for Gumbel noise gap (1 + 8 log(K) / epsilon).
     """
     require_epsilon(epsilon)
-    require(0 <= gap <= 1, "gap", gap, "a number in [0, 1]")
+    require_gap(gap)
     return gap * any_noise_regret(1.0, 2 / epsilon * noise_spread(arms, noise))
 
 
@@ -29,7 +30,7 @@ def two_armed_lower_bound(epsilon: float, horizon: float, gap: float = 1.0) -> f
     every epsilon.
     """
     require_epsilon(epsilon)
-    require(0 < gap <= 1, "gap", gap, "a number in (0, 1]")
+    require_gap(gap)
     require(horizon >= 1, "horizon", horizon, "a number of steps, at least 1")
     even, odd = (math.ceil(horizon / 2), math.floor(horizon / 2)) if math.isfinite(horizon) else (horizon, horizon)
     even_steps = -math.expm1(-epsilon * even)

@@ -38,7 +38,7 @@ def any_noise_regret(mean_gap: float, spread: float) -> float:
     `mean_gap` + 4 `spread`: the mean gap of all arms, and E max Q less E max Q over the best arms. The noises may
     depend on one another and have different laws.
     """
-    require(mean_gap >= 0, "mean_gap", mean_gap, "a number >= 0")
+    require(0 < mean_gap <= 1, "mean_gap", mean_gap, "a number in (0, 1]")
     require(spread >= 0, "spread", spread, "a number >= 0")
     return mean_gap + 4 * spread
 
