@@ -29,7 +29,8 @@ ERRATA_HEADER = f"""{GENERATED.format(source="conf/errata/")}
 
 Misprints and slips found in the papers while their algorithms, theorems and figures were reproduced. What is printed is
 given in our words and symbols; "shown by" names the test or command of this repository, or what to compare. "Matters"
-is one of: harmless slip; constant (rates stay, constants change); statement falls (as printed it is false).
+is one of: harmless slip; omission (what is said stands, but a reader needs more); constant (rates stay, constants
+change); statement falls (as printed it is false).
 """
 CLAIMS_HEADER = f"""{GENERATED.format(source="conf/claims/ and results/")}
 # Claims

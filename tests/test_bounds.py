@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import integrate, optimize, stats
 
 from bandits import ParameterError, bounds
 from bandits.bounds import common, sajed2019, tao2022, wang2024, wu2025
@@ -82,6 +82,7 @@ ANYWHERE |= {"horizon": 10**19, "v": 0.5, "u": 1.0, "noise": "laplace", "slack":
 ANYWHERE |= {"means": np.array([0.3, 0.22, 0.21]), "mean": 0.1, "variance": 0.2, "bound": 1.0, "accuracy": 0.5}
 ANYWHERE |= {"alpha": 3.1, "ratio": 2.0, "rounds": 4, "beta": 0.05, "rule": DPExponentialNAS(0.5, 0.5, 0.05)}
 ANYWHERE |= {"moments": np.array([0.5, 0.4, 0.4]), "mean_gap": 0.04, "spread": 2.0, "scales": 100.0}
+ANYWHERE |= {"start": 8, "value_variance": 2.0}
 
 
 def arguments(name, **changed):
@@ -248,10 +249,23 @@ def test_printed_constant_of_theorem_2_is_too_small():
 
 
 def test_noise_of_the_tree_exceeds_lemma_2():
-    """At t = T - 1 = 2^14 - 1, 14 nodes of scale 2 log(T) / epsilon; the lemma allows 10 %, with a natural log."""
-    log = 14 * math.log(2)
-    noise = 2 * log * np.random.default_rng(2).laplace(size=(100_000, 14)).sum(axis=1)
-    assert (np.abs(noise) > 2 * log**1.5 * math.log(10)).mean() > 0.16
+    """At t = T - 1 = 2^14 - 1, 14 nodes of scale 2 log(T) / epsilon, logarithms to base 2 or natural.
+
+    A sum of 14 Laplace variables is the difference of two Gamma variables. The lemma allows it to be above
+    sqrt(log T) log(1 / delta) with probability delta.
+    """
+
+    def exceeded(log, delta):
+        limit = math.sqrt(log) * math.log(1 / delta)
+        both, _ = integrate.quad(lambda g: stats.gamma.pdf(g, 14) * stats.gamma.sf(limit + g, 14), 0, 200)
+        return 2 * both
+
+    binary, natural = 14.0, 14 * math.log(2)
+    assert [round(exceeded(binary, delta), 3) for delta in (0.5, 0.1)] == [0.615, 0.103]
+    assert [round(exceeded(natural, delta), 3) for delta in (0.5, 0.1)] == [0.675, 0.171]
+    assert max(exceeded(log, 1e-4) for log in (binary, natural)) < 1e-4
+    noise = np.random.default_rng(2).laplace(size=(100_000, 14)).sum(axis=1)
+    assert abs((np.abs(noise) > math.sqrt(natural) * math.log(10)).mean() - 0.171) < 0.006  # five sigma
 
 
 def test_mean_of_few_laplace_variables_exceeds_lemma_8():

@@ -1,7 +1,7 @@
 """Wang and Zhu (2024): regret of the perturbed leaders and of GDP-Elim-New, and what a private transcript forces.
 
 Theorems 16 and 18 are explicit. Theorems 11 and 13 add O(N / slack^4) to a leading term with constants: the
-functions give the leading term, `dp_ftpl_remainder_order` the order of the rest.
+functions give the leading term, `dp_ftpl_remainder_order` the order of the rest. Theorem 11 is false as printed.
 """
 
 import math
@@ -17,7 +17,11 @@ from bandits.policies.perturbed_leader import require_budget
 
 
 def dp_ftpl_gauss_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int, slack: float) -> float:
-    """The leading term of Theorem 11 of Wang and Zhu (2024), 0 < slack < gap / 2; O(arms / slack^4) comes on top."""
+    """The leading term of Theorem 11 of Wang and Zhu (2024), 0 < slack < gap / 2; O(arms / slack^4) comes on top.
+
+    As printed, with a leading constant that is half of the true one: the proof takes a value to have variance 1 / N,
+    and Algorithm 1 draws with 2 / N. What is true is in `bandits.bounds.gaussian_leaders`, variance 2.
+    """
     _require(gaps, horizon)
     _require_slack(gaps, slack)
     learning = 2 * gaps * math.log(horizon) / (gaps - 2 * slack) ** 2

@@ -267,13 +267,13 @@ class DPRUCB(HeavyTailedPolicy):
 
         private sum / n_a + 18 u^(1/(1+v)) (log(2 t^4) log(T)^(1.5+1/v) / (n_a epsilon))^(v/(1+v)).
 
-    Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 1). The i-th reward lies in one
-    node of each level and moves it by at most 2 B_i; a node that ends at n has noise for 2 B_n. The pseudo-code
-    divides epsilon by log T, and `tree_budget` says what that means: `levels` = floor(log2 T) + 1 (default), with
-    which the promise holds, or `natural`, the natural logarithm, a literal reading, with which it need not. The
-    guarantee declares for it what bounds that do not grow would cost, levels / log T epsilon at T = 2, or 2.89
-    epsilon; what the growing bounds of an instance cost is less, see `ledger`. Rewards that are never negative
-    move a node by B_i, and cost half.
+    Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 1). The i-th reward lies in one node of
+    each level and moves it by at most 2 B_i; a node that ends at n has noise for 2 B_n. The pseudo-code divides
+    epsilon by log T, and `tree_budget` says what that means: `levels` = floor(log2 T) + 1 (default), with which the
+    promise holds, or `natural`, the natural logarithm, with which it need not. (With log2 T it would hold from T = 4
+    on, as bounds grow: see the errata.) The guarantee declares for it what bounds that do not grow would cost, levels
+    / log T epsilon at T = 2, or 2.89 epsilon; what the growing bounds of an instance cost is less, see `ledger`.
+    Rewards that are never negative move a node by B_i, and cost half.
     """
 
     name: ClassVar[str] = "dprucb"

@@ -60,7 +60,8 @@ class Claim:
 class Erratum:
     """A misprint or slip: what is `printed`, in our words, the `finding`, and the test or command that shows it.
 
-    `matters` says how much: a harmless slip, a constant that changes, or a statement that is false as printed.
+    `matters` says how much: a harmless slip, something left out, a constant that changes, or a statement that is false
+    as printed.
     """
 
     id: str
@@ -68,7 +69,7 @@ class Erratum:
     where: str
     printed: str
     finding: str
-    matters: Literal["harmless slip", "constant", "statement falls"]
+    matters: Literal["harmless slip", "omission", "constant", "statement falls"]
     shown_by: str
 
 

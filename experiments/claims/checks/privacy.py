@@ -3,6 +3,7 @@
 A claim holds where no more than epsilon is kept, and fails where more is shown, see `bandits.audit.verdicts`.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,20 +68,26 @@ def natural_logarithm() -> list[Setting]:
     return _robust_tree("natural")
 
 
+def binary_logarithm() -> list[Setting]:
+    """Share of epsilon that DPRUCB's tree spends with nodes of epsilon / log2 T, bounds as they grow, signed rewards"""
+    return _robust_tree("natural", (4, 5, *HORIZONS), math.log(2))  # log2 T = ln T / ln 2
+
+
 def levels() -> list[Setting]:
     """Share of epsilon that DPRUCB's tree spends with nodes of epsilon / levels, bounds as they grow, signed rewards"""
     return _robust_tree("levels")
 
 
-def _robust_tree(budget: Any) -> list[Setting]:
+def _robust_tree(budget: Any, horizons: Sequence[int] = HORIZONS, share: float = 1.0) -> list[Setting]:
+    """In units of epsilon; a node with 1 / `share` times the noise of `budget` spends `share` times as much."""
     policy = DPRUCB(1.0, tree_budget=budget)
     return [
         _setting(
-            {"T": t, "v": v},
-            1.0,
+            {"T": t, "v": v, "epsilon": 1.0},
+            1.0 / share,
             dearest(releases(GivenMoments(policy, Moment(1.0, v)), 2, t, Domain.SIGNED), 0.0).epsilon,
         )
-        for t in HORIZONS
+        for t in horizons
         for v in (0.5, 0.9)
     ]
 

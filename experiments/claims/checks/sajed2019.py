@@ -7,6 +7,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.environments.bernoulli import C1, C2, C3, C4
+from bandits.mechanisms.path_tree import path_loss
 from bandits.mechanisms.tree import close_node, node_scale
 from experiments.claims.checks import ROUNDING
 from experiments.claims.settings import Setting
@@ -15,16 +16,35 @@ from experiments.intervals import exactly
 POWER = 0.1  # by which a power may be off
 
 
-def tree_noise_power_of_each_step() -> list[Setting]:
-    """Power of log2 T in the variance of the tree's noise at one timestep"""
+def path_noise_power() -> list[Setting]:
+    """Power of log2 T in the variance of the noise of all nodes above a leaf, node by node, scale log2(T) / epsilon"""
     settings = []
-    for levels in (4, 5, 6, 7, 8):
-        short, long = _tree_variances(levels), _tree_variances(2 * levels)
-        for name, step in (("the last, T", -1), ("(T + 1) / 2, a power of two", -(1 << (2 * levels - 1)))):
-            before = short[-1] if step == -1 else short[(1 << (levels - 1)) - 1]
-            where = {"timestep": name, "T": f"2^{levels} - 1 to 2^{2 * levels} - 1"}
-            settings.append(Setting(where, exactly(math.log2(long[step] / before)), 3 - POWER, 3 + POWER))
+    for depth in (16, 20, 26):
+        for step in ("first", "middle", "last"):
+            variances = [_noise_above(step, levels) for levels in (depth, 2 * depth)]
+            where = {"timestep": step, "T": f"2^{depth} to 2^{2 * depth}"}
+            settings.append(Setting(where, exactly(math.log2(variances[1] / variances[0])), 3 - POWER, 3 + POWER))
     return settings
+
+
+def _noise_above(step: str, depth: int) -> float:
+    """Variance of the noise at one of T = 2^depth timesteps, epsilon = 1: nodes that hold the leaf, level by level."""
+    leaf = {"first": 0, "middle": (1 << depth) // 2, "last": (1 << depth) - 1}[step]
+    above = {(level, leaf >> level) for level in range(depth + 1)}
+    return len(above) * 2.0 * depth**2
+
+
+def path_share() -> list[Setting]:
+    """Share of epsilon that the noise of all nodes above a leaf spends, scale log2(T) / epsilon, exactly"""
+    return [
+        Setting(
+            {"T": f"2^{depth}", "root": "with" if root else "without"},
+            exactly(path_loss(depth, root=root) / depth),
+            at_most=1.0,
+        )
+        for depth in (2, 3, 4, 8, 16, 26)
+        for root in (True, False)
+    ]
 
 
 def tree_noise_power() -> list[Setting]:

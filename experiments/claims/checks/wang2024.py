@@ -1,14 +1,19 @@
 """What Wang and Zhu (2024) claim of laws and algorithms."""
 
 import math
+from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
+from bandits.bounds.gaussian_leaders import gaussian_leader_slope
+from bandits.bounds.wang2024 import dp_ftpl_gauss_regret
+from bandits.exact.gaussian_leaders import fixed_rewards_pulls
 from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.claims.checks import ROUNDING
 from experiments.claims.settings import Setting
-from experiments.intervals import exactly
+from experiments.intervals import Interval, exactly
 
 BUDGETS = ((1.0, 0.01), (1.0, math.exp(-10)), (0.1, 0.01), (0.1, 1e-3), (0.01, 1e-3))  # of Figures 4, 6 and 7
 
@@ -40,6 +45,51 @@ def start_phase_sufficient() -> list[Setting]:
             where = {"policy": policy, "epsilon": epsilon, "delta": delta}
             settings.append(Setting(where, exactly(least / delta), at_most=1 + ROUNDING))
     return settings
+
+
+def gauss_growth_as_printed() -> list[Setting]:
+    """Growth of DP-FTPL-Gauss's exact regret over that of log T, means 1 and 0"""
+    gap, slack = np.array([1.0]), 1e-9
+    settings = []
+    for (epsilon, delta), decades in _gauss_growth().items():
+        for (first, last), growth in decades.items():
+            allowed = [dp_ftpl_gauss_regret(gap, epsilon, delta, horizon, slack) for horizon in (first, last)]
+            where = {"epsilon": epsilon, "delta": delta, "T": f"{first:.0e} to {last:.0e}"}
+            settings.append(Setting(where, growth, at_most=(allowed[1] - allowed[0]) / math.log(last / first)))
+    return settings
+
+
+def gauss_growth() -> list[Setting]:
+    """Growth of DP-FTPL-Gauss's exact regret over that of log T, means 1 and 0: from 4 - 4 / log T up to 4"""
+    most = gaussian_leader_slope(np.array([1.0]), value_variance=2.0)
+    return [
+        Setting(
+            {"epsilon": epsilon, "delta": delta, "T": f"{first:.0e} to {last:.0e}"},
+            growth,
+            at_least=most - 4 / math.log(first),
+            at_most=most,
+        )
+        for (epsilon, delta), decades in _gauss_growth().items()
+        for (first, last), growth in decades.items()
+    ]
+
+
+@cache
+def _gauss_growth() -> dict[tuple[float, float], dict[tuple[int, int], Interval]]:
+    """By budget and decade: growth of the exact pulls of the worse of two arms, means 1 and 0, over that of log T.
+
+    Decades begin where the start phase is over for long, at 10^5 steps.
+    """
+    horizons = [10**5, 10**6, 10**7, 10**8]
+    found = {}
+    for budget in ((1.0, 0.01), (1.0, math.exp(-10))):
+        low, high = fixed_rewards_pulls(1.0, gauss_paper(*budget), horizons)
+        ends = [(low[i + 1] - high[i], high[i + 1] - low[i]) for i in range(len(horizons) - 1)]
+        found[budget] = {
+            pair: Interval(sum(end) / 2 / math.log(10), end[0] / math.log(10), end[1] / math.log(10))
+            for pair, end in zip(pairwise(horizons), ends, strict=True)
+        }
+    return found
 
 
 def _hockey_stick(epsilon: float, delta: float) -> float:

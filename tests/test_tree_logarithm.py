@@ -1,0 +1,50 @@
+"""DPRUCB's tree with epsilon / log T at every node, for both bases: what is spent, node by node."""
+
+import math
+
+import numpy as np
+import pytest
+
+from experiments.claims.checks import privacy
+
+
+def nodes_of(item, last):
+    """Where the nodes that hold an item end: one for each level whose node is released, by the code's own rule."""
+    return [end for end in range(item, last + 1) if end - (end & -end) < item]
+
+
+def most_spent(last, v):
+    """The largest sum of B_i / B_n over the nodes of an item, B_n of the order n^(1/(1+v)): over log T it is spent."""
+    return max(sum((item / end) ** (1 / (1 + v)) for end in nodes_of(item, last)) for item in range(1, last + 1))
+
+
+def test_base_two_is_enough_from_four_steps_on():
+    """Two arms, so that one has T - 1 rewards at most. The check computes the same number by linear algebra."""
+    for horizon in range(4, 130):
+        for v in (0.01, 0.5, 1.0):
+            assert most_spent(horizon - 1, v) <= math.log2(horizon)
+    assert most_spent(2, 1.0) / math.log2(3) == pytest.approx(1.0771, abs=1e-4)
+    assert most_spent(2, 0.29) < math.log2(3) < most_spent(2, 0.30)
+
+
+def test_why_base_two_is_enough():
+    """An item in (2^(j-1), 2^j], j >= 1, is in no node of level j - 1: m nodes at most, m = floor(log2 T)."""
+    for item in range(2, 300):
+        level = (item - 1).bit_length()
+        ends = nodes_of(item, 1023)
+        assert 1 << (level - 1) not in [end & -end for end in ends]
+        assert len(ends) <= 9
+    for m in range(2, 60):  # the first item: powers of two alone, v = 1 the dearest; m = 2 needs T = 5
+        assert sum(2 ** (-level / 2) for level in range(m + 1)) <= max(m, math.log2(5))
+
+
+def test_shares_of_both_readings():
+    binary = {(s.labels["T"], s.labels["v"]): s.interval.low for s in privacy.binary_logarithm()}
+    natural = {(s.labels["T"], s.labels["v"]): s.interval.low for s in privacy.natural_logarithm()}
+    for place, share in natural.items():
+        assert binary[place] == pytest.approx(share * math.log(2))
+    shares = [binary[place] for place in natural]
+    np.testing.assert_allclose([min(shares), max(shares)], [0.79, 0.93], atol=0.005)
+    np.testing.assert_allclose([min(natural.values()), max(natural.values())], [1.14, 1.34], atol=0.005)
+    assert binary[10, 0.5] == pytest.approx(most_spent(9, 0.5) / math.log2(10))
+    assert binary[1000, 0.9] == pytest.approx(most_spent(999, 0.9) / math.log2(1000))
