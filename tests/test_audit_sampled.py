@@ -28,6 +28,7 @@ from bandits.environments.gap_profiles import OneGap
 from bandits.environments.heavy_tails import Pareto
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.epochs import OffsetFTNL
 from bandits.policies.full_information import RNMFTNL, DecreasingHedge, FollowTheLeader
 from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, BoxedLDPRSE, Moment, RobustUCB
@@ -94,6 +95,7 @@ LEARNERS = [
     RNMFTNL(1.0),
     RNMFTNL(1.0, "gumbel", resample=True),
     RandomPrefix(1.0, "exponential"),
+    OffsetFTNL(1.0, "gumbel", ratio=2.5),
     FollowTheLeader(),
     DecreasingHedge(),
 ]

@@ -81,6 +81,7 @@ ANYWHERE = {"gaps": np.array([0.05, 0.07]), "gap": 0.05, "least_gap": 0.05, "arm
 ANYWHERE |= {"horizon": 10**19, "v": 0.5, "u": 1.0, "noise": "laplace", "slack": 0.01, "scale": 1.0, "power": 0.5}
 ANYWHERE |= {"means": np.array([0.3, 0.22, 0.21]), "mean": 0.1, "variance": 0.2, "bound": 1.0, "accuracy": 0.5}
 ANYWHERE |= {"alpha": 3.1, "ratio": 2.0, "rounds": 4, "beta": 0.05, "rule": DPExponentialNAS(0.5, 0.5, 0.05)}
+ANYWHERE |= {"moments": np.array([0.5, 0.4, 0.4]), "mean_gap": 0.04, "spread": 2.0, "scales": 100.0}
 ANYWHERE |= {"start": 8, "value_variance": 2.0}
 
 

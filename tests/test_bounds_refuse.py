@@ -11,13 +11,14 @@ from bandits import ParameterError
 WRONG = {
     "gaps": [np.array([]), np.array([0.05, 0.0]), np.array([0.05, 1.5]), np.array([np.nan, 0.05])],
     "means": [np.array([]), np.array([-0.1, 0.3]), np.array([np.nan, 0.3])],
+    "moments": [np.array([0.5, 1.1, 0.4]), np.array([0.5, np.nan, 0.4]), np.array([0.5, 0.01, 0.4])],
     "arms": [1, 0, -3],
     "horizon": [0, -1, math.nan],
     "delta": [-0.1, 1.0, math.nan],
     "noise": ["normal"],
 }
 ANY_NUMBER = [-1.0, 0.0, math.nan]
-NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative"}
+NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative", "spread": "may be 0"}
 WITHOUT_PRIVACY = {  # a limit that they have: epsilon = inf
     "azize2025.lower_bound_slope",
     "azize2025.lower_bound_line",

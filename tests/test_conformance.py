@@ -20,7 +20,10 @@ from experiments.config.plan import plan
 
 INSTANCE = {
     **dict.fromkeys(["dprucb", "dprse", "ldprse", "ldprse_boxed", "robust_ucb"], "s1"),
-    **dict.fromkeys(["rnm_ftnl", "random_prefix", "follow_the_leader", "decreasing_hedge"], "dtol_bernoulli"),
+    **dict.fromkeys(
+        ["rnm_ftnl", "random_prefix", "offset_ftnl", "follow_the_leader", "decreasing_hedge"], "dtol_bernoulli"
+    ),
+    "vote_ftnl": "dtol_deterministic",
     **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas"], "signed_bernoulli"),
 }  # else c1
 DELTA = ["budget.delta=0.01"]
@@ -43,6 +46,12 @@ VARIANTS = {
         ["policy.noise=exponential"],
         ["policy.noise=exponential", "policy.calibration=proved"],
     ],
+    "offset_ftnl": [
+        [],
+        ["policy.noise=exponential", "policy.ratio=2"],
+        ["policy.noise=laplace", "policy.resample=true"],
+    ],
+    "vote_ftnl": [[], ["policy.noise=exponential"]],
     "dp_klucb": [[], ["policy.first_batch=null", "policy.ratio=1.1"]],
     "dp_imed": [[], ["policy.first_batch=7", "policy.ratio=1.5"]],
     "anytime_lazy_ucb": [[], ["policy.logarithm=natural"]],

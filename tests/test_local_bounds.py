@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from bandits import ParameterError
 from bandits.bounds import local_privacy, tao2022
@@ -175,4 +176,122 @@ def test_every_local_channel_is_randomised_response_and_a_map(epsilon):
 def test_conditions_of_the_local_bernoulli_bound(means, epsilon, blamed):
     with pytest.raises(ParameterError) as error:
         local_privacy.local_bernoulli_lower_bound_slope(means, epsilon)
+    assert error.value.parameter == blamed
+
+
+# One more atom: theorem 1.4, for every instance
+
+
+def test_atom_bound_by_hand():
+    """epsilon = log 2: 4. Point mass at 0, gap 0.1: x = 10 for v = 1, 100 for v = 1/2.
+
+    Mean 0.2, moment 1/2, gap 0.1, v = 1: x^2 - 5x + 1/2 = 0, x = (5 + sqrt(23)) / 2 = 4.897916. The moment 1: x = 1.
+    """
+    slope = local_privacy.local_atom_lower_bound_slope
+    assert math.isclose(slope([0.1, 0.0], [0.5, 0.0], math.log(2), 1.0), 10**2 / (0.1 * 4))
+    assert math.isclose(slope([0.1, 0.0], [0.5, 0.0], math.log(2), 0.5), 100**2 / (0.1 * 4))
+    assert math.isclose(slope([0.3, 0.2], [0.5, 0.5], math.log(2), 1.0), (4.897916 - 0.2) ** 2 / 0.4, rel_tol=1e-6)
+    assert math.isclose(slope([0.3, 0.2], [0.5, 1.0], math.log(2), 1.0), 0.8**2 / 0.4)
+    three = slope([0.3, 0.2, 0.3, 0.2], [0.5, 1.0, 0.2, 0.5], math.log(2), 1.0)
+    assert math.isclose(three, (0.8**2 + (4.897916 - 0.2) ** 2) / 0.4, rel_tol=1e-6)
+
+
+def laws(rng, v):
+    """Random laws of few values with a moment below 1: values, chances, moment."""
+    while True:
+        values = rng.choice([-1, 1], size=4, p=[0.3, 0.7]) * 10 ** rng.uniform(-2, 1.5, 4)
+        chances = rng.dirichlet(np.full(4, 0.4))
+        values *= (rng.uniform(0.05, 0.95) / (chances @ np.abs(values) ** (1 + v))) ** (1 / (1 + v))
+        yield values, chances, float(chances @ np.abs(values) ** (1 + v))
+
+
+@pytest.mark.parametrize("v", [0.3, 0.5, 1.0])
+def test_the_atom_against_the_nearest_law_of_all(v):
+    """A linear programme over all laws on a grid: how near in total variation one lies that is as good as the best.
+
+    The mixture is one of these laws, so it is not nearer; and no law is nearer by more than a constant.
+    """
+    rng, furthest = np.random.default_rng(15), 0.0
+    for (values, chances, moment), _ in zip(laws(rng, v), range(25), strict=False):
+        mean, spare = float(values @ chances), 1 - moment
+        gap = float(10 ** rng.uniform(-3, -0.5)) * spare
+        if mean + gap >= 1:
+            continue
+        atom = local_privacy._farthest_atom(mean, moment, gap, v)
+        share = gap / (atom - mean)
+        assert 0 < share < 1
+        assert math.isclose((1 - share) * mean + share * atom, mean + gap)  # as good as the best
+        assert (1 - share) * moment + share * atom ** (1 + v) <= 1 + 1e-9
+        assert (1 - share) * moment + share * (1.001 * atom) ** (1 + v) > 1 or atom == 1  # and no farther
+        points = np.unique([*values, *np.geomspace(1e-3, 3 * atom, 300), *-np.geomspace(1e-3, atom, 30), atom, 0.0])
+        own = np.zeros(len(points))
+        own[np.searchsorted(points, values)] = chances
+        mean_of, moment_of = points * share / gap, np.abs(points) ** (1 + v) * share / spare
+        found = linprog(  # mass taken away, and mass put in, in units of the share of the atom
+            np.repeat([1.0, 0.0], len(points)),
+            A_ub=[[*mean_of, *-mean_of], [*-moment_of, *moment_of]],
+            b_ub=[-1, 1],
+            A_eq=[[*np.ones(len(points)), *-np.ones(len(points))]],
+            b_eq=[0],
+            bounds=[*((0, mass / share) for mass in own), *((0, None) for _ in points)],
+        )
+        assert found.status == 0
+        assert found.fun <= 1 + 1e-6
+        furthest = max(furthest, 1 / found.fun)
+    assert furthest < 2
+
+
+@pytest.mark.parametrize("v", [0.3, 0.5, 1.0])
+def test_the_atom_has_the_order_for_every_gap(v):
+    """At least (1 - M)^(2/v) gap^(-1-2/v) / 2^(2+2/v), with arms whose gaps are decades apart."""
+    rng = np.random.default_rng(16)
+    for _ in range(200):
+        moments = rng.uniform(0, 0.95, 4)
+        spare = 1 - moments
+        gaps = spare[1:] / 2 ** (1 + v) * 10 ** -rng.uniform(0, 7, 3)
+        most = moments ** (1 / (1 + v))
+        best = float(rng.uniform(-most[0], min(most[0], 0.999)))
+        means = np.array([best, *(best - gaps)])
+        if (np.abs(means) > most).any():
+            continue
+        order = (spare[1:] ** (2 / v) * gaps ** (-1 - 2 / v)).sum() / 2 ** (2 + 2 / v)
+        found = local_privacy.local_atom_lower_bound_slope(means, moments, 0.4, v)
+        assert found >= order / local_privacy._divergence(0.4, 1.0) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("v", [0.5, 0.9, 1.0])
+def test_ldprse_is_within_a_constant_on_every_instance(v):
+    """Arms with gaps up to seven decades apart: upper bound over lower bound, and the same with less to spare."""
+    log, ratios = math.log(1e300), []
+    for moment in (0.1, 0.6):
+        for gaps in ([1e-1], [1e-7], [1e-7, 1e-3, 1e-2], [0.1, 0.1, 1e-5]):
+            means, moments = np.array([0.0, *-np.array(gaps)]), np.full(len(gaps) + 1, moment)
+            lower = local_privacy.local_atom_lower_bound_slope(means, moments, 0.5, v)
+            upper = tao2022.ldprse_regret(np.array(gaps), 0.5, 1e300, v, 0.7) / log
+            assert lower < upper
+            ratios.append(upper / lower * (1 - moment) ** (2 / v))
+    assert max(ratios) / min(ratios) < 3.0
+
+
+def test_the_atom_is_stronger_than_more_of_the_prize():
+    for v in (0.5, 1.0):
+        for mean in np.geomspace(1e-4, 0.3, 20):
+            means = np.array([1.4 * mean, mean])
+            more_often = local_privacy.local_variation_lower_bound_slope(means, 0.5, v)
+            assert local_privacy.local_atom_lower_bound_slope(means, [0.7, 0.5], 0.5, v) > 4 * more_often
+
+
+@pytest.mark.parametrize(
+    ("means", "moments", "blamed"),
+    [
+        ([0.3, 0.3], [0.5, 0.5], "means"),
+        ([1.0, 0.3], [1.0, 0.5], "means"),
+        ([0.3, 0.1], [0.5], "means"),
+        ([0.3, 0.1], [0.5, 1.1], "moments"),
+        ([0.3, 0.1], [0.05, 0.5], "moments"),
+    ],
+)
+def test_conditions_of_the_atom_bound(means, moments, blamed):
+    with pytest.raises(ParameterError) as error:
+        local_privacy.local_atom_lower_bound_slope(means, moments, 0.5, 1.0)
     assert error.value.parameter == blamed

@@ -33,6 +33,7 @@ NAMES = [
     "wang2024/start_phases",
     "wu2025/rates",
     "wu2025/one_gap",
+    "wu2025/offsets",
     "wu2025/prefixes",
 ]
 
@@ -261,6 +262,30 @@ def test_prefixes(printed):
     ratios = regret.random_prefix / regret.rnm_ftnl
     assert f"{quantity(ratios.min())} to {quantity(ratios.max())}" in line(lines, "bernoulli", "gumbel")
     assert len(lines) == 1 + 4
+
+
+@pytest.mark.slow
+def test_offsets(printed):
+    """What docs/theorems.md, 3.5, says of them."""
+    lines = printed("wu2025/offsets")
+    regret = load("wu2025/random_offset", instance="dtol_bernoulli", gap=0.2).set_index(["policy", "ratio"]).regret
+    with_e = float(regret["offset_ftnl"].loc[lambda of: of.index > 2.5].iloc[0])
+    texts = [
+        f"{float(regret['rnm_ftnl'].iloc[0]):.1f}",
+        f"{float(regret['random_prefix'].iloc[0]):.1f}",
+        f"{with_e:.1f}",
+    ]
+    assert texts == ["39.1", "54.0", "37.1"]
+    of_row = " ".join(line(lines, "bernoulli", "0.2").split())
+    assert all(f" {text} (" in of_row for text in texts)
+    never = [" ".join(text.split()) for text in lines if text.split()[0] == "deterministic"]
+    shares = np.array([[float(part.strip("()")) for part in text.split() if part[0] == "("] for text in never])
+    assert (shares[:, 0].min(), shares[:, 0].max()) == (5.60, 5.95)
+    assert set(shares[:, 1]) == {8.00}
+    assert set(shares[:, 2]) == {5.77}
+    assert set(shares[:, 3]) == {5.44}
+    votes = load("wu2025/votes", policy="rnm_ftnl", arms=2**20, gap=0.01).regret
+    assert round(float(votes.iloc[0]) * 0.1 / np.log(2**20), 2) == 5.07
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ gap^(-2(1+v)/v), the exponent of LDPRSE's epoch lengths. Proofs: docs/theorems.m
 
 For Bernoulli rewards no channel keeps two arms further apart than randomised response: `local_bernoulli_*`, section 5.
 
-Related: Zhou and Zhang (Locally Private and Robust Multi-Armed Bandits, NeurIPS 2024) report a flaw in the
-best local bounds known before. Their text was not at hand.
+The minimax rate (1.3) is that of Zhou and Zhang (Locally Private and Robust Multi-Armed Bandits, NeurIPS 2024), who
+were first; of their text the abstract was at hand.
 """
 
 import math
@@ -43,6 +43,46 @@ def local_variation_lower_bound_slope(means: ArrayLike, epsilon: float, v: float
     variations = 2 * gaps * (2 * suboptimal) ** (1 / v)
     prices = [_divergence(epsilon, float(variation)) for variation in variations]
     return sum(float(gap) / price for gap, price in zip(gaps, prices, strict=True))
+
+
+def local_atom_lower_bound_slope(means: ArrayLike, moments: ArrayLike, epsilon: float, v: float) -> float:
+    """The least limit of regret / log(T) of every epsilon-LDP policy, on any instance with moments at most 1.
+
+    For policies whose regret grows slower than every power of T on all instances with E|X|^(1+v) <= 1. `means` and
+    `moments`, E|X|^(1+v), are those of the arms, shapes (arms,). A suboptimal arm of mean m, moment M and gap D adds
+    (x - m)^2 / (D min(4, e^(2 epsilon)) (e^epsilon - 1)^2), x >= 1 the largest place of an atom that, mixed into the
+    arm's law, makes it the best without a moment above 1: (1 - M) (x - m) = D (x^(1+v) - M). For D at most (1 - M) /
+    2^(1+v) that is at least (1 - M)^(2/v) D^(-1-2/v) / 2^(2+2/v). Theorem 1.4 of docs/theorems.md (ours), after the
+    proof of Theorem 5 of Tao et al. (2022).
+    """
+    _require(epsilon, v)
+    arms, within = np.asarray(means, dtype=np.float64), np.asarray(moments, dtype=np.float64)
+    require(arms.ndim == 1 and arms.shape == within.shape, "means", arms.shape, f"of the moments' shape {within.shape}")
+    some = len(arms) > 1 and bool((arms < 1).all()) and arms.min() < arms.max()
+    require(some, "means", means, "numbers below 1, at least one below the largest")
+    possible = bool(((within <= 1) & (within >= np.abs(arms) ** (1 + v) - 1e-12)).all())
+    require(possible, "moments", moments, "at most 1, and at least |mean|^(1 + v)")
+    best, total = float(arms.max()), 0.0
+    for mean, moment in zip(arms[arms < best].tolist(), within[arms < best].tolist(), strict=True):
+        gap = best - mean
+        atom = _farthest_atom(mean, moment, gap, v)
+        total += gap / _divergence(epsilon, gap / (atom - mean))
+    return total
+
+
+def _farthest_atom(mean: float, moment: float, gap: float, v: float) -> float:
+    """The largest x with (1 - moment) (x - mean) >= gap (x^(1+v) - moment); x = 1 has it, as mean + gap <= 1."""
+
+    def room(x: float) -> float:
+        return (1 - moment) * (x - mean) - gap * (math.pow(x, 1 + v) - moment)
+
+    low, high = 1.0, 2.0
+    while room(high) >= 0:
+        low, high = high, 2 * high
+    for _ in range(200):  # room is concave: one change of sign
+        middle = (low + high) / 2
+        low, high = (middle, high) if room(middle) >= 0 else (low, middle)
+    return low
 
 
 def local_variation_asymptote(means: ArrayLike, epsilon: float, horizon: float, v: float) -> float:

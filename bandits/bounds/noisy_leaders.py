@@ -1,7 +1,8 @@
-"""RNM-FTNL and its random-prefix variant: theorems of our own, proved in docs/theorems.md, sections 2 and 3.
+"""RNM-FTNL on doubling epochs, with a random offset, and with a random prefix: theorems of our own.
 
-`epsilon` is the budget that a policy declares: its noise has scale 2 / epsilon (see `bandits.bounds.wu2025`).
-`noise_spread` is what every bound has in common: how far above the mean the largest of K noises lies.
+Proofs: docs/theorems.md, sections 2 and 3. `epsilon` is the budget that a policy declares: its noise has scale
+2 / epsilon (see `bandits.bounds.wu2025`). `noise_spread` is what every bound has in common: how far above the mean the
+largest of K noises lies.
 """
 
 import math
@@ -9,6 +10,7 @@ from collections.abc import Callable
 
 from bandits.bounds.common import require_gap
 from bandits.bounds.wu2025 import NoiseName
+from bandits.exact.offsets import require_ratio
 from bandits.parameters import require, require_arms, require_epsilon
 
 _EULER = 0.57721566490153286
@@ -30,18 +32,73 @@ def noise_spread(arms: int, noise: NoiseName) -> float:
     return known[noise](arms)
 
 
+def any_noise_regret(mean_gap: float, spread: float) -> float:
+    """Expected regret of RNM-FTNL(0, Q) where losses never vary, Q of any law, at any horizon (docs/theorems.md, 2.1).
+
+    `mean_gap` + 4 `spread`: the mean gap of all arms, and E max Q less E max Q over the best arms. The noises may
+    depend on one another and have different laws.
+    """
+    require(0 < mean_gap <= 1, "mean_gap", mean_gap, "a number in (0, 1]")
+    require(spread >= 0, "spread", spread, "a number >= 0")
+    return mean_gap + 4 * spread
+
+
 def never_varying_regret(arms: int, epsilon: float, noise: NoiseName) -> float:
     """Expected regret of RNM-FTNL(0, any noise) where losses never vary, at every horizon (docs/theorems.md, 2.1).
 
     1 + (8 / epsilon) (E max Q - E Q): 1 + 8 log(K) / epsilon for Gumbel noise, and at most 1 + 8 (1 + log K) / epsilon
-    for Laplace noise, whose rate Wu and Wang (2025) leave open. For Gumbel noise no constant below 8 will do.
+    for Laplace noise, whose rate Wu and Wang (2025) leave open. No constant below 8 will do, for any of the noises.
     """
     require_epsilon(epsilon)
-    return 1 + 8 / epsilon * noise_spread(arms, noise)
+    return any_noise_regret(1.0, 2 / epsilon * noise_spread(arms, noise))
+
+
+def offset_weight(rounds: int) -> float:
+    """The weight c(n) of the expected gap after n = `rounds` vectors in the regret of `OffsetFTNL` with ratio 2.
+
+    Without an end of time; docs/theorems.md, 3.2. c(1) = 3 + log2(9 / 5); for n >= 2, below 2 / log 2,
+    2n log2((2n + 1) / (2n - 1)) + log2((16 n^2 - 4) / (16 n^2 - 1)).
+    """
+    require(rounds >= 1, "rounds", rounds, "a whole number >= 1")
+    if rounds == 1:
+        return 3 + math.log2(9 / 5)
+    shared = 2 * rounds * math.log1p(2 / (2 * rounds - 1))
+    return (shared + math.log1p(-3 / (16 * rounds**2 - 1))) / math.log(2)
+
+
+def offset_constant(ratio: float) -> float:
+    """What c(n) is on the average over n, ratio / log(ratio): least at e (docs/theorems.md, 3.2)."""
+    require_ratio(ratio)
+    return ratio / math.log(ratio)
+
+
+def offset_excess(ratio: float) -> float:
+    """How far the sum of c(n) up to any N may lie above N ratio / log(ratio), at most (docs/theorems.md, 3.3)."""
+    constant = offset_constant(ratio)
+    return offset_weight(1) - constant if ratio == 2 else 1 + constant
+
+
+def offset_never_varying_regret(arms: int, epsilon: float, noise: NoiseName, ratio: float) -> float:
+    """Expected regret of `OffsetFTNL` (B = 0) where losses never vary, at every horizon (docs/theorems.md, 3.3).
+
+    1 + excess + ratio / log(ratio) (2 / epsilon) (E max Q - E Q): with ratio e 2e = 5.44 in place of the 8 of doubling
+    epochs.
+    """
+    require_epsilon(epsilon)
+    return 1 + offset_excess(ratio) + offset_constant(ratio) * 2 / epsilon * noise_spread(arms, noise)
+
+
+def offset_regret(arms: int, least_gap: float, epsilon: float) -> float:
+    """Expected regret of `OffsetFTNL` with ratio 2 and Gumbel noise, at every horizon (docs/theorems.md, 3.4).
+
+    (8 log(K) / epsilon + 64 (log(2 K) + 1) / gap + 16) / log 2 + 0.97, so 11.6 log(K) / epsilon + 92.4 (log(2 K) + 1) /
+    gap + 24.1, under the conditions of `sum_of_errors`. The rate of Cesari and Colomboni (2026).
+    """
+    return offset_constant(2) * sum_of_errors(arms, least_gap, epsilon) + offset_excess(2)
 
 
 def random_prefix_never_varying_regret(arms: int, epsilon: float, noise: NoiseName) -> float:
-    """Expected regret of `RandomPrefix` (B = 0) where losses never vary, at every horizon (docs/theorems.md, 3.2).
+    """Expected regret of `RandomPrefix` (B = 0) where losses never vary, at every horizon (docs/theorems.md, 3.6).
 
     3 + (8 / epsilon) (E max Q - E Q).
     """
@@ -50,16 +107,24 @@ def random_prefix_never_varying_regret(arms: int, epsilon: float, noise: NoiseNa
 
 
 def random_prefix_regret(arms: int, least_gap: float, epsilon: float) -> float:
-    """Expected regret of `RandomPrefix` with Gumbel noise, B = 0 or 1, at every horizon (docs/theorems.md, 3.3).
+    """Expected regret of `RandomPrefix` with Gumbel noise, B = 0 or 1, at every horizon (docs/theorems.md, 3.6).
 
-    16 log(K) / epsilon + 128 (log(2 K) + 1) / gap + 32 for losses in [0, 1] that are independent from step to step (not
-    necessarily from arm to arm), one best arm, and epsilon at most 2. The rate of Cesari and Colomboni (2026).
+    16 log(K) / epsilon + 128 (log(2 K) + 1) / gap + 32, four times `sum_of_errors`, under its conditions.
+    """
+    return 4 * sum_of_errors(arms, least_gap, epsilon)
+
+
+def sum_of_errors(arms: int, least_gap: float, epsilon: float) -> float:
+    """The sum over all n >= 0 of the expected gap after n loss vectors, Gumbel noise (docs/theorems.md, 3.4).
+
+    At most 4 log(K) / epsilon + 32 (log(2 K) + 1) / gap + 8, B = 0 or 1, for losses in [0, 1] that are independent from
+    step to step (not necessarily from arm to arm), one best arm, and epsilon at most 2.
     """
     require_arms(arms)
     require_gap(least_gap)
     require_epsilon(epsilon)
     require(epsilon <= 2, "epsilon", epsilon, "at most 2, as the theorem assumes")
-    return 16 * math.log(arms) / epsilon + 128 * (math.log(2 * arms) + 1) / least_gap + 32
+    return 4 * math.log(arms) / epsilon + 32 * (math.log(2 * arms) + 1) / least_gap + 8
 
 
 def _harmonic(arms: int) -> float:

@@ -98,7 +98,7 @@ def expected_regret_curve(
 
 def epoch_curve(game: "Game", checkpoints: Sequence[int], gap_after: Callable[[int, float], float]) -> FloatArray:
     """Expected pseudo-regret at `checkpoints`; `gap_after` an epoch of so many steps, within a few of a probability."""
-    steps = _checked_steps(checkpoints)
+    steps = checked_steps(checkpoints)
     gaps = game.gaps
     regret = np.zeros(len(steps))
     if gaps[-1] == 0:
@@ -238,7 +238,8 @@ def merged(
     return Game(different, together, noise, scale, resample or losses == "bernoulli"), group
 
 
-def _checked_steps(checkpoints: Sequence[int]) -> IntArray:
+def checked_steps(checkpoints: Sequence[int]) -> IntArray:
+    """`checkpoints` as an array. Raises `ParameterError` unless they increase within [1, `LONGEST`]."""
     steps = np.asarray(checkpoints, dtype=np.int64)
     allowed = steps.ndim == 1 and len(steps) > 0 and bool(np.all(np.diff(steps) > 0))
     require(allowed and steps[0] >= 1 and steps[-1] <= LONGEST, "horizon", checkpoints, "increasing, in [1, 2^60]")

@@ -1,8 +1,9 @@
 """Policies that see the losses of all arms at every step (Wu and Wang 2025)."""
 
+import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -104,11 +105,16 @@ class RNMFTNL(FullInformationPolicy):
     ) -> IntArray:
         log = PullLog(len(instance.gaps), horizon, checkpoints)
         leader = int(rng.choice(len(instance.counts), p=instance.counts / instance.counts.sum()))
-        rounds = 1
+        lengths = self.epoch_lengths(rng)
+        rounds = next(lengths)
         while log.round_robin(np.array([leader]), rounds):  # until the horizon ends inside an epoch
             leader = self.noisy_leader(instance, rounds, rng)
-            rounds *= 2
+            rounds = next(lengths)
         return log.pulls
+
+    def epoch_lengths(self, rng: np.random.Generator) -> Iterator[int]:
+        """Steps of each epoch in turn, without end; `rng` may be used before the first one only."""
+        return (1 << epoch for epoch in itertools.count())
 
     def noisy_leader(self, instance: FullInformation, rounds: int, rng: np.random.Generator) -> int:
         """The group of the arm with the largest -G + Q after an epoch of `rounds` loss vectors."""
@@ -121,11 +127,12 @@ class RNMFTNL(FullInformationPolicy):
     def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
         arms, horizon = table.shape
         played = np.empty(horizon, dtype=np.int64)
-        leader, begin, rounds = int(rng.integers(arms)), 0, 1
+        leader, begin, lengths = int(rng.integers(arms)), 0, self.epoch_lengths(rng)
         while begin < horizon:
+            rounds = next(lengths)
             played[begin : begin + rounds] = leader
             leader = self.leader_of(table[:, begin : begin + rounds], rng)
-            begin, rounds = begin + rounds, 2 * rounds
+            begin += rounds
         return played
 
     def leader_of(self, losses: FloatArray, rng: np.random.Generator) -> int:

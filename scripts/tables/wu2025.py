@@ -106,6 +106,24 @@ def prefixes() -> Table:
     return Table.of(rows)
 
 
+def offsets() -> Table:
+    """Exact regret of whole epochs, a random prefix and a random offset, and the same x epsilon / log K, by gap.
+
+    The cells of wu2025/random_offset. Where losses never vary the constants of docs/theorems.md are 8 for whole epochs
+    (2.2), 8 for the prefix (3.6), and 2 ratio / log(ratio) for an offset (3.3).
+    """
+    rows = []
+    for (instance, gap), of_gap in by(cells_of("wu2025/random_offset"), "instance", "gap"):
+        row = {"losses": instance.removeprefix("dtol_"), "gap": f"{float(gap):g}"}
+        for stored in of_gap:
+            name = stored.cell.policy.legend().replace("(0, gumbel)", "")
+            regret = float(stored.headline.mean())
+            share = regret * float(stored.columns["epsilon"]) / math.log(stored.cell.arms)
+            row[name] = f"{regret:.1f} ({share:.2f})"
+        rows.append(row)
+    return Table.of(rows)
+
+
 def _exact(experiment: str) -> list[Stored]:
     return [stored for stored in cells_of(experiment) if stored.exact]
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import special
 
 from bandits.arrays import FloatArray
+from bandits.bounds.never_varying import two_armed_lower_bound
 from bandits.bounds.wu2025 import (
     choice_probability,
     deterministic_lower_bound,
@@ -18,6 +19,7 @@ from bandits.environments.full_information import DeterministicLosses
 from bandits.environments.gap_profiles import OneGap
 from bandits.exact.regret import expected_regret_curve, selection_probabilities
 from bandits.mechanisms.report_noisy_max import NoiseName
+from bandits.policies.epochs import OffsetFTNL, VoteFTNL
 from bandits.policies.full_information import RNMFTNL
 from experiments.claims.checks import ROUNDING
 from experiments.claims.checks.matching import matching
@@ -111,6 +113,23 @@ def _above(bound: Callable[[int, float, float], float]) -> Iterable[Setting]:
                 for horizon, value in zip(times, regret, strict=True):
                     where = {"noise": noise, "arms": arms, "epsilon": epsilon, "horizon": horizon}
                     yield Setting(where, exactly(value / bound(arms, epsilon, horizon)), at_least=1.0)
+
+
+def above_two_armed_lower_bound() -> list[Setting]:
+    """Exact regret over the lower bound for two arms, the policies of the paper, a random offset, and votes"""
+    times = [1 << power for power in (0, 2, 4, 10, 20, 50)]
+    settings = []
+    for epsilon in (0.01, 0.1, 1.0, 5.0):
+        policies: list[RNMFTNL] = [RNMFTNL(epsilon, noise, calibration="proved") for noise in NOISES]
+        policies += [OffsetFTNL(epsilon, "gumbel"), VoteFTNL(epsilon, "gumbel")]
+        for policy in policies:
+            for gap in (0.001, 1.0):
+                regret = policy.expected_regret(DeterministicLosses(OneGap(2, gap)), np.array(times))
+                for horizon, value in zip(times, regret, strict=True):
+                    where = {"policy": policy.name, "noise": policy.noise, "gap": gap, "epsilon": epsilon, "T": horizon}
+                    bound = two_armed_lower_bound(epsilon, horizon, gap)
+                    settings.append(Setting(where, exactly(value / bound), at_least=1 - ROUNDING))
+    return settings
 
 
 def corollary_3_with_resampling() -> list[Setting]:
