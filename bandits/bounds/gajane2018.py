@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from bandits.bounds.common import require_horizon
 from bandits.bounds.local_privacy import response
 from bandits.divergences import bernoulli_divergence, divergence_lower_mean
-from bandits.parameters import require
+from bandits.parameters import require, require_epsilon
 
 SUMMED = 4096  # steps whose misses are added up one by one; the rest is an integral
 SLACKS = 200  # values of eta that are tried
@@ -27,6 +27,7 @@ def klucb_cf_regret(means: ArrayLike, epsilon: float, horizon: float, c: float) 
     k = kl(y, r) where r < y < r* and kl(y, r*) = d / (1 + eta).
     """
     require(3 <= c <= 1e6, "c", c, "a number >= 3, as the proof asks for")
+    require_epsilon(epsilon)
     require_horizon(horizon)
     arms = np.asarray(means, dtype=np.float64)
     within = len(arms) > 1 and bool(((arms >= 0) & (arms < 1)).all()) and arms.min() < arms.max()
