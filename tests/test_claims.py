@@ -1,5 +1,6 @@
 """Verdicts on made-up results whose outcome is known, malformed claims, and the claims of the papers."""
 
+import math
 import re
 
 import numpy as np
@@ -7,11 +8,13 @@ import pytest
 import yaml
 from made_up import HORIZON, measured, outcome, stopped, verdict
 
+from bandits.bounds.local_privacy import local_bernoulli_lower_bound_slope
 from bandits.environments.bernoulli import C1, C2
 from bandits.environments.full_information import DeterministicLosses
 from bandits.environments.gap_profiles import OneGap
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL
+from bandits.policies.local_bits import KLUCBCF
 from bandits.policies.ucb import UCB1
 from experiments import intervals
 from experiments.cells.exact import ExactCell
@@ -72,6 +75,24 @@ def test_growth(tmp_path, growth, expected):
     found = verdict(tmp_path, cells, test="growth", **keys)
     assert found.outcome == expected
     assert found.table.estimate[0] == pytest.approx(growth, abs=0.03)
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(1.0, "holds"), (0.7, "fails"), (1.3, "fails")])
+def test_growth_of_a_bound(tmp_path, ratio, expected):
+    """A linear curve over the second half of the run, against slope x log t, which grows by slope x log 2."""
+    slope = local_bernoulli_lower_bound_slope(C1(3).mean_rewards, 1.0)
+    cells = [measured(KLUCBCF(1.0), 2 * math.log(2) * slope * ratio, 10)]
+    line = {
+        "bound": "bandits.bounds.local_privacy.local_bernoulli_asymptote",
+        "arguments": {"means": "means", "epsilon": "epsilon", "horizon": "t"},
+    }
+    keys = {"test": "bound_growth", "filter": {}, "at_least": 0.8, "at_most": 1.2, "stretch": [0.5, 1]}
+    found = verdict(tmp_path, cells, **keys, **line)
+    assert found.outcome == expected
+    assert found.table.estimate[0] == pytest.approx(ratio, rel=0.05)
+    for wrong in ({"stretch": [1, 0.5]}, {"arguments": {"means": "means", "epsilon": 1, "horizon": 9}}):
+        with pytest.raises(UserError, match=next(iter(wrong))):
+            verdict(tmp_path, cells, **{**keys, **line, **wrong})
 
 
 @pytest.mark.parametrize(("power", "expected"), [(-1, "holds"), (-1.5, "fails")])

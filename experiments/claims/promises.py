@@ -86,6 +86,52 @@ class Bound(Form):
 
 
 @dataclass(frozen=True)
+class BoundGrowth(Form):
+    """The growth of mean regret over a `stretch` of time, relative to that of `bound`: 1 is a bound that is met.
+
+    `stretch` is in shares of the horizon; the last checkpoints up to both ends are taken. `t` stands for them among the
+    `arguments`. Of a limit of regret / log T this shows more than the ratio at T, which still has what came first.
+    """
+
+    test: ClassVar[str] = "bound_growth"
+    experiments: tuple[str, ...]
+    filter: Conditions
+    bound: str
+    arguments: Words
+    stretch: tuple[float, ...]
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        limits(self.at_least, self.at_most)
+        imported(self.bound, "bound")
+        ordered = len(self.stretch) == 2 and 0 < self.stretch[0] < self.stretch[1] <= 1
+        require(ordered, "stretch", list(self.stretch), "two increasing shares of the horizon")
+        require("t" in self.arguments.values(), "arguments", dict(self.arguments), "with t, the step, among them")
+
+    @property
+    def measures(self) -> str:
+        return f"growth of regret relative to that of {self.bound.rpartition('.')[2]}"
+
+    def settings(self, results: Results) -> list[Setting]:
+        cells = pick(results.cells(self.experiments), self.filter, "filter")
+        asked = limits(self.at_least, self.at_most)
+        settings = []
+        for where, cell in zip(labels(cells), cells, strict=True):
+            interval = self._interval(cell, FAMILY / len(cells))
+            settings.append(Setting(where, interval, *asked, unseen=scaled(interval, *asked)))
+        return settings
+
+    def _interval(self, cell: Stored, error: float) -> Interval:
+        values_of(cell, "regret")  # there are enough runs
+        places = np.searchsorted(cell.t, np.array(self.stretch) * cell.cell.horizon, side="right") - 1
+        require(0 <= places[0] < places[1], "stretch", list(self.stretch), "wide enough for two checkpoints")
+        first, last = (value_of(self.bound, self.arguments, cell, {"t": float(cell.t[place])}) for place in places)
+        grown = cell.regret[:, places[1]] - cell.regret[:, places[0]]
+        return intervals.estimate(grown / (last - first), error)
+
+
+@dataclass(frozen=True)
 class PullsBound(Form):
     """In no run is a suboptimal arm pulled more often than `bound` gives for the `arguments`, `gap` being the arm's.
 

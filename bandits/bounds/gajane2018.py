@@ -1,0 +1,76 @@
+"""A bound on KLUCB-CF (Gajane, Urvoy and Kaufmann 2018) whose leading constant no locally private policy improves.
+
+Of the paper only the abstract was at hand: the bound is derived here, from the proof of KL-UCB (Garivier and Cappe
+2011; Cappe, Garivier, Maillard, Munos and Stoltz 2013) on bits. Proof: docs/theorems.md, section 5.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import quad
+
+from bandits.bounds.common import require_horizon
+from bandits.bounds.local_privacy import response
+from bandits.divergences import bernoulli_divergence, divergence_lower_mean
+from bandits.parameters import require, require_epsilon
+
+SUMMED = 4096  # steps whose misses are added up one by one; the rest is an integral
+SLACKS = 200  # values of eta that are tried
+
+
+def klucb_cf_regret(means: ArrayLike, epsilon: float, horizon: float, c: float) -> float:
+    """Bound on the expected regret of KLUCB-CF with c >= 3, on rewards in [0, 1] with these means, the best below 1.
+
+    Sum over suboptimal arms of gap (n + exp(-n k) / (1 - exp(-k))), n = ceil((1 + eta) L(T) / d), at the best eta > 0,
+    plus the largest gap times `klucb_cf_misses`. L(T) = log T + c log log T, d = kl(r, r*) is that of the bits, and
+    k = kl(y, r) where r < y < r* and kl(y, r*) = d / (1 + eta).
+    """
+    require(3 <= c <= 1e6, "c", c, "a number >= 3, as the proof asks for")
+    require_epsilon(epsilon)
+    require_horizon(horizon)
+    arms = np.asarray(means, dtype=np.float64)
+    within = len(arms) > 1 and bool(((arms >= 0) & (arms < 1)).all()) and arms.min() < arms.max()
+    require(within, "means", means, "numbers in [0, 1), at least one below the largest")
+    bits = [response(mean, epsilon) for mean in arms.tolist()]
+    level = _level(math.log(horizon), c)
+    regret = float(arms.max() - arms.min()) * klucb_cf_misses(horizon, c)
+    for mean, bit in zip(arms.tolist(), bits, strict=True):
+        if mean < arms.max():
+            regret += (arms.max() - mean) * _pulls(bit, max(bits), level)
+    return min(float(regret), horizon * float(arms.max() - arms.min()))
+
+
+def klucb_cf_misses(horizon: float, c: float) -> float:
+    """Bound on the expected steps t <= T at which the index of an arm is below its mean.
+
+    The sum of min(1, e ceil(L(t) log t) exp(-L(t))) (Garivier and Cappe 2011, Theorem 10).
+    """
+    require_horizon(horizon)
+    steps = np.arange(1, int(min(SUMMED, horizon)) + 1)
+    found = float(sum(_miss(math.log(t), c) for t in steps.tolist()))
+    if horizon > SUMMED:
+        found += quad(lambda u: math.e * (u * _level(u, c) + 1) * u**-c, math.log(SUMMED), math.log(horizon))[0]
+    return found
+
+
+def _miss(log_t: float, c: float) -> float:
+    return min(1.0, math.e * math.ceil(_level(log_t, c) * log_t) * math.exp(-_level(log_t, c)))
+
+
+def _level(log_t: float, c: float) -> float:
+    """L(t)."""
+    return log_t + c * math.log(max(log_t, 1.0))
+
+
+def _pulls(bit: float, best: float, level: float) -> float:
+    """Of one arm, at the best eta on a grid."""
+    divergence = bernoulli_divergence(bit, best)
+    least = math.inf
+    for eta in np.geomspace(1e-4, 30, SLACKS).tolist():
+        between = max(divergence_lower_mean(best, divergence / (1 + eta)), bit)
+        apart = bernoulli_divergence(between, bit) if bit > 0 else math.inf
+        pulls = math.ceil((1 + eta) * level / divergence)
+        if apart > 0:
+            least = min(least, pulls + math.exp(-pulls * apart) / -math.expm1(-apart))
+    return least
