@@ -15,6 +15,7 @@ from bandits.learner import Learner
 from bandits.policies.base import Policy
 from bandits.seeds import stream
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 from experiments.own_code import in_words, is_own
 from experiments.progress import Progress
 from experiments.worker import prepare
@@ -35,7 +36,7 @@ def plays(
     tasks = [(side, begin) for side in (0, 1) for begin in range(0, runs, BLOCK)]
     identity = f"audit {policy!r} {arms} {horizon} {convention}"
     found = joblib.Parallel(n_jobs=workers, return_as="generator")(
-        joblib.delayed(_block)(
+        delayed(_block)(
             os.getpid(),
             policy,
             tables[side],

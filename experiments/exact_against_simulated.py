@@ -24,6 +24,7 @@ from experiments.cells.regret import RegretCell
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.values import whole_number
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 
 HORIZON = 255
 PROFILE = Geometric(arms=16, gap=0.3)
@@ -48,7 +49,7 @@ def runs_of(cell: RegretCell, first: int, last: int) -> FloatArray:
 def row(cell: RegretCell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
     """Mean, standard error and how many of these the exact value is away."""
     edges = np.linspace(0, runs, 21).astype(int)
-    blocks = workers(joblib.delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
+    blocks = workers(delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
     values = np.concatenate(blocks)
     exact = float(ExactCell(cell.instance, cell.policy, cell.horizon, cell.recorded).replicate(0)["regret"][-1])
     error = values.std(ddof=1) / math.sqrt(runs)

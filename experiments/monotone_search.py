@@ -21,6 +21,7 @@ from bandits.seeds import stream
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.values import whole_number
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 GROUPS = (2, 3, 4, 5)
@@ -52,7 +53,7 @@ def main() -> None:
     except (ValueError, ParameterError) as error:
         raise UserError(f"{' '.join(sys.argv[1:])}: {error}") from None
     with joblib.Parallel(n_jobs=-1) as workers:
-        print(pd.DataFrame(workers(joblib.delayed(row)(space) for space in spaces)).to_string(index=False))
+        print(pd.DataFrame(workers(delayed(row)(space) for space in spaces)).to_string(index=False))
 
 
 if __name__ == "__main__":

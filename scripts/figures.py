@@ -133,15 +133,11 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
     Raises `UserError` for a job that cannot be planned, and for cells that are not stored unless it `may_lack` some.
     """
     from experiments.config.plan import plan
-    from experiments.own_code import is_own
     from experiments.store import Store, complete_files, read_cells
 
     asked = plan(job, composer)
     results = [str(place) for place in Store.of(asked).folders()]
     made = Made(name_of(asked), asked.config.figure is not None, results, asked.left_out)
-    cells = [request.cell for request in asked.requests]
-    if may_lack and any(is_own(cell.policy) or is_own(cell.instance) for cell in cells):
-        return replace(made, lacks=True)  # whoever completes cells compares what is stored of own code with that code
     if not (made.figure or may_lack):
         return made
     try:
@@ -189,10 +185,12 @@ def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> It
     """Make the figure of each job; says what became of it. Raises `UserError`."""
     import joblib
 
+    from experiments.fan_out import delayed
+
     workers = 1 if len(command.jobs) == 1 else command.workers
     composer = command.composer
     made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-        joblib.delayed(make)(job, composer, drawn, again, may_lack) for job in command.jobs
+        delayed(make)(job, composer, drawn, again, may_lack) for job in command.jobs
     )
     for of_job in made:
         _say(of_job)

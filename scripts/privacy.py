@@ -20,7 +20,7 @@ from typing import Any
 
 import pandas as pd
 import yaml
-from joblib import Parallel, delayed
+from joblib import Parallel
 from omegaconf import OmegaConf
 
 from bandits import Scope
@@ -30,6 +30,7 @@ from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 from experiments.progress import Progress
 
 AUDITS = CONF / "audits.yaml"

@@ -173,10 +173,11 @@ def folder(config: DictConfig, key: str) -> Path:
 def merge(requests: Iterable[Request]) -> list[Request]:
     """Each cell once, with the most replications that were asked of it, in the order of first mention."""
     merged: dict[str, Request] = {}
+    of_identity: dict[str, Cell] = {}
     for request in requests:
         known = merged.get(request.cell.key)
-        if known is not None:
-            _require_same_class(known.cell, request.cell)
+        if request.cell.own:
+            _require_same_class(of_identity.setdefault(request.cell.identity, request.cell), request.cell)
         if known is None or known.replications < request.replications:
             merged[request.cell.key] = request
     return list(merged.values())

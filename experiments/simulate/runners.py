@@ -14,6 +14,7 @@ from typing import ClassVar
 import joblib
 
 from bandits import ParameterError
+from experiments.fan_out import delayed
 from experiments.simulate.block import Outcome, Task, attempt
 from experiments.worker import prepare
 
@@ -73,7 +74,7 @@ class Threads(Local):
 
 def parallel(tasks: Iterable[tuple[int, Task]], over: joblib.Parallel) -> Outcomes:
     """See `Runner.outcomes`."""
-    found = over(joblib.delayed(_numbered)(os.getpid(), number, task) for number, task in tasks)
+    found = over(delayed(_numbered)(os.getpid(), number, task) for number, task in tasks)
     try:
         yield from found
     except BrokenProcessPool as error:

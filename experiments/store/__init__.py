@@ -1,8 +1,6 @@
 """Stored results: a results file for each cell, in the folder of its instance."""
 
-import hashlib
 import shlex
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -33,6 +31,7 @@ from experiments.whole_files import put
 RUNS = REPOSITORY / "runs"  # of whoever works here
 RESULTS = REPOSITORY / "results"  # published with the repository
 LEASES = ".leases"  # of processes that work here
+CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
 
 
 class NotStoredError(UserError):
@@ -186,24 +185,6 @@ def agree(known: Contents, other: Contents) -> bool:
         np.array_equal(values[:both], other.rows[name][:both], equal_nan=values.dtype.kind == "f")
         for name, values in known.rows.items()
     )
-
-
-def changed_source(stored: Stored) -> bool:
-    """Whether a policy from outside this repository was edited since, under the same revision."""
-    return not _ours(stored.cell) and stored.footer["source"] != source_of(stored.cell)
-
-
-def source_of(cell: Cell) -> str | None:
-    """A hash of the file that defines the policy, if it is not one of this repository."""
-    if _ours(cell):
-        return None
-    module = sys.modules.get(type(cell.policy).__module__)
-    file = getattr(module, "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
-
-
-def _ours(cell: Cell) -> bool:
-    return type(cell.policy).__module__.partition(".")[0] == "bandits"
 
 
 def stored_cells(asked: Plan) -> list[Stored]:

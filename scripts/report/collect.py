@@ -5,6 +5,7 @@ from tqdm import tqdm
 
 from experiments.config.command_line import CommandLine, named_experiment
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 from experiments.papers import papers
 from scripts.report import claims
 from scripts.report.claims import Judged
@@ -22,8 +23,8 @@ def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
     of_claims = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
     named = all(map(named_experiment, command.jobs))
     on_page = {name.partition("/")[0] for name in jobs} if named else None
-    tasks = [joblib.delayed(claims.judged)(command.composer, of_claims, on_page)]
-    tasks += [joblib.delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
+    tasks = [delayed(claims.judged)(command.composer, of_claims, on_page)]
+    tasks += [delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
     workers = 1 if len(jobs) == 1 else command.workers
     made = joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")(tasks)
     found, exhibits = Judged(), {}
