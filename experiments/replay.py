@@ -29,9 +29,10 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, rea
 from experiments.config.plan import folder
 from experiments.config.values import whole_number
 from experiments.errors import UserError
-from experiments.own_code import require_repeatable
+from experiments.own_code import playing
 from experiments.reproduce import difference
 from experiments.results_file import read_file, trusted
+from experiments.second_play import SecondPlays, require_same
 from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures
 from experiments.store import Store
@@ -122,8 +123,15 @@ def _ours() -> dict[str, str]:
 
 def replay(cell: Cell, replication: int, stored: Contents | None) -> Iterable[str]:
     """Run a replication and say what came out, line by line. Raises whatever the policy raises."""
-    require_repeatable(cell, replication, first=True)
-    block = simulate_block(cell, replication, replication + 1)
+    with playing(cell):
+        block = simulate_block(cell, replication, replication + 1)
+    if cell.own:
+        plays = SecondPlays()
+        try:
+            again = plays.ask(cell, [replication + 1, replication]).result()
+        finally:
+            plays.close()
+        require_same(cell, block.rows, [replication], again)
     headline = Stored(block.rows, {}, cell).headline[0]
     yield f"replication {replication}: {cell.headline} {headline:.10g}, in {block.seconds[0]:.3g} s"
     if stored is not None and replication < stored.replications:

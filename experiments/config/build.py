@@ -108,7 +108,9 @@ def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
         raise UserError(f"{file}: {group}._target_: {target}: {refused}")
     try:
         cls = getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # whatever a user's module raises when it is imported
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's module raises when it is imported
         found = getattr(sys.modules.get(module), "__file__", None)
         where = f" (it was found in {found})" if found else ""
         raise UserError(f"{file}: _target_: cannot import {target}: {in_words(error)}{where}") from error

@@ -78,7 +78,7 @@ class Job:
             while len(together):
                 numbers = together[: self._block_length(of_like)]
                 start = int(numbers[0])
-                yield Task(self.cell, range(start, start + len(numbers)), first=start == self.first)
+                yield Task(self.cell, range(start, start + len(numbers)))
                 together = together[len(numbers) :]
 
     def _block_length(self, of_like: float) -> int:
