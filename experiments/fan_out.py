@@ -5,7 +5,8 @@ the user's code is meant. Without this it would refuse that code, or run one tha
 """
 
 import pickle
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def _arrived(folders: tuple[str, ...], code: dict[str, str], content: bytes) -> 
     """What another process sent. What is wrong is told by `open`: an error here would end this process."""
     shipped = Shipped(None)
     try:
-        for folder in folders:
+        for folder in reversed(folders):
             trust(Path(folder))
         forget(code)
         shipped._content = pickle.loads(content)
@@ -60,6 +61,17 @@ def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
         return joblib.delayed(_call)(Shipped((function, arguments, named)))
 
     return call
+
+
+def results(calls: Iterable[Any], workers: int, **how: Any) -> Generator[Any, None, None]:
+    """What `delayed` calls return, in their order, as they come about; closing it ends what is not done, quietly."""
+    found = joblib.Parallel(n_jobs=workers, **{"return_as": "generator", **how})(calls)
+    try:
+        yield from found
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that what is being done is lost
+            found.close()
 
 
 def _call(shipped: Shipped) -> Any:

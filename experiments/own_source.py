@@ -58,13 +58,22 @@ class _Finder(MetaPathFinder):
 
 
 def follow(folder: Path) -> None:
-    """From here on modules in `folder` can be imported, and are followed."""
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
+    """From here on modules in `folder` can be imported, and are followed; those of folders that came before, after it.
+
+    What Python finds elsewhere, as its own modules and installed packages, still comes first.
+    """
+    places = [str(known) for known in _folders if known != folder]
+    others = [place for place in sys.path if place not in places and place != str(folder)]
+    sys.path[:] = [*others, str(folder), *(place for place in sys.path if place in places)]
     if folder not in _folders:
         _folders.append(folder)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+
+
+def places() -> tuple[Path, ...]:
+    """The folders that are followed and can be imported from, the first that is looked in first."""
+    return tuple(folder for place in sys.path if (folder := Path(place)) in _folders)
 
 
 def followed() -> dict[str, str]:
@@ -73,7 +82,9 @@ def followed() -> dict[str, str]:
 
 
 def forget(expected: Mapping[str, str] | None = None) -> None:
-    """Forget modules that are not as they are in their files now, or as `expected`, and all that import them.
+    """Forget modules that are not as they are in their files now, or as `expected`, or that are elsewhere now.
+
+    With them go all that import them.
 
     They are imported again where they are needed: a process that lives long, as that of a notebook, has the code of
     today.
@@ -91,10 +102,15 @@ def forget(expected: Mapping[str, str] | None = None) -> None:
 
 
 def _is_changed(name: str, expected: Mapping[str, str] | None) -> bool:
-    if expected is not None:
-        return name in expected and expected[name] != _digest(_sources[name])
+    if expected is not None and name in expected:
+        return expected[name] != _digest(_sources[name])
+    file = Path(str(sys.modules[name].__file__))
     try:
-        return Path(str(sys.modules[name].__file__)).read_bytes() != _sources[name]
+        if "." not in name:  # parts of a package go with it
+            found = PathFinder.find_spec(name)
+            if found is None or found.origin != str(file):
+                return True
+        return file.read_bytes() != _sources[name]
     except OSError:
         return True
 

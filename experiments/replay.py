@@ -26,7 +26,7 @@ from experiments.cells import KINDS, RECORDED, Cell
 from experiments.cells.regret import RegretCell
 from experiments.config.build import build
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
-from experiments.config.plan import folder
+from experiments.config.plan import folder, published_folder
 from experiments.config.values import whole_number
 from experiments.errors import UserError
 from experiments.own_code import playing
@@ -178,7 +178,7 @@ def _replication(command: CommandLine, job: list[str]) -> int:
 
 
 def _published(command: CommandLine) -> Path | None:
-    return None if command.config.published_dir is None else folder(command.config, "published_dir")
+    return published_folder(command.config)
 
 
 if __name__ == "__main__":

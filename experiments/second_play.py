@@ -5,6 +5,7 @@ other numbers there. The process is forked from one that has imported this repos
 clock is ahead.
 """
 
+import atexit
 import contextlib
 import datetime
 import os
@@ -14,9 +15,11 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -44,33 +47,59 @@ class Played(NamedTuple):
 
 
 class SecondPlays:
-    """Second plays beside a sweep, one after another; its process starts with the first."""
+    """Second plays beside a sweep, one after another."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
-        self._server: subprocess.Popen[bytes] | None = None
+        self._open: set[Future[Played]] = set()
 
     def ask(self, cell: Cell, replications: Sequence[int]) -> "Future[Played]":
         """Play these replications of a cell in a fresh process, in this order."""
-        return self._thread.submit(self._asked, cell, list(replications))
+        found = self._thread.submit(_SERVER.play, cell, list(replications))
+        self._open.add(found)
+        found.add_done_callback(self._open.discard)
+        return found
 
     def close(self) -> None:
-        """End its process."""
-        if self._server is not None:
-            self._server.kill()
-            self._server.wait()
+        """End what nobody waits for any more."""
+        if self._open:
+            _SERVER.end()
         self._thread.shutdown(cancel_futures=True)
 
-    def _asked(self, cell: Cell, replications: list[int]) -> Played:
-        try:
-            if self._server is None:
-                self._server = _started()
-            assert self._server.stdin is not None
-            assert self._server.stdout is not None
-            _send(self._server.stdin, pickle.dumps(Shipped((cell, replications))))
-            return Played(*pickle.loads(_receive(self._server.stdout)))
-        except (OSError, EOFError) as error:
-            return Played({}, None, f"no process for a second play: {in_words(error)}")
+
+class _Server:
+    """The process that forks for each second play; it starts with the first, and ends with this process."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._one = threading.Lock()
+
+    def play(self, cell: Cell, replications: list[int]) -> Played:
+        """Play these replications of a cell in a fresh process, in this order."""
+        with self._one:
+            try:
+                process = self._process = self._process or _started()
+                assert process.stdin is not None
+                assert process.stdout is not None
+                _send(
+                    process.stdin,
+                    pickle.dumps((sys.path, str(Path.cwd()), pickle.dumps(Shipped((cell, replications))))),
+                )
+                return Played(*pickle.loads(_receive(process.stdout)))
+            except (OSError, EOFError) as error:
+                self.end()
+                return Played({}, None, f"no process for it: {in_words(error)}")
+
+    def end(self) -> None:
+        """End it, with what it is at."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+_SERVER = _Server()
+atexit.register(_SERVER.end)
 
 
 def _started() -> "subprocess.Popen[bytes]":
@@ -119,7 +148,9 @@ def _answer(message: bytes, told: int) -> None:
     """Be the process that plays, which ends here."""
     try:
         _be_ahead()
-        answer = pickle.dumps(tuple(_played(pickle.loads(message))))
+        sys.path[:], folder, shipped = pickle.loads(message)
+        os.chdir(folder)
+        answer = pickle.dumps(tuple(_played(pickle.loads(shipped))))
     except BaseException as error:  # whatever a user's class raises
         answer = pickle.dumps(tuple(Played({}, None, in_words(error))))
     with os.fdopen(told, "wb") as pipe:
@@ -192,8 +223,3 @@ def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) 
                     "from the same seed; numbers may depend on nothing but the parameters and the rng that is handed "
                     "over, not on what was played before, a clock or the process"
                 )
-
-
-def played_here(cell: Cell, replications: Sequence[int]) -> Played:
-    """The same in this process, where no other can be started."""
-    return _played(Shipped((cell, list(replications))))

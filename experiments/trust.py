@@ -20,8 +20,8 @@ def trust(folder: Path) -> None:
 
 
 def trusted() -> tuple[Path, ...]:
-    """The folders that were named so far."""
-    return tuple(_folders)
+    """The folders that were named, the first that is looked in first."""
+    return tuple(folder for folder in own_source.places() if folder in _folders)
 
 
 def refusal(module: str, installed: bool = True) -> str | None:

@@ -147,6 +147,8 @@ def command_seconds(*arguments: str) -> float:
 
 def main() -> None:
     """Entry point of `python -m scripts.bench`."""
+    if help_alone(__doc__):
+        return
     table = pd.DataFrame([row(*case) for case in CASES])
     print(
         f"one replication on one core, median of {REPEATS}; plain loops of policies that decide at every step over at "
@@ -161,4 +163,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    exit_on_user_error(main)

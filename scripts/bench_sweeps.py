@@ -119,9 +119,11 @@ def measure() -> Iterator[str]:
 
 def main() -> None:
     """Entry point of `python -m scripts.bench_sweeps`."""
+    if help_alone(__doc__):
+        return
     for line in measure():
         print(line, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    exit_on_user_error(main)

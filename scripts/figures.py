@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,9 @@ def draw(asked: "Plan", cells: "Sequence[Stored]") -> list[str]:
 
 def _command(asked: "Plan") -> str:
     """What to type for one figure; how it was asked for among others is left out."""
-    kept = [text for text in asked.overrides if text.partition("=")[0] not in ("complete", "redraw")]
+    from experiments.store import OF_COMMANDS
+
+    kept = [text for text in asked.overrides if text.partition("=")[0] not in OF_COMMANDS]
     return shlex.join(["python", "-m", "scripts.figures", *kept])
 
 
@@ -183,20 +186,17 @@ def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
 
 def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:
     """Make the figure of each job; says what became of it. Raises `UserError`."""
-    import joblib
-
-    from experiments.fan_out import delayed
+    from experiments.fan_out import delayed, results
 
     workers = 1 if len(command.jobs) == 1 else command.workers
     composer = command.composer
-    made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-        delayed(make)(job, composer, drawn, again, may_lack) for job in command.jobs
-    )
-    for of_job in made:
-        _say(of_job)
-        if of_job.paths:
-            drawn.figures[of_job.name] = of_job.digest
-        yield of_job
+    calls = (delayed(make)(job, composer, drawn, again, may_lack) for job in command.jobs)
+    with closing(results(calls, workers, batch_size=1)) as made:
+        for of_job in made:
+            _say(of_job)
+            if of_job.paths:
+                drawn.figures[of_job.name] = of_job.digest
+            yield of_job
 
 
 def _say(made: Made) -> None:

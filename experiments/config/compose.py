@@ -20,6 +20,7 @@ from experiments.config.experiment_file import check_experiment
 from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
 from experiments.errors import UserError, nearest
 from experiments.trust import trust
+from experiments.yaml_files import require_readable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
@@ -73,10 +74,14 @@ class Composer:
     def __init__(self, config_dirs: Iterable[Path | str] = (), config_name: str = "config") -> None:
         self.config_dirs = tuple(map(_folder, config_dirs))
         self.config_name = config_name
+        for folder in reversed(self.config_dirs):
+            trust(folder)
         own_source.forget()  # what was edited since it was imported
         for folder in self.config_dirs:
-            trust(folder)
+            for file in folder.glob("*.yaml"):
+                require_readable(file)
             for file in folder.glob("*/**/*.yaml"):
+                require_readable(file)
                 ours = CONF / file.relative_to(folder)
                 if ours.exists() and file.resolve() != ours:
                     raise UserError(f"{file}: this repository has a {file.parent.name} of that name; choose another")

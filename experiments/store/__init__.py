@@ -31,6 +31,7 @@ from experiments.whole_files import put
 RUNS = REPOSITORY / "runs"  # of whoever works here
 RESULTS = REPOSITORY / "results"  # published with the repository
 LEASES = ".leases"  # of processes that work here
+OF_COMMANDS = ("plan", "complete", "redraw", "strict", "accept")  # keys that say what is done, not what is asked for
 CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
 
 
@@ -49,6 +50,11 @@ class Store:
     def of(cls, asked: Plan) -> "Store":
         """Where the cells of a plan are stored."""
         return cls(asked.results, asked.published)
+
+    @staticmethod
+    def default() -> Path:
+        """Where results are if nothing is said."""
+        return RUNS
 
     def check_writable(self) -> None:
         """Raise `UserError` now rather than after an hour of simulation."""
@@ -216,6 +222,7 @@ def complete_files(asked: Plan) -> list[Path]:
         planned = folder(asked.config, "results_dir")
         elsewhere = [] if asked.results == planned else [f"results_dir={asked.results}"]
         places = [word for folder in asked.composer.config_dirs for word in ("--config-dir", str(folder))]
-        words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asked.overrides, *elsewhere])
+        asks = [text for text in asked.overrides if text.partition("=")[0] not in OF_COMMANDS]
+        words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asks, *elsewhere])
         raise NotStoredError(f"{missing} of {len(wanted)} cells are not stored yet; run: {shlex.join(words)}")
     return [complete[name] for name in wanted]

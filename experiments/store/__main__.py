@@ -5,6 +5,7 @@
     python -m experiments.store merge OTHER/                      bring in what another folder has; all of it or nothing
     python -m experiments.store export --csv policy=dp_se         rows on standard output; table=pulls, table=...
     python -m experiments.store export --crate results_dir=mine   write ro-crate-metadata.json beside the results
+    python -m experiments.store remove policy=mine code=0123456789abcdef    these results; remove=true removes them
     python -m experiments.store gc                                what nothing reads any more; remove=true removes it
 
 COLUMN=VALUE and COLUMN=ONE,OTHER choose cells, as in experiments.load. results_dir=FOLDER names the results; without
@@ -24,15 +25,20 @@ from experiments.config.build import convert
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
-from experiments.store import RESULTS, RUNS, Store
+from experiments.store import CODE, RESULTS, RUNS, Store
 from experiments.store.filters import chosen
 from experiments.store.garbage import garbage, remove_file
 from experiments.store.index import Index, index_of_folders
 from experiments.store.merge import Step, look
+from experiments.store.remove import files_of
 from experiments.store.verify import verify
 
-OWN_KEYS: dict[str, dict[str, Any]] = {"export": {"table": "curves"}, "gc": {"remove": False}}
-FILTERED = ("list", "export")  # commands that choose cells
+OWN_KEYS: dict[str, dict[str, Any]] = {
+    "export": {"table": "curves"},
+    "gc": {"remove": False},
+    "remove": {"remove": False},
+}
+FILTERED = ("list", "export", "remove")  # commands that choose cells
 SHOWN = ("instance", "policy", "epsilon", "delta", "horizon")
 
 
@@ -63,12 +69,14 @@ class Asked(NamedTuple):
 def list_cells(asked: Asked) -> None:
     """Print a line for each cell, and their sum."""
     index = asked.cells()
-    shown = [index.column(name) for name in SHOWN]
+    names = [*SHOWN, *([CODE] if CODE in index.columns else [])]
+    shown = [index.column(name) for name in names]
     rows = [
-        [_shown(of.values[of.codes[row]]) for of in shown] + [str(replications), str(size), os.path.relpath(file)]
+        [_shown(of.values[of.codes[row]]) if of.codes[row] >= 0 else "" for of in shown]
+        + [str(replications), str(size), os.path.relpath(file)]
         for row, (file, replications, size) in enumerate(zip(index.files, index.replications, index.sizes, strict=True))
     ]
-    for line in _aligned([[*SHOWN, "replications", "bytes", "file"], *rows]):
+    for line in _aligned([[*names, "replications", "bytes", "file"], *rows]):
         print(line)
     print(f"{len(rows)} cells, {index.replications.sum()} replications, {index.sizes.sum() / 1e6:.1f} MB")
 
@@ -128,12 +136,31 @@ def export(asked: Asked, form: str) -> None:
         sys.stdout.write(piece)
 
 
-def collect_garbage(asked: Asked) -> None:
-    """Print what nothing reads any more; remove it if asked to."""
+def remove_cells(asked: Asked) -> None:
+    """Print the files of the chosen cells of one folder; remove them if asked to. Nothing published is touched."""
+    if not asked.filters:
+        raise UserError("remove: which results? give COLUMN=VALUE, as in policy=mine")
+    remove, root = _is_removed(asked), asked.store.root
+    one = Asked({**asked.keys, "results_dir": str(root)}, asked.filters)
+    found = list(files_of(root, one.cells())) if root.is_dir() else []
+    size = sum(path.stat().st_size for path in found) / 1e6
+    for path in found:
+        print(os.path.relpath(path))
+        if remove:
+            remove_file(path)
+    print(f"{len(found)} files, {size:.1f} MB, {'removed' if remove else 'would be removed; remove=true does it'}")
+
+
+def _is_removed(asked: Asked) -> bool:
     try:
-        remove = convert(asked.keys["remove"], bool)
+        return bool(convert(asked.keys["remove"], bool))
     except ValueError as error:
         raise UserError(f"remove: must be {error}") from None
+
+
+def collect_garbage(asked: Asked) -> None:
+    """Print what nothing reads any more; remove it if asked to."""
+    remove = _is_removed(asked)
     root = asked.store.root
     found = list(garbage(root)) if root.is_dir() else []
     for item in found:
@@ -159,7 +186,7 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in ("list", "verify", "merge", "export", "gc"):
+    for name in ("list", "verify", "merge", "export", "remove", "gc"):
         command = commands.add_parser(name, allow_abbrev=False)
         if name == "merge":
             command.add_argument("other", metavar="OTHER")
@@ -202,6 +229,8 @@ def main() -> None:
             merge(asked, found.other)
         case "export":
             export(asked, found.form)
+        case "remove":
+            remove_cells(asked)
         case "gc":
             collect_garbage(asked)
 

@@ -1,12 +1,12 @@
 """What a page is made of: every experiment that was asked for, and the claims, each a task of its own."""
 
-import joblib
-from tqdm import tqdm
+from contextlib import closing
 
 from experiments.config.command_line import CommandLine, named_experiment
 from experiments.errors import UserError
-from experiments.fan_out import delayed
+from experiments.fan_out import delayed, results
 from experiments.papers import papers
+from experiments.progress import Progress
 from scripts.report import claims
 from scripts.report.claims import Judged
 from scripts.report.exhibits import Exhibit, exhibit_of
@@ -26,13 +26,17 @@ def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
     tasks = [delayed(claims.judged)(command.composer, of_claims, on_page)]
     tasks += [delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
     workers = 1 if len(jobs) == 1 else command.workers
-    made = joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")(tasks)
     found, exhibits = Judged(), {}
-    for item in tqdm(made, total=len(tasks), unit=" parts", disable=None):
-        if isinstance(item, Judged):
-            found = item
-        else:
-            exhibits[item.name] = item
+    with (
+        Progress("making the report", {"parts": len(tasks)}) as progress,
+        closing(results(tasks, workers, batch_size=1, return_as="generator_unordered")) as made,
+    ):
+        for item in made:
+            progress.after(item, parts=1)
+            if isinstance(item, Judged):
+                found = item
+            else:
+                exhibits[item.name] = item
     return [exhibits[name] for name in jobs], found
 
 
