@@ -1,12 +1,16 @@
-"""Generators that are made while a policy plays: one whose seed is the same in every run draws the same noise in all.
+"""What a policy's numbers may not come from: generators of its own, and clocks.
+
+A generator that is made while a policy plays and whose seed is the same in every run draws the same noise in all.
 
 What a policy or an instance draws has to come from the generator that is handed over. A generator of its own is as good
 if its seed is drawn from that one. To tell one from the other, watch two runs with different generators: a seed that
 both have does not depend on what was handed over.
 """
 
+import datetime
 import random
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +20,8 @@ from typing import Any
 import numpy as np
 
 NUMPY = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+AHEAD = 40_000_000.0  # seconds, more than a year
+CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
 STEPS = 200  # of calls that are gone through, from the place where a generator is made
 
 
@@ -72,6 +78,40 @@ def _as_text(seed: Any) -> str:
         return f"{seed.entropy}, spawn_key={seed.spawn_key}"
     state = getattr(seed, "state", None)
     return repr(state if isinstance(state, dict) else seed)
+
+
+@contextmanager
+def clocks_ahead() -> Iterator[None]:
+    """Within, clocks are ahead by more than a year, for modules that are imported within or ask their module `time`."""
+    places: list[tuple[Any, str, Any]] = [(datetime, "datetime", datetime.datetime)]
+    places += [(time, name, getattr(time, name)) for clock in CLOCKS for name in (clock, f"{clock}_ns")]
+    real = datetime.datetime
+
+    class Later(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+            return real.fromtimestamp(time.time(), tz)
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return real.fromtimestamp(time.time(), datetime.UTC).replace(tzinfo=None)
+
+        @classmethod
+        def today(cls) -> Any:
+            return real.fromtimestamp(time.time())
+
+    try:
+        for _, name, clock in places[1:]:
+            setattr(time, name, _later(clock, int(AHEAD * 1e9) if name.endswith("_ns") else AHEAD))
+        datetime.datetime = Later  # type: ignore[misc]
+        yield
+    finally:
+        for place, name, clock in places:
+            setattr(place, name, clock)
+
+
+def _later(clock: Callable[[], float], ahead: float) -> Callable[[], float]:
+    return lambda: clock() + ahead
 
 
 def foreign_generator(play: Callable[[int], Any], files: Collection[str]) -> str | None:

@@ -7,7 +7,6 @@ clock is ahead.
 
 import atexit
 import contextlib
-import datetime
 import os
 import pickle
 import select
@@ -16,7 +15,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -24,13 +22,12 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from bandits.foreign_draws import watched
+from bandits.foreign_draws import clocks_ahead, watched
 from experiments.cells import Cell, Rows
 from experiments.fan_out import Shipped
 from experiments.own_code import NotRepeatableError, in_words, names_of, playing
 from experiments.own_source import files_of
 
-AHEAD = 40_000_000.0  # seconds, more than a year, by which the clocks of a second play are ahead
 HEADER = struct.Struct("!Q")
 SERVE = "import sys; sys.path[:] = {path!r}; from experiments.second_play import serve; serve()"
 
@@ -147,7 +144,7 @@ def serve() -> None:
 def _answer(message: bytes, told: int) -> None:
     """Be the process that plays, which ends here."""
     try:
-        _be_ahead()
+        clocks_ahead().__enter__()  # for as long as this process is
         sys.path[:], folder, shipped = pickle.loads(message)
         os.chdir(folder)
         answer = pickle.dumps(tuple(_played(pickle.loads(shipped))))
@@ -167,32 +164,6 @@ def _played(shipped: Shipped) -> Played:
             rows[number] = cell.replicate(number)
         seeds.append(made)
     return Played(rows, min(set.intersection(*seeds), default=None) if len(seeds) > 1 else None)
-
-
-def _be_ahead() -> None:
-    """Put the clocks ahead, for modules that are imported from here on."""
-    for name in ("time", "perf_counter", "monotonic", "process_time"):
-        for clock, ahead in ((name, AHEAD), (f"{name}_ns", int(AHEAD * 1e9))):
-            setattr(time, clock, _later(getattr(time, clock), ahead))
-
-    class Later(datetime.datetime):
-        @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> "Later":
-            return cls.fromtimestamp(time.time(), tz)
-
-        @classmethod
-        def utcnow(cls) -> "Later":
-            return cls.now(datetime.UTC).replace(tzinfo=None)
-
-        @classmethod
-        def today(cls) -> "Later":
-            return cls.now()
-
-    datetime.datetime = Later  # type: ignore[misc]
-
-
-def _later(clock: Any, ahead: float) -> Any:
-    return lambda: clock() + ahead
 
 
 def chosen(cell: Cell, numbers: Sequence[int]) -> list[int]:

@@ -31,6 +31,7 @@ from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
+from experiments.config.command_line import exit_on_user_error, help_alone
 from scripts import bench_sweeps
 
 PYTHON_STEPS = 20_000

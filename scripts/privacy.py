@@ -218,7 +218,8 @@ def main() -> None:
         raise refused[0]
     folder = Path(command.config.results_dir)
     places = (folder / "audit.parquet", folder / "privacy.md") if command.config_dirs else (ROWS, PAGE)
-    print(written(rows, *places))
+    if rows:
+        print(written(rows, *places))
     unexcused = [row for row in rows if row.inexcusable]
     for row in unexcused:
         print(
@@ -228,7 +229,7 @@ def main() -> None:
         )
     for problem in refused:
         print(f"error: {problem}", file=sys.stderr)
-    sys.exit(1 if unexcused or refused else 0)
+    sys.exit(2 if refused else 1 if unexcused else 0)
 
 
 if __name__ == "__main__":
