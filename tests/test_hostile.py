@@ -182,7 +182,7 @@ def test_load_says_what_it_takes(given, named, tmp_path):
 
 def test_the_proposed_command_runs(tmp_path):
     asked = plan(["horizon=100", "plan=true", f"results_dir={tmp_path}", "published_dir=null"], Composer())
-    with pytest.raises(UserError, match="run: python -m experiments.run horizon=100 results_dir="):
+    with pytest.raises(UserError, match=r"run: python -m experiments\.run horizon=100 results_dir="):
         complete_files(asked)
 
 
