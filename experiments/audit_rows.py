@@ -108,6 +108,8 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
     arms, horizon, runs = (_at_least(ours if key in OURS else config, key, least) for key, least in _NUMBERS.items())
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
+    if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
+        raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
     domain = policy.domain if ours.domain is None else _word(ours, "domain", Domain)
     convention = _word(ours, "convention", Convention)
     level = LEVELS.get(policy.guarantee.scope, Level.TRANSCRIPT)
@@ -126,8 +128,6 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
             finding = transcript(played, arms, horizon, domain, convention)
         if runs:
             require_runs(runs, failure := _failure(ours))
-            if arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED:
-                raise ParameterError("runs", f"{runs} plays of {arms} arms over {horizon} steps are more than fit")
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
             finding = with_plays(finding, policy.guarantee, sampled.arms, failure, sampled.told)
     except ParameterError as error:
