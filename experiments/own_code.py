@@ -109,6 +109,7 @@ def _ours() -> dict[tuple[bool, str], type[Any]]:
     return found
 
 
+PYTHONS = ("__", "_abc_")  # how the names of attributes begin that Python itself adds to a class, some of them late
 REFUSED = {  # what ends, stops or doubles the process that simulates
     os: ("fork", "forkpty", "kill", "killpg", "abort", "_exit", "execv", "execve"),
     signal: ("raise_signal", "signal", "alarm", "setitimer"),
@@ -172,7 +173,7 @@ def _around(classes: list[type[Any]]) -> dict[str, Any]:
     """
     of_classes = {
         "changes its class; what is learned belongs into the state of a run": [
-            {name: id(value) for name, value in vars(cls).items()} for cls in classes
+            {name: id(value) for name, value in vars(cls).items() if not name.startswith(PYTHONS)} for cls in classes
         ]
     }
     if threading.current_thread() is not threading.main_thread():

@@ -79,7 +79,12 @@ def plan(overrides: Sequence[str], composer: Composer) -> Plan:
     adds such cells of another policy.
     """
     composed = composer.compose(overrides)
-    settings = [()] if composed.config.cells is None else _settings(composed)
+    try:
+        settings = [()] if composed.config.cells is None else _settings(composed)
+    except UserError as error:
+        if "experiment" not in composed.choices or "cells" in composed.given:
+            raise
+        raise UserError(f"{composer.file_of('experiment', composed.choices['experiment'])}: {error}") from None
     planner = _Planner(composed, composer)
     hosts = [(setting, _hosted(planner, setting, composed, composer)) for setting in settings]
     parties = [_join(policy, hosts, composed, composer) for policy in names(composed.config)]
@@ -98,8 +103,8 @@ def _hosted(planner: "_Planner", setting: Setting, composed: Composed, composer:
     except UserError as error:
         said = str(error)
         name = composed.choices.get("experiment")
-        in_shell = any(re.match(rf"{re.escape(key)}\b", said) for key in composed.given)
-        if not setting or name is None or in_shell or re.match(r"\S+\.yaml: ", said):
+        key = re.split(r"[=:]", said, maxsplit=1)[0]  # that the error names
+        if name is None or key in composed.given or key not in dict(setting):
             raise
         items = enumerate(_sweeps(composed.config), start=1)
         place = next((place for place, axes in items if all(value in axes.get(key, ()) for key, value in setting)), 1)
