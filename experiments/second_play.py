@@ -143,8 +143,9 @@ def serve() -> None:
 
 def _answer(message: bytes, told: int) -> None:
     """Be the process that plays, which ends here."""
+    ahead = contextlib.ExitStack()  # held until the end
     try:
-        clocks_ahead().__enter__()  # for as long as this process is
+        ahead.enter_context(clocks_ahead())
         sys.path[:], folder, shipped = pickle.loads(message)
         os.chdir(folder)
         answer = pickle.dumps(tuple(_played(pickle.loads(shipped))))
