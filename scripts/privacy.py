@@ -227,7 +227,8 @@ def main() -> None:
             f"spends, or say why under {EXCUSE} in its YAML",
             file=sys.stderr,
         )
-    for problem in refused:
+    once = {str(problem).rpartition(", in {")[0]: problem for problem in reversed(refused)}  # the first case of each
+    for problem in reversed(once.values()):
         print(f"error: {problem}", file=sys.stderr)
     sys.exit(2 if refused else 1 if unexcused else 0)
 
