@@ -78,7 +78,8 @@ def places() -> tuple[Path, ...]:
 
 def followed() -> dict[str, str]:
     """The modules that were imported from such folders, and a digest of each."""
-    return {name: _digest(_sources[name]) for name, module in sys.modules.items() if _is_followed(name, module)}
+    known = {name: sys.modules.get(name) for name in list(_sources)}  # another thread may import meanwhile
+    return {name: _digest(_sources[name]) for name, module in known.items() if _is_followed(name, module)}
 
 
 def forget(expected: Mapping[str, str] | None = None) -> None:
@@ -90,7 +91,7 @@ def forget(expected: Mapping[str, str] | None = None) -> None:
     today.
     """
     importlib.invalidate_caches()
-    ours = {name: module for name, module in sys.modules.items() if _is_followed(name, module)}
+    ours = {name for name in list(_sources) if _is_followed(name, sys.modules.get(name))}
     changed = {name for name in ours if _is_changed(name, expected)}
     for name in {name for name in ours if changed and changed & _names([name])}:
         del sys.modules[name]
