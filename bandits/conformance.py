@@ -12,10 +12,16 @@ they show mistakes, they do not prove privacy.
 """
 
 import dataclasses
+import importlib
+import inspect
 import pickle
 import random
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,6 +34,7 @@ from bandits.environments.bernoulli import C1, C2, Bernoulli
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses, FullInformation
 from bandits.environments.gap_profiles import Geometric, OneGap
 from bandits.environments.heavy_tails import S1, Pareto, TwoPoint
+from bandits.foreign_draws import clocks_ahead, foreign_generator
 from bandits.guarantees import Guarantee, Scope
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
@@ -132,6 +139,68 @@ def is_reproducible(policy: AnyPolicy) -> None:
     assert (first == again).all(), "the same stream gives other pulls"
 
 
+def draws_from_its_rng_alone(policy: AnyPolicy) -> None:
+    """No generator of its own has the same seed in two plays: all replications would draw the same noise."""
+    instance, checkpoints = accepted(policy)[0], checkpoint_grid(HORIZON)
+
+    def play(number: int) -> None:
+        policy.simulate(instance, HORIZON, checkpoints, stream("conformance", number))
+
+    files = {str(module.__file__) for module in _modules_of(policy) if module.__file__}
+    foreign = foreign_generator(play, files | {inspect.getfile(type(policy))})
+    assert foreign is None, f"{foreign} is made in every play; draw from the rng that is handed over"
+
+
+def remembers_nothing(policy: AnyPolicy) -> None:
+    """What was played before changes nothing, nor does a clock, nor is anything kept in the modules of a policy."""
+    instance, checkpoints = accepted(policy)[0], checkpoint_grid(HORIZON)
+
+    def plays(of: AnyPolicy, *numbers: int) -> IntArray:
+        *_, last = (of.simulate(instance, HORIZON, checkpoints, stream("conformance", number)) for number in numbers)
+        return last
+
+    after = plays(policy, 0, 1)
+    with _afresh(policy) as fresh, clocks_ahead():
+        alone = plays(fresh(), 1)
+    assert (after == alone).all(), "a play depends on what was played before, or on a clock"
+
+
+def _modules_of(policy: AnyPolicy) -> list[ModuleType]:
+    """The modules in the folder of a policy from outside this package, which may be parts of it."""
+    module = sys.modules[type(policy).__module__]
+    if module.__name__.partition(".")[0] in ("bandits", "__main__") or not getattr(module, "__file__", None):
+        return []
+    folder = Path(str(module.__file__)).parent
+    files = {name: getattr(of, "__file__", None) for name, of in sys.modules.items()}
+    return [sys.modules[name] for name, file in files.items() if file and Path(file).is_relative_to(folder)]
+
+
+@contextmanager
+def _afresh(policy: AnyPolicy) -> Iterator[Callable[[], AnyPolicy]]:
+    """Within, the modules of a policy are forgotten; yields what imports them again and makes the same policy."""
+    cls, known = type(policy), {module.__name__: module for module in _modules_of(policy)}
+    if not known or "<locals>" in cls.__qualname__:
+        yield lambda: policy
+        return
+    kept = {name: sys.modules[name] for name in list(sys.modules) if sys.modules[name] in known.values()}
+
+    def made() -> AnyPolicy:
+        found: Any = importlib.import_module(cls.__module__)
+        for name in cls.__qualname__.split("."):
+            found = getattr(found, name)
+        again: AnyPolicy = found(
+            **{field.name: getattr(policy, field.name) for field in dataclasses.fields(policy) if field.init}  # type: ignore[arg-type]  # every policy is one
+        )
+        return again
+
+    try:
+        for name in kept:
+            del sys.modules[name]
+        yield made
+    finally:
+        sys.modules.update(kept)
+
+
 def _global_state() -> bytes:
     return pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002
 
@@ -151,5 +220,7 @@ CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     counts_every_step,
     survives_short_horizons,
     is_reproducible,
+    draws_from_its_rng_alone,
+    remembers_nothing,
     ignores_checkpoints,
 )

@@ -34,15 +34,16 @@ def _cells(jobs: Sequence[Job]) -> str:
     return "1 cell" if len(jobs) == 1 else f"{len(jobs)} cells"
 
 
-def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, int]]:
-    """The revisions under which something else is stored of the cells of `jobs` that have none, by identity."""
-    of_later = [job.cell for job in jobs if not job.stored and _revisions(job) != {"instance": 1, "policy": 1}]
+def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
+    """Footers of what is stored of the cells of `jobs` that have nothing, of other revisions or code, by identity."""
+    first = {"instance": 1, "policy": 1}
+    of_later = [job.cell for job in jobs if not job.stored and (_revisions(job) != first or job.cell.code)]
     wanted = {cell.identity for cell in of_later}
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for place in _of_policies(store, {cell.policy.name for cell in of_later}):
         footer = _footer(place)
         if footer.get("identity") in wanted:
-            found[footer["identity"]] = footer["revisions"]
+            found[footer["identity"]] = footer
     return found
 
 
@@ -63,8 +64,12 @@ def _revisions(job: Job) -> dict[str, int]:
     return {"instance": job.cell.instance.revision, "policy": job.cell.policy.revision}
 
 
-def _raised(job: Job, before: dict[str, int]) -> Iterator[str]:
-    """The parts of a cell whose revision is not that `before`."""
+def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
+    """What is not as it was: the parts of a cell that have another revision, or other code."""
     for part, revision in _revisions(job).items():
-        if revision != before[part]:
-            yield f"{getattr(job.cell, part).name} has revision {revision}, stored are numbers of {before[part]}"
+        then = before["revisions"][part]
+        if revision != then:
+            yield f"{getattr(job.cell, part).name} has revision {revision}, stored are numbers of {then}"
+    if job.cell.code != before.get("source"):
+        names = " and ".join(cls.__qualname__ for cls in job.cell.own)
+        yield f"the code of {names} is another ({job.cell.code}, stored are numbers of {before.get('source')})"

@@ -1,58 +1,138 @@
 """Plays of a policy on two neighbouring tables of rewards, fanned out over processes."""
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.ledger import Domain
+from bandits.audit.pairs import Pair, most_telling, pairs
 from bandits.audit.sampled import neighbouring_tables, played, require_playable
 from bandits.audit.transcripts import Convention
+from bandits.foreign_draws import foreign_generator
 from bandits.learner import Learner
 from bandits.policies.base import Policy
 from bandits.seeds import stream
 from experiments.errors import UserError
+from experiments.fan_out import delayed, results
 from experiments.own_code import in_words, is_own
+from experiments.own_source import files_of
 from experiments.progress import Progress
 from experiments.worker import prepare
 
 BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the number of workers
 
 
+@dataclass(frozen=True)
+class Plays:
+    """The arms of plays on each of two neighbouring inputs, shapes (runs, horizon), and the inputs in words."""
+
+    arms: tuple[IntArray, IntArray]
+    told: str
+
+
 def plays(
     policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention, runs: int, workers: int
-) -> tuple[IntArray, IntArray]:
-    """The arms of `runs` plays on each of two neighbouring tables, shapes (runs, horizon). Raises `ParameterError`.
+) -> Plays:
+    """`runs` plays on each of two neighbouring tables. Raises `ParameterError`.
 
     Every block has a random stream of its own, which follows from the policy, the table and the number of the block.
+    Of a policy of this repository the inputs are those that its theorem is about. A class of the user's may spend its
+    privacy anywhere: half as many plays first look for the pair of inputs that shows the most. One that takes its noise
+    from a generator of its own, or whose arms never vary with the rng, is refused.
     """
     require_playable(policy)
     limits = policy.reward_limits(arms, horizon, domain) if isinstance(policy, Policy) else (0.0, 1.0)
-    tables = neighbouring_tables(arms, horizon, policy.guarantee.neighbours, limits)
-    tasks = [(side, begin) for side in (0, 1) for begin in range(0, runs, BLOCK)]
-    identity = f"audit {policy!r} {arms} {horizon} {convention}"
-    found = joblib.Parallel(n_jobs=workers, return_as="generator")(
-        joblib.delayed(_block)(
-            os.getpid(),
-            policy,
-            tables[side],
-            min(BLOCK, runs - begin),
-            f"{identity} {side}",
-            begin // BLOCK,
-            convention,
-        )
-        for side, begin in tasks
-    )
-    blocks: tuple[list[IntArray], list[IntArray]] = [], []
-    with Progress("playing", {"runs": 2 * runs}) as progress:
-        for (side, _), block in zip(tasks, found, strict=True):
+    player = _Player(policy, horizon, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}")
+    if not is_own(getattr(policy, "policy", policy)):  # which `GivenMoments` plays
+        tables = neighbouring_tables(arms, horizon, policy.guarantee.neighbours, limits)
+        return Plays(player.both(tables, runs, player.identity), "")
+    found = pairs(arms, horizon, policy.guarantee.neighbours, limits)
+    player.require_noise_of_rng(found[0].tables[0])
+    chosen = found[most_telling(found, runs // 2, partial(player.looked_at, found))]
+    played = player.both(chosen.tables, runs, player.identity)
+    player.require_varying(played)
+    return Plays(played, chosen.told)
+
+
+@dataclass
+class _Player:
+    """Plays of one policy, shared among processes."""
+
+    policy: Any
+    horizon: int
+    convention: Convention
+    workers: int
+    identity: str
+    _varies: bool = False  # whether two plays on one table were ever different
+
+    def both(self, tables: tuple[FloatArray, FloatArray], runs: int, identity: str) -> tuple[IntArray, IntArray]:
+        """So many plays on both tables."""
+        blocks = [(side, begin) for side in (0, 1) for begin in range(0, runs, BLOCK)]
+        tasks = [
+            (tables[side], min(BLOCK, runs - begin), f"{identity} {side}", begin // BLOCK) for side, begin in blocks
+        ]
+        found: tuple[list[IntArray], list[IntArray]] = [], []
+        with Progress("playing", {"runs": 2 * runs}) as progress:
+            for (side, _), block in zip(blocks, self._played(tasks), strict=True):
+                found[side].append(progress.after(block, runs=len(block)))
+        return np.concatenate(found[0]), np.concatenate(found[1])
+
+    def looked_at(self, found: Sequence[Pair], wanted: list[int], runs: int, number: int) -> list[tuple[Any, Any]]:
+        """So many plays on both tables of some pairs, in round `number` of a search."""
+        tasks = [
+            (found[pair].tables[side], runs, f"{self.identity} pair {pair} {side}", number)
+            for pair in wanted
+            for side in (0, 1)
+        ]
+        blocks = list(self._played(tasks))
+        for block in blocks:
+            self._note(block)
+        return list(zip(blocks[::2], blocks[1::2], strict=True))
+
+    def require_noise_of_rng(self, table: FloatArray) -> None:
+        """Raise `UserError` if the noise comes from a generator whose seed is the same in every play."""
+        files = {str(file) for file in files_of([type(self.policy)])}
+
+        def play(number: int) -> None:
+            block = _block(os.getpid(), self.policy, table, 1, f"{self.identity} seeds", number, self.convention)
             if isinstance(block, Exception):
                 raise block
-            blocks[side].append(progress.after(block, runs=len(block)))
-    return np.concatenate(blocks[0]), np.concatenate(blocks[1])
+
+        foreign = foreign_generator(play, files)
+        if foreign:
+            raise UserError(
+                f"{self.policy.name}: makes the generator {foreign} in every play, so that its noise is known to "
+                "whoever has the code; take the rng that is handed over"
+            )
+
+    def require_varying(self, played: tuple[IntArray, IntArray]) -> None:
+        """Raise `UserError` if no play ever differed from another on the same table, and the inputs show nothing."""
+        for block in played:
+            self._note(block)
+        if not self._varies and (played[0][0] == played[1][0]).all():
+            raise UserError(
+                f"{self.policy.name}: its arms never vary with the rng in {self.horizon} steps, whatever the rewards, "
+                "so that plays show nothing of its noise; take a longer horizon, or parameters with which it decides "
+                "earlier"
+            )
+
+    def _note(self, block: IntArray) -> None:
+        self._varies = self._varies or bool((block != block[0]).any())
+
+    def _played(self, tasks: Sequence[tuple[FloatArray, int, str, int]]) -> Iterator[IntArray]:
+        calls = (delayed(_block)(os.getpid(), self.policy, *task, self.convention) for task in tasks)
+        with closing(results(calls, self.workers)) as found:
+            for block in found:
+                if isinstance(block, Exception):
+                    raise block
+                yield block
 
 
 def _block(
@@ -64,7 +144,9 @@ def _block(
         return played(policy, table, runs, stream(identity, number), convention)
     except ParameterError as error:
         return error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if is_own(policy):  # whatever a class of the user's raises
             return UserError(f"{policy.name}: {in_words(error)}")
         raise

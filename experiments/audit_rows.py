@@ -29,9 +29,11 @@ from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
 from experiments.config.values import whole_number
 from experiments.errors import UserError, nearest
+from experiments.own_code import is_own
 
 OURS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are none of a cell
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
+DECLARED = "declared"  # of a class of the user's that was not played: nothing ties its ledger to its code
 Word = TypeVar("Word", bound=StrEnum)
 
 
@@ -57,11 +59,12 @@ LEVELS = {
 class AuditRow:
     """What an audit found. NaN stands for what was not computed; numbers of delta are at the epsilon claimed.
 
-    `verdict` is one of `bandits.audit.verdicts.Verdict`, or says that nothing is promised, at this level or at all. It
-    is about what the class declares, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what the paper
-    promises of the algorithm with these parameters, `paper_epsilon` and `paper_delta`. `slack` is what the class claims
-    over what is kept, `parameters` those of the policy without its budget, `excuse` what the YAML of the policy says
-    about a promise of the class that is violated.
+    `verdict` is one of `bandits.audit.verdicts.Verdict`, or says that nothing is promised, at this level or at all, or,
+    of a class of the user's that was not played, that what is kept is what it declares. It is about what the class
+    declares, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what the paper promises of the algorithm
+    with these parameters, `paper_epsilon` and `paper_delta`. `slack` is what the class claims over what is kept,
+    `parameters` those of the policy without its budget, `excuse` what the YAML of the policy says about a promise of
+    the class that is violated.
     """
 
     policy: str
@@ -112,6 +115,8 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
     arms, horizon, runs = (_at_least(ours if key in OURS else config, key, least) for key, least in _NUMBERS.items())
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
+    if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
+        raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
     domain = policy.domain if ours.domain is None else _word(ours, "domain", Domain)
     convention = _word(ours, "convention", Convention)
     level = LEVELS.get(policy.guarantee.scope, Level.TRANSCRIPT)
@@ -133,16 +138,21 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
         if runs:
             require_runs(runs, failure := _failure(ours))
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
-            finding = with_plays(finding, policy.guarantee, sampled, failure)
+            finding = with_plays(finding, policy.guarantee, sampled.arms, failure, sampled.told)
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, finding, level, domain, convention, arms, horizon)
+    if is_own(policy) and not runs and row.verdict in (Verdict.KEPT, Verdict.TIGHT):
+        row = dataclasses.replace(row, verdict=DECLARED)
     row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]))
     if isinstance(played, GivenMoments):
         return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
     return row
 
 
+MOST = {"runs": 10**8, "arms": 10**6}
+MOST_TABLE = 10**7  # rewards that a play may see
+MOST_PLAYED = 10**10  # rewards of all plays together
 _NUMBERS = {"arms": 2, "horizon": 1, "runs": 0}
 
 
@@ -225,6 +235,8 @@ def _at_least(config: DictConfig, key: str, least: int) -> int:
         raise UserError(f"{key}: must be {error}") from None
     if value < least:
         raise UserError(f"{key}: must be at least {least}, got {value}")
+    if value > MOST.get(key, value):
+        raise UserError(f"{key}: must be at most {MOST[key]}, got {value}")
     return value
 
 

@@ -29,6 +29,7 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, rea
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 from experiments.provenance import machine
 from experiments.reproduce import difference
 from experiments.same_law import Comparison, Outcome, Replayed, compare, replications_for
@@ -146,7 +147,7 @@ def differences(sample: Sample) -> list[Difference]:
 def _planned(command: CommandLine) -> list[Sample]:
     """A sample of every cell of all jobs, each cell once, with most of its replications to choose from."""
     lists = joblib.Parallel(n_jobs=command.workers)(
-        joblib.delayed(samples_of)(job, command.config_dirs) for job in command.jobs
+        delayed(samples_of)(job, command.config_dirs) for job in command.jobs
     )
     every = sorted((sample for samples in lists for sample in samples), key=lambda sample: len(sample.headline))
     return list({sample.cell.key: sample for sample in every}.values())
@@ -155,7 +156,7 @@ def _planned(command: CommandLine) -> list[Sample]:
 def _simulated_again(samples: Sequence[Sample], workers: int) -> list[Difference]:
     """All differences, expensive cells first, so that no processor waits long at the end."""
     ordered = sorted(samples, key=lambda sample: -sample.cost)
-    lists = joblib.Parallel(n_jobs=workers)(joblib.delayed(differences)(sample) for sample in ordered)
+    lists = joblib.Parallel(n_jobs=workers)(delayed(differences)(sample) for sample in ordered)
     return [found for of_sample in lists for found in of_sample]
 
 
@@ -175,7 +176,7 @@ def _compared(found: Iterable[Difference], command: CommandLine) -> list[tuple[D
         left -= item.sample.seconds * replications_for(item.sample.cell)
         taken.append(left >= 0)
     comparisons = joblib.Parallel(n_jobs=command.workers)(
-        joblib.delayed(compare)(item.sample.cell, pair, item.sample.headline, time_left)
+        delayed(compare)(item.sample.cell, pair, item.sample.headline, time_left)
         for (item, pair), time_left in zip(diverging, taken, strict=True)
     )
     return [(item, comparison) for (item, _), comparison in zip(diverging, comparisons, strict=True)]

@@ -11,7 +11,7 @@ from experiments.config.build import build
 from experiments.config.plan import Plan, merge
 from experiments.simulate import Job, look_up, run_on
 from experiments.simulate.runners import Runner
-from experiments.store import Store, changed_source
+from experiments.store import Store
 
 
 def describe(plans: Sequence[Plan]) -> str:
@@ -58,15 +58,9 @@ def _complete(plans: Sequence[Plan], store: Store, runner: Runner) -> str:
 
 
 def _jobs(plans: Sequence[Plan], store: Store) -> list[Job]:
-    """Every cell once, with what is stored of it; says what a reader of the numbers must know.
-
-    Of numbers still to be simulated that is their caveats, of stored ones that the file of their policy was edited.
-    """
+    """Every cell once, with what is stored of it; says the caveats of numbers that are still to be simulated."""
     jobs = look_up(merge(request for asked in plans for request in asked.requests), store)
     caveats = [(job.request.cell.policy.name, text) for job in jobs if job.missing for text in job.request.cell.caveats]
     for (name, text), cells in sorted(Counter(caveats).items()):
         print(f"warning: {name}: {text} ({cells} cells)", file=sys.stderr)
-    changed = {job.stored.cell.policy.name for job in jobs if job.stored and changed_source(job.stored)}
-    for name in sorted(changed):
-        print(f"warning: the file of {name} was edited; raise its revision if its numbers changed", file=sys.stderr)
     return jobs

@@ -1,7 +1,8 @@
 """What a plan would cost."""
 
 import resource
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from experiments.progress import duration
 from experiments.simulate import Job
@@ -18,18 +19,19 @@ def describe(jobs: Sequence[Job], store: Store) -> str:
     The estimate is that of `Costs`; `?` where nothing is known.
     """
     seconds = _seconds([job for job in jobs if job.left], store)
+    names = [*OF_CELL, *varying([job.cell.columns for job in jobs])]
     rows = []
     for job in jobs:
         asked = job.cell.columns
         stored = min(job.first, job.request.replications) + job.missing - job.left
         estimate = _estimate(seconds[job.cell.key]) if job.left else "-"
-        rows.append([*(asked[name] for name in OF_CELL), stored, job.left, estimate])
+        rows.append([*(asked.get(name, "") for name in names), stored, job.left, estimate])
     total = sum(of_cell for of_cell in seconds.values() if of_cell is not None)
     unknown = sum(of_cell is None for of_cell in seconds.values())
     missing = sum(job.left for job in jobs)
     cached = sum(not job.missing for job in jobs)
     return (
-        f"{_table([*OF_CELL, 'stored', 'missing', 'estimate'], rows)}\n"
+        f"{in_columns([*names, 'stored', 'missing', 'estimate'], rows)}\n"
         f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
         f"about {duration(total)} on one core{f' and {unknown} cells of unknown cost' if unknown else ''}, "
         f"and {_megabytes([job for job in jobs if job.left]):.0f} MB of memory for each process"
@@ -51,7 +53,18 @@ def _estimate(seconds: float | None) -> str:
     return "?" if seconds is None else f"{seconds:.1f} s"
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def varying(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns, beside those that every table has, in which cells of one policy and instance differ."""
+    found: dict[str, dict[tuple[object, ...], set[str]]] = {}
+    for columns in cells:
+        for name, value in columns.items():
+            of_group = found.setdefault(name, {}).setdefault((columns["policy"], columns["instance"]), set())
+            of_group.add(str(value))
+    several = [name for name, groups in found.items() if any(len(values) > 1 for values in groups.values())]
+    return [name for name in several if name not in OF_CELL and name != "scope"]
+
+
+def in_columns(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Named columns as text; pandas would write it as well, and takes long to import."""
     words = [list(columns), *([_word(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*words, strict=True)]

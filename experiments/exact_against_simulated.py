@@ -21,9 +21,10 @@ from bandits.environments.gap_profiles import Geometric
 from bandits.policies.full_information import RNMFTNL
 from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
-from experiments.config.command_line import exit_on_user_error
+from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.values import whole_number
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 
 HORIZON = 255
 PROFILE = Geometric(arms=16, gap=0.3)
@@ -48,7 +49,7 @@ def runs_of(cell: RegretCell, first: int, last: int) -> FloatArray:
 def row(cell: RegretCell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
     """Mean, standard error and how many of these the exact value is away."""
     edges = np.linspace(0, runs, 21).astype(int)
-    blocks = workers(joblib.delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
+    blocks = workers(delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
     values = np.concatenate(blocks)
     exact = float(ExactCell(cell.instance, cell.policy, cell.horizon, cell.recorded).replicate(0)["regret"][-1])
     error = values.std(ddof=1) / math.sqrt(runs)
@@ -64,9 +65,9 @@ def row(cell: RegretCell, runs: int, workers: joblib.Parallel) -> dict[str, obje
 
 def main() -> None:
     """Entry point of `python -m experiments.exact_against_simulated`."""
+    if help_alone(__doc__, ("runs",)):
+        return
     given = dict(word.partition("=")[::2] for word in sys.argv[1:])
-    if set(given) - {"runs"}:
-        raise UserError(f"{' '.join(sys.argv[1:])}: give nothing, or runs=NUMBER")
     try:
         runs = whole_number(float(given.get("runs", 100_000)))
     except ValueError as error:

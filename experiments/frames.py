@@ -15,7 +15,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError, nearest
 from experiments.growing_table import GrowingTable
-from experiments.store import RESULTS, RUNS, Store, complete_places
+from experiments.store import CODE, RESULTS, RUNS, Store, complete_places
 from experiments.store.filters import chosen, require_stored
 from experiments.store.index import Index, index_of_places
 from experiments.store.place import Place, trusted
@@ -172,6 +172,8 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
 
 def _load(told: Told, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
     """A table of what is `told` of the `wanted` cells."""
+    if columns is not None:
+        _require_lists(columns=columns)
     rows = Rows(told, wanted, filters)
     for name in columns or ():
         if name not in rows.known:
@@ -195,6 +197,8 @@ class Rows:
         recorded = _recording(told, wanted.cells)
         self.known = {*CELL, *told.columns, *recorded.columns}
         self.cells = chosen(recorded, self._of_cells, self.known)
+        if CODE not in filters:
+            _require_one_code(self.cells)
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         found: dict[str, set[Any]] = {name: set() for name in self._of_rows}
@@ -206,6 +210,25 @@ class Rows:
                 yield cell, _kept(told, self._of_rows, found)
         for name, value in self._of_rows.items():
             require_stored(name, value, found[name])
+
+
+def _require_one_code(cells: Index) -> None:
+    """Raise `UserError` where several versions of a user's class made numbers of what is else one cell."""
+    found: dict[str, dict[str, list[Place]]] = {}
+    own = np.flatnonzero(cells.column(CODE).codes >= 0)
+    places = cells.places if len(own) else []
+    for row in own:
+        columns = cells.cell(int(row))
+        code = str(columns.pop(CODE))
+        found.setdefault(repr(sorted(columns.items())), {}).setdefault(code, []).append(places[row])
+    for versions in found.values():
+        if len(versions) > 1:
+            newest = sorted(versions, key=lambda code: -max(of.file.stat().st_mtime for of in versions[code]))
+            policy = versions[newest[0]][0].cell.rpartition("-")[0]
+            raise UserError(
+                f"{len(versions)} versions of the code of {policy} are stored; choose with {CODE}={newest[0]!r}, the "
+                f"newest, or several of: {', '.join(newest)}; python -m experiments.store remove {CODE}=... removes one"
+            )
 
 
 def _recording(told: Told, index: Index) -> Index:
@@ -235,6 +258,11 @@ def _wanted(
     experiment: str | None, overrides: Sequence[str], results_dir: Path | str | None, config_dirs: Iterable[Path | str]
 ) -> Wanted:
     """All cells stored, or those of experiments with so many replications of each."""
+    _require_lists(overrides=overrides, config_dirs=config_dirs)
+    if experiment is not None and not isinstance(experiment, str):
+        raise UserError(f"experiment: must be a name, as 'sajed2019/fig01', got {experiment!r}")
+    if results_dir is not None and not isinstance(results_dir, str | Path):
+        raise UserError(f"results_dir: must be a folder, got {results_dir!r}")
     if results_dir is not None and not Path(results_dir).is_dir():
         raise UserError(f"results_dir={results_dir}: no such folder")
     if experiment is None:
@@ -243,6 +271,13 @@ def _wanted(
     composer = Composer(config_dirs)
     plans = [plan([f"+experiment={name}", *overrides], composer) for name in composer.experiments(experiment)]
     return _wanted_of(asked if results_dir is None else replace(asked, results=Path(results_dir)) for asked in plans)
+
+
+def _require_lists(**given: Any) -> None:
+    """Raise `UserError` for a text in the place of a list of texts: each letter of it would be one."""
+    for name, value in given.items():
+        if isinstance(value, str | Path) or not isinstance(value, Iterable):
+            raise UserError(f"{name}: must be a list, got {value!r}; write {name}=[{str(value)!r}]")
 
 
 def _wanted_of(plans: Iterable[Plan]) -> Wanted:

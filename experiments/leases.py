@@ -4,6 +4,7 @@ A lease is a file that only one process can create. Whoever holds it renews it, 
 more, or when it was not renewed for a while. Nothing needs locks of the file system, and clocks need not agree.
 """
 
+import errno
 import json
 import os
 import platform
@@ -16,6 +17,7 @@ from pathlib import Path
 
 RENEW = 15.0  # seconds between two renewals
 EXPIRY = 60.0  # seconds without renewal after which a lease is over
+FULL = (errno.ENOSPC, errno.EDQUOT)  # no room for a file of a few bytes
 LOOK = 0.01  # seconds between two looks whether a lease is free
 
 
@@ -58,12 +60,27 @@ class Leases:
             os.link(whole, self._path(name))
         except FileExistsError:
             raise
-        except OSError:  # no links here: it is empty for a moment, and for a minute if this process is killed then
-            with self._path(name).open("x", encoding="utf-8") as file, suppress(OSError):
-                json.dump({"host": platform.node(), "pid": os.getpid()}, file)
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            self._create_in_place(name)
         finally:
             with suppress(OSError):
                 whole.unlink(missing_ok=True)
+
+    def _create_in_place(self, name: str) -> None:
+        """The same where there are no links: it is empty for a moment, and for a minute if this process ends then.
+
+        Raises `OSError`, and leaves nothing, as on a disk that is full.
+        """
+        with self._path(name).open("x", encoding="utf-8"):
+            pass
+        try:
+            self._path(name).write_text(json.dumps({"host": platform.node(), "pid": os.getpid()}), encoding="utf-8")
+        except OSError:
+            with suppress(OSError):
+                self._path(name).unlink()
+            raise
 
     def release(self, name: str) -> None:
         """Let others have it."""

@@ -18,9 +18,10 @@ from bandits import ParameterError
 from bandits.exact.monotone import MonotoneSearch
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.seeds import stream
-from experiments.config.command_line import exit_on_user_error
+from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.values import whole_number
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 GROUPS = (2, 3, 4, 5)
@@ -43,16 +44,16 @@ def row(space: MonotoneSearch) -> dict[str, object]:
 
 def main() -> None:
     """Entry point of `python -m experiments.monotone_search`."""
+    if help_alone(__doc__, ("generations", "rounds")):
+        return
     given = dict(word.partition("=")[::2] for word in sys.argv[1:])
-    if set(given) - {"generations", "rounds"}:
-        raise UserError(f"{' '.join(sys.argv[1:])}: give nothing, generations=NUMBER or rounds=NUMBER")
     try:
         limits = {name: whole_number(float(value)) for name, value in given.items()}
         spaces = [MonotoneSearch(noise, groups, **limits) for noise, groups in itertools.product(NOISES, GROUPS)]
     except (ValueError, ParameterError) as error:
         raise UserError(f"{' '.join(sys.argv[1:])}: {error}") from None
     with joblib.Parallel(n_jobs=-1) as workers:
-        print(pd.DataFrame(workers(joblib.delayed(row)(space) for space in spaces)).to_string(index=False))
+        print(pd.DataFrame(workers(delayed(row)(space) for space in spaces)).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """What is asked of classes outside this repository, and what is said when they fail."""
 
 import json
+import os
 import pkgutil
 import random
+import signal
 import threading
 import traceback
 from collections.abc import Iterator
@@ -38,6 +40,8 @@ def is_own(part: Environment | Learner[Any]) -> bool:
 def in_words(error: BaseException) -> str:
     """An error in one line, with the place in a file of the user's where it was raised, if there is one."""
     what = "it ends the program" if isinstance(error, SystemExit) else type(error).__name__
+    if isinstance(error, NotRepeatableError):
+        return str(error)
     message = " ".join(str(error).split())
     place = place_of(error)
     return f"{what}: {message}{place and f' ({place})'}" if message else f"{what}{place and f' ({place})'}"
@@ -59,9 +63,9 @@ def blamed(where: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ParameterError, UserError):
+    except (ParameterError, UserError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise UserError(f"{where}: {in_words(error)}") from error
 
 
@@ -105,32 +109,61 @@ def _ours() -> dict[tuple[bool, str], type[Any]]:
     return found
 
 
-_seen: set[type[Any]] = set()  # classes that this process has simulated with
+PYTHONS = ("__", "_abc_")  # how the names of attributes begin that Python itself adds to a class, some of them late
+REFUSED = {  # what ends, stops or doubles the process that simulates
+    os: ("fork", "forkpty", "kill", "killpg", "abort", "_exit", "execv", "execve"),
+    signal: ("raise_signal", "signal", "alarm", "setitimer"),
+}
 
 
-def require_repeatable(cell: "Cell", replication: int, first: bool) -> None:
-    """Simulate a replication twice, if an own class takes part and this is the `first` of its cell or in this process.
+def names_of(cell: "Cell") -> str:
+    """The user's classes that take part in a cell."""
+    return " and ".join(cls.__qualname__ for cls in cell.own)
 
-    Raises `NotRepeatableError` unless both give the same bits and leave the global random generators and the class as
-    they were. It costs one or two replications of a cell.
+
+@contextmanager
+def playing(cell: "Cell") -> Iterator[None]:
+    """Within, replications of a cell are simulated.
+
+    Raises `NotRepeatableError` if own classes leave global generators or themselves otherwise than they were, or end or
+    double this process. Cells of this repository's classes alone are not looked at.
     """
-    own = [type(part) for part in (cell.policy, cell.instance) if is_own(part)]
-    if not own or not (first or any(cls not in _seen for cls in own)):
+    if not cell.own:
+        yield
         return
-    _seen.update(own)
-    names = " and ".join(cls.__qualname__ for cls in own)
-    before = _around(own)
-    once = cell.replicate(replication)
-    for what, state in _around(own).items():
+    before = _around(list(cell.own))
+    getattr(cell.instance, "gaps", None)  # means may be drawn from a seed that is a parameter, once
+    with _without_processes(names_of(cell)):
+        yield
+    for what, state in _around(list(cell.own)).items():
         if state != before[what]:
-            raise NotRepeatableError(f"{names} {what}")
-    again = cell.replicate(replication)
-    for name, values in once.items():
-        if not np.array_equal(values, again[name], equal_nan=np.asarray(values).dtype.kind == "f"):
-            raise NotRepeatableError(
-                f"{names} gives another {name} when replication {replication} is simulated again from the same seed; "
-                "numbers may depend on nothing but the parameters and the rng that is handed over"
-            )
+            raise NotRepeatableError(f"{names_of(cell)} {what}")
+
+
+@contextmanager
+def _without_processes(names: str) -> Iterator[None]:
+    """Within, this thread starts and ends no process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    thread = threading.get_ident()
+    places = [(module, name, getattr(module, name)) for module, of in REFUSED.items() for name in of]
+
+    def refusing(module: str, name: str, known: Any) -> Any:
+        def refuse(*arguments: Any, **named: Any) -> Any:
+            if threading.get_ident() != thread:
+                return known(*arguments, **named)
+            raise NotRepeatableError(f"{names} calls {module}.{name}; no process may be started, ended or signalled")
+
+        return refuse
+
+    try:
+        for module, name, known in places:
+            setattr(module, name, refusing(module.__name__, name, known))
+        yield
+    finally:
+        for module, name, known in places:
+            setattr(module, name, known)
 
 
 def _around(classes: list[type[Any]]) -> dict[str, Any]:
@@ -140,7 +173,7 @@ def _around(classes: list[type[Any]]) -> dict[str, Any]:
     """
     of_classes = {
         "changes its class; what is learned belongs into the state of a run": [
-            {name: id(value) for name, value in vars(cls).items()} for cls in classes
+            {name: id(value) for name, value in vars(cls).items() if not name.startswith(PYTHONS)} for cls in classes
         ]
     }
     if threading.current_thread() is not threading.main_thread():

@@ -26,11 +26,12 @@ from experiments.cells import KINDS, RECORDED, Cell
 from experiments.cells.regret import RegretCell
 from experiments.config.build import build
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
-from experiments.config.plan import folder
+from experiments.config.plan import folder, published_folder
 from experiments.config.values import whole_number
 from experiments.errors import UserError
-from experiments.own_code import require_repeatable
+from experiments.own_code import playing
 from experiments.reproduce import difference
+from experiments.second_play import SecondPlays, require_same
 from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures
 from experiments.store import Store
@@ -123,8 +124,15 @@ def _ours() -> dict[str, str]:
 
 def replay(cell: Cell, replication: int, stored: Contents | None) -> Iterable[str]:
     """Run a replication and say what came out, line by line. Raises whatever the policy raises."""
-    require_repeatable(cell, replication, first=True)
-    block = simulate_block(cell, replication, replication + 1)
+    with playing(cell):
+        block = simulate_block(cell, replication, replication + 1)
+    if cell.own:
+        plays = SecondPlays()
+        try:
+            again = plays.ask(cell, [replication + 1, replication]).result()
+        finally:
+            plays.close()
+        require_same(cell, block.rows, [replication], again)
     headline = Stored(block.rows, {}, cell).headline[0]
     yield f"replication {replication}: {cell.headline} {headline:.10g}, in {block.seconds[0]:.3g} s"
     if stored is not None and replication < stored.replications:
@@ -171,7 +179,7 @@ def _replication(command: CommandLine, job: list[str]) -> int:
 
 
 def _published(command: CommandLine) -> Path | None:
-    return None if command.config.published_dir is None else folder(command.config, "published_dir")
+    return published_folder(command.config)
 
 
 if __name__ == "__main__":

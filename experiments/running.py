@@ -20,12 +20,14 @@ def main() -> None:
     if not command.jobs:  # --help, --cfg and the like have answered already
         return
     from experiments.complete import complete, describe, runner_of  # all policies, for which --help need not wait
+    from experiments.summary import summary
 
     plans = command.plans()
     if flag(command.config, "plan"):
         print(describe(plans))
     else:
         print(complete(plans, runner_of(plans)))
+        print(summary(plans))
 
 
 def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None = None) -> "pd.DataFrame":
@@ -49,9 +51,16 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None
     from experiments.frames import rows_of_plans
     from experiments.simulate import PolicyError
 
+    for word in words:
+        if not isinstance(word, str):
+            raise UserError(f"run: must be given words, as 'policy=dp_se', got {word!r}")
+    if isinstance(config_dirs, str | Path):
+        raise UserError(f"config_dirs: must be a list, got {config_dirs!r}; write config_dirs=[{str(config_dirs)!r}]")
     composer = Composer(config_dirs)
     all_words = words if workers is None else (*words, f"runner.workers={workers}")
     plans = list(plan_all(jobs_of(all_words, several=True, composer=composer), composer))
+    if any(flag(asked.config, "plan") for asked in plans):
+        raise UserError("plan=true: run() simulates; in the shell it shows what would be run")
     try:
         complete(plans, runner_of(plans))
     except PolicyError as failure:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.plan import folder
+from experiments.errors import UserError
 from experiments.simulate.failures import Failures
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.status import sweeps
+from experiments.store import RUNS
 
 
 def lines(root: Path) -> Iterator[str]:
@@ -31,7 +33,10 @@ def main() -> None:
     """Entry point of `python -m experiments.status`."""
     command = read_command_line()
     if command.jobs:
-        print("\n".join(lines(folder(command.config, "results_dir"))))
+        root = folder(command.config, "results_dir")
+        if not root.is_dir() and root != RUNS:
+            raise UserError(f"results_dir={root}: no such folder")
+        print("\n".join(lines(root)))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import importlib
 import math
 from collections.abc import Callable, Mapping
+from inspect import isfunction
+from types import ModuleType
 from typing import Any
 
 from bandits import ParameterError
@@ -23,9 +25,15 @@ def imported(path: str, key: str) -> Callable[..., Any]:
         raise ParameterError(key, f"cannot import {path}: {error}") from None
     function: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(function):
-        raise ParameterError(key, f"{module_name} has no function {name}; {nearest(name, vars(module))}")
+        raise ParameterError(key, f"{module_name} has no function {name}; {nearest(name, _functions(module))}")
     _require_trusted(path, getattr(function, "__module__", None) or "builtins", key)
     return function
+
+
+def _functions(module: ModuleType) -> list[str]:
+    """The functions that a module defines for others."""
+    known = vars(module).items()
+    return [name for name, of in known if isfunction(of) and of.__module__ == module.__name__ and name[0] != "_"]
 
 
 def _require_trusted(path: str, module: str, key: str) -> None:

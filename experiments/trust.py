@@ -6,14 +6,22 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from experiments import own_source
+
 OURS = ("bandits", "experiments.claims.checks")
 _folders: list[Path] = []  # that the user named with --config-dir; what a config names may be there
 
 
 def trust(folder: Path) -> None:
-    """From here on, configs may name what is in `folder`."""
+    """From here on, configs may name what is in `folder`, and its modules can be imported."""
     if folder not in _folders:
         _folders.append(folder)
+    own_source.follow(folder)
+
+
+def trusted() -> tuple[Path, ...]:
+    """The folders that were named, the first that is looked in first."""
+    return tuple(folder for folder in own_source.places() if folder in _folders)
 
 
 def refusal(module: str, installed: bool = True) -> str | None:

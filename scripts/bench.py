@@ -31,6 +31,7 @@ from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
+from experiments.config.command_line import exit_on_user_error, help_alone
 from scripts import bench_sweeps
 
 PYTHON_STEPS = 20_000
@@ -147,6 +148,8 @@ def command_seconds(*arguments: str) -> float:
 
 def main() -> None:
     """Entry point of `python -m scripts.bench`."""
+    if help_alone(__doc__):
+        return
     table = pd.DataFrame([row(*case) for case in CASES])
     print(
         f"one replication on one core, median of {REPEATS}; plain loops of policies that decide at every step over at "
@@ -161,4 +164,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    exit_on_user_error(main)

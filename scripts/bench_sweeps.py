@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import Composer
 from experiments.config.plan import Request, merge, plan, plan_all
 from experiments.simulate import look_up, run, simulate_block
@@ -122,9 +123,11 @@ def measure() -> Iterator[str]:
 
 def main() -> None:
     """Entry point of `python -m scripts.bench_sweeps`."""
+    if help_alone(__doc__):
+        return
     for line in measure():
         print(line, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    exit_on_user_error(main)

@@ -24,6 +24,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.config.values import flag
 from experiments.errors import UserError
+from experiments.fan_out import delayed
 from experiments.store import stored_cells
 from scripts.drawing import text_free
 from scripts.drawing.drawing import Drawing
@@ -170,7 +171,7 @@ def main() -> None:
         return
     accept = flag(command.config, "accept")
     every = joblib.Parallel(n_jobs=1 if len(command.jobs) == 1 else command.workers)(
-        joblib.delayed(check_figure)(job, command.config_dirs) for job in command.jobs
+        delayed(check_figure)(job, command.config_dirs) for job in command.jobs
     )
     for checked in every:
         for line in [*checked.problems, *([checked.note] if checked.note else [])]:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from experiments.claims import Erratum, Outcome, Results, Verdict, claims, errata, judge_all
 from experiments.claims.settings import FAMILY, SAYS_NOTHING
 from experiments.claims.summary import summary
-from experiments.config.command_line import exit_on_user_error
+from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.errors import UserError
 from experiments.papers import papers
@@ -147,6 +147,8 @@ def replaced(text: str, new: str) -> str:
 
 def main() -> None:
     """Entry point of `python -m scripts.docs`."""
+    if help_alone(__doc__):
+        return
     found = errata()
     verdicts = judge_all(claims(), Results(Composer()))
     ERRATA.write_text(errata_page(found), encoding="utf-8")

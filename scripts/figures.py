@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,9 @@ def draw(asked: "Plan", cells: "Sequence[Stored]") -> list[str]:
 
 def _command(asked: "Plan") -> str:
     """What to type for one figure; how it was asked for among others is left out."""
-    kept = [text for text in asked.overrides if text.partition("=")[0] not in ("complete", "redraw")]
+    from experiments.store import OF_COMMANDS
+
+    kept = [text for text in asked.overrides if text.partition("=")[0] not in OF_COMMANDS]
     return shlex.join(["python", "-m", "scripts.figures", *kept])
 
 
@@ -134,15 +137,11 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
     Raises `UserError` for a job that cannot be planned, and for cells that are not stored unless it `may_lack` some.
     """
     from experiments.config.plan import plan
-    from experiments.own_code import is_own
     from experiments.store import Store, complete_places, read_cells
 
     asked = plan(job, composer)
     results = [str(place) for place in Store.of(asked).folders()]
     made = Made(name_of(asked), asked.config.figure is not None, results, asked.left_out)
-    cells = [request.cell for request in asked.requests]
-    if may_lack and any(is_own(cell.policy) or is_own(cell.instance) for cell in cells):
-        return replace(made, lacks=True)  # whoever completes cells compares what is stored of own code with that code
     if not (made.figure or may_lack):
         return made
     try:
@@ -188,18 +187,17 @@ def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
 
 def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:
     """Make the figure of each job; says what became of it. Raises `UserError`."""
-    import joblib
+    from experiments.fan_out import delayed, results
 
     workers = 1 if len(command.jobs) == 1 else command.workers
     composer = command.composer
-    made = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-        joblib.delayed(make)(job, composer, drawn, again, may_lack) for job in command.jobs
-    )
-    for of_job in made:
-        _say(of_job)
-        if of_job.paths:
-            drawn.figures[of_job.name] = of_job.digest
-        yield of_job
+    calls = (delayed(make)(job, composer, drawn, again, may_lack) for job in command.jobs)
+    with closing(results(calls, workers, batch_size=1)) as made:
+        for of_job in made:
+            _say(of_job)
+            if of_job.paths:
+                drawn.figures[of_job.name] = of_job.digest
+            yield of_job
 
 
 def _say(made: Made) -> None:

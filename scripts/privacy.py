@@ -15,12 +15,12 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
-from joblib import Parallel, delayed
 from omegaconf import OmegaConf
 
 from bandits import Scope
@@ -31,6 +31,7 @@ from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError
+from experiments.fan_out import delayed, results
 from experiments.progress import Progress
 
 AUDITS = CONF / "audits.yaml"
@@ -102,14 +103,14 @@ def _sweeps(path: Path) -> list[dict[str, Any]]:
     return read
 
 
-def audited(case: dict[str, Any], ours: dict[str, Any], composer: Composer) -> AuditRow:
-    """One row."""
+def audited(case: dict[str, Any], ours: dict[str, Any], composer: Composer) -> AuditRow | UserError:
+    """One row, or why there is none."""
     settings = OmegaConf.create({**ours, **{key: value for key, value in case.items() if key in OURS}})
     overrides = [f"{key}={value}" for key, value in case.items() if key not in OURS]
     try:
         return audit(overrides, settings, composer)
     except UserError as error:
-        raise UserError(f"audit of {case['policy']}: {error}, in {case}") from None
+        return UserError(f"audit of {case['policy']}: {error}, in {case}")
 
 
 def page(rows: Sequence[AuditRow]) -> str:
@@ -234,12 +235,16 @@ def main() -> None:
     if not listed:
         raise UserError(f"--config-dir {command.config_dirs[0]}: has no policy/NAME.yaml to audit")
     work = (delayed(audited)(case, ours, command.composer) for case in listed)
-    found = Parallel(n_jobs=command.workers, return_as="generator")(work)
-    with Progress("auditing", {"rows": len(listed)}) as progress:
-        rows = [progress.after(row, rows=1) for row in found]
+    with Progress("auditing", {"rows": len(listed)}) as progress, closing(results(work, command.workers)) as found:
+        made = [progress.after(row, rows=1) for row in found]
+    rows = [row for row in made if isinstance(row, AuditRow)]
+    refused = [problem for problem in made if isinstance(problem, UserError)]
+    if refused and not command.config_dirs:
+        raise refused[0]
     folder = Path(command.config.results_dir)
     places = (folder / "audit.parquet", folder / "privacy.md") if command.config_dirs else (ROWS, PAGE)
-    print(written(rows, *places))
+    if rows:
+        print(written(rows, *places))
     unexcused = [row for row in rows if row.inexcusable]
     for row in unexcused:
         print(
@@ -247,7 +252,10 @@ def main() -> None:
             f"spends, or say why under {EXCUSE} in its YAML",
             file=sys.stderr,
         )
-    sys.exit(1 if unexcused else 0)
+    once = {str(problem).rpartition(", in {")[0]: problem for problem in reversed(refused)}  # the first case of each
+    for problem in reversed(once.values()):
+        print(f"error: {problem}", file=sys.stderr)
+    sys.exit(2 if refused else 1 if unexcused else 0)
 
 
 if __name__ == "__main__":

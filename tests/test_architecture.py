@@ -1,6 +1,7 @@
 """How the modules hang together: imports point one way only, nothing goes in circles, and no module is long."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
@@ -86,6 +87,13 @@ def test_imports_point_one_way():
 
 def test_no_module_is_imported_in_a_circle():
     assert circle(graph(in_functions=False)) == []
+
+
+def test_work_for_other_processes_brings_code_of_the_users():
+    """`joblib.delayed` by itself would lose the folders that are trusted, and which version of a module is meant."""
+    users = {name for name, path in PATHS.items() if re.search(r"joblib\.delayed|import.* delayed$", path.read_text())}
+    bringing = {name for name, path in PATHS.items() if "fan_out import" in path.read_text()}
+    assert users - bringing == {"experiments.fan_out", "experiments.simulate.dask"}  # which sends a `Parcel`
 
 
 def test_no_module_is_long():

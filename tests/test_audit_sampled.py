@@ -246,7 +246,7 @@ def test_played_transcripts_have_the_exact_law(failure):
 
 
 def both(policy, horizon, runs):
-    return plays(policy, 2, horizon, policy.domain, Convention.STREAM, runs, workers=1)
+    return plays(policy, 2, horizon, policy.domain, Convention.STREAM, runs, workers=1).arms
 
 
 @pytest.mark.slow
@@ -279,7 +279,7 @@ def test_sampled_deltas_lie_below_exact_ones():
 
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_the_number_of_workers():
-    one, two = (plays(DPUCB(1.0), 2, 6, Domain.UNIT, Convention.STREAM, 1200, workers) for workers in (1, 2))
+    one, two = (plays(DPUCB(1.0), 2, 6, Domain.UNIT, Convention.STREAM, 1200, workers).arms for workers in (1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert not np.array_equal(one[0][:500], one[0][500:1000])  # blocks have streams of their own
 

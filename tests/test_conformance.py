@@ -1,6 +1,7 @@
 """Every policy config goes through the conformance suite, and the suite catches policies that break its rules."""
 
 import dataclasses
+import time
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -174,6 +175,34 @@ class SaysNothing(DPSE):
         return self.epsilon
 
 
+class HasItsOwnGenerator(Uniform):
+    """Draws the same arms in every replication."""
+
+    def select(self, state, t, rng):
+        return int(np.random.default_rng(7).integers(state))
+
+
+PLAYED = []
+
+
+class Remembers(Uniform):
+    """Keeps in its module what was played."""
+
+    def start(self, arms, horizon):
+        PLAYED.append(arms)
+        return arms
+
+    def select(self, state, t, rng):
+        return (t + len(PLAYED)) % state
+
+
+class KnowsTheYear(Uniform):
+    """Plays otherwise next year."""
+
+    def select(self, state, t, rng):
+        return int(time.time() / 3e7) % state
+
+
 class BadName(Uniform):
     """Has a name that no shell likes."""
 
@@ -193,6 +222,9 @@ BROKEN = [
     (CountsTooFew(), "counts_every_step"),
     (CountsTooFew(), "survives_short_horizons"),
     (UsesGlobalState(), "is_reproducible"),
+    (HasItsOwnGenerator(), "draws_from_its_rng_alone"),
+    (Remembers(), "remembers_nothing"),
+    (KnowsTheYear(), "remembers_nothing"),
     (DependsOnCheckpoints(), "ignores_checkpoints"),
     (SaysNothing(1.0), "declares_its_guarantee"),
     (SpendsMore(1.0), "keeps_its_guarantee"),

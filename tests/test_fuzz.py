@@ -1,7 +1,7 @@
 """Whatever is typed or written ends in what was asked, or in one line that says what is wrong; it touches nothing else.
 
 Half of the cases are words of the shell, half are files. CASES=2000 in the environment tries more than the 200 of each
-run.
+run. A few more are classes of a user's, edited between runs.
 """
 
 import os
@@ -9,13 +9,16 @@ import re
 import string
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from experiments.config.compose import CONF, REPOSITORY
+from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.config.overrides import PARTS
+from experiments.config.plan import plan
+from experiments.store import Store
 
 CASES = int(os.environ.get("CASES", "200"))
 MANY = settings(
@@ -224,3 +227,72 @@ def test_files_of_experiments(call, tmp_path_factory, config, header):
     (mine / "experiment" / "own.yaml").write_text(header + yaml.safe_dump(config, allow_unicode=True))
     words = ["--config-dir", str(mine), "+experiment=own", "plan=true", f"results_dir={mine}/results"]
     is_fine(call(*words), yaml.safe_dump(config))
+
+
+OWN = """
+import os
+import signal
+from dataclasses import dataclass
+import numpy as np
+from bandits import StepwisePolicy
+from bandits.guarantees import NOT_PRIVATE
+from fuzz_helper import shift
+
+@dataclass(frozen=True)
+class Mine(StepwisePolicy):
+    name, label, citation = "mine", "Mine", "none"
+    guarantee = NOT_PRIVATE
+
+    def start(self, arms, horizon):
+        return []
+
+    def select(self, state, t, rng):
+        arm = {arm}
+        {line}
+        return shift(arm)
+
+    def update(self, state, arm, reward, rng):
+        pass
+"""
+HELPER = "from fuzz_deep import SHIFT\n\n\ndef shift(arm):\n    return (arm + SHIFT) % 3\n"
+HARMLESS = ("pass", "state.append(rng.random())", "assert t", "# a comment\n        pass")
+WRONG = (
+    "os.fork()",
+    "os.kill(os.getpid(), signal.SIGTERM)",
+    "os.kill(os.getppid(), signal.SIGKILL)",
+    "signal.raise_signal(signal.SIGINT)",
+    "os._exit(3)",
+    "raise KeyboardInterrupt",
+    "raise BaseException('gone')",
+    "arm += np.random.default_rng(1).integers(3)",
+    "arm += os.getpid() + t",
+    "1 / 0",
+)
+EDITS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from(HARMLESS * 2 + WRONG))
+
+
+@pytest.mark.slow
+@settings(MANY, max_examples=max(3, CASES // 40))
+@given(edits=st.lists(EDITS, min_size=3, max_size=5))
+def test_edits_of_own_code(call, tmp_path_factory, edits):
+    """Whatever is edited between runs, every number that is stored belongs to the code that is there."""
+    mine = tmp_path_factory.mktemp("edited")
+    (mine / "policy").mkdir()
+    (mine / "policy" / "mine.yaml").write_text("_target_: fuzz_own.Mine\n")
+    (mine / "fuzz_helper.py").write_text(HELPER)
+    asked = ["policy=mine", "instance=c1", "instance.arms=3", "horizon=50", f"results_dir={mine}/results"]
+    for number, (arm, shift, line) in enumerate(edits):
+        (mine / "fuzz_own.py").write_text(OWN.format(arm=arm, line=line))
+        (mine / "fuzz_deep.py").write_text(f"SHIFT = {shift}\n")
+        outcome = call("--config-dir", mine, *asked, f"replications={number + 3}")
+        (request,) = plan(asked, Composer([mine])).requests
+        stored = Store(mine / "results").read(request.cell)
+        said = f"{edits} {number}\n{outcome.out}\n{outcome.err}"
+        assert "Traceback" not in said, said
+        if line in WRONG:
+            assert (outcome.code, stored) == (1, None), said
+            assert outcome.err.startswith("error: mine: "), said
+        else:
+            assert (outcome.code, outcome.err) == (0, ""), said
+            assert stored.replications >= number + 3, said
+            assert np.allclose(stored.regret[:, -1], 50 * request.cell.instance.gaps[(arm + shift) % 3]), said

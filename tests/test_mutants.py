@@ -24,6 +24,7 @@ QUICK = [  # files of tests without loops to compile; from each list one mutant 
     "test_heavy_tails.py",
     "test_instances.py",
     "test_intervals.py",
+    "test_own_audits.py",
     "test_quantities.py",
     "test_start_phases.py",
     "test_stopping.py",
@@ -39,6 +40,7 @@ PARTS = [
     "later_policies",
     "loops",
     "mechanisms",
+    "own_code",
     "policies",
     "records",
 ]

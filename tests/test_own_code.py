@@ -1,21 +1,33 @@
 """Whatever a class of the user does, it ends in one line that names it, and nothing wrong is stored."""
 
 import dataclasses
+import importlib
+import pickle
 import sys
 
+import joblib
 import pytest
 
 from bandits.environments.bernoulli import C1
+from bandits.environments.resampling import Resampled
 from bandits.policies.ucb import UCB1
-from experiments import own_code
+from experiments import load
+from experiments import trust as trusting
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
+from experiments.fan_out import Shipped, delayed
+from experiments.own_source import digest_of, followed, forget
+from experiments.results_file import read_footer
+from experiments.trust import trust
 
 POLICY = """
+import datetime
+import multiprocessing
 import os
 import random
+import signal
 import time
 from dataclasses import dataclass
 
@@ -23,7 +35,10 @@ import numpy as np
 
 from bandits import Guarantee, ParameterError, StepwisePolicy
 from bandits.guarantees import NOT_PRIVATE
+from bandits.seeds import stream
+from scipy import stats
 {top}
+SEEN, KEPT, RNG = [], {{}}, np.random.default_rng(0)
 
 @dataclass({frozen})
 class Mine(StepwisePolicy):
@@ -63,16 +78,15 @@ PLAIN = {
 def users(call, tmp_path, monkeypatch):
     """Run a policy of one's own, of which some lines are other ones."""
     monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setattr(own_code, "_seen", set())
 
     def users(*words, module="mine_policy", **lines):
         folder = tmp_path / "mine"
         (folder / "policy").mkdir(parents=True, exist_ok=True)
         (folder / "policy" / "mine.yaml").write_text(f"_target_: {module}.Mine\nbeta: 0.5\n")
         (folder / f"{module}.py").write_text(POLICY.format(**PLAIN | lines))
-        sys.modules.pop(module, None)
-        asked = ["policy=mine", "horizon=50", "replications=7", "runner.workers=1", f"results_dir={tmp_path}/results"]
-        return call("--config-dir", folder, *asked, *words)
+        asked = ["policy=mine", "horizon=50", "replications=7", f"results_dir={tmp_path}/results"]
+        keys = {word.partition("=")[0] for word in words}
+        return call("--config-dir", folder, *(word for word in asked if word.partition("=")[0] not in keys), *words)
 
     yield users
     sys.modules.pop("mine_policy", None)
@@ -116,6 +130,8 @@ def test_what_is_wrong_before_simulation(users, tmp_path, lines, named):
     assert not stored(tmp_path)
 
 
+AGAIN = "is simulated again, in a fresh process, from the same seed"
+FIXED = "in every replication, so that all draw the same"
 IN_SIMULATION = {
     "exits": ("raise SystemExit(0)", "it ends the program: 0"),
     "exits without a number": ("exit()", "it ends the program"),
@@ -130,10 +146,27 @@ IN_SIMULATION = {
     "draws from numpy": ("return int(np.random.randint(5))", "draws from the global generator of numpy"),
     "seeds numpy": ("np.random.seed(t); return 0", "draws from the global generator of numpy"),
     "draws from random": ("return random.randrange(5)", "draws from Python's module random"),
-    "draws without a seed": ("return int(np.random.default_rng().integers(5))", "another regret when replication 0"),
-    "looks at the clock": ("return time.perf_counter_ns() // 100 % 5", "another regret when replication 0"),
+    "draws without a seed": ("return int(np.random.default_rng().integers(5))", AGAIN),
+    "looks at the clock": ("return time.perf_counter_ns() // 100 % 5", AGAIN),
+    "looks at the year": ("return int(time.time() // 32_000_000) % 5", AGAIN),
+    "looks at the date": ("return datetime.datetime.now().year % 5", AGAIN),
+    "looks at its process": ("return os.getpid() % 5", AGAIN),
     "counts in its class": ("type(self).count += 1; return self.count % 5", "changes its class"),
-    "remembers in its class": ("self.seen.append(t); return len(self.seen) // 50 % 5", "another regret"),
+    "remembers in its class": ("self.seen.append(t); return len(self.seen) // 50 % 5", AGAIN),
+    "remembers in its module": ("SEEN.append(t); return len(SEEN) // 50 % 5", AGAIN),
+    "keeps the first draw": ("return int(KEPT.setdefault(0, rng.random()) * 997 * t) % 5", AGAIN),
+    "draws from its module": ("return int(RNG.integers(5))", AGAIN),
+    "draws from a set": ("return int(min({str(t), str(t + 1), 'x'}, key=hash)[-1], 36) % 5", AGAIN),
+    "has a generator of its own": ("return int(np.random.default_rng(0).integers(5))", FIXED),
+    "has one of Python's": ("return random.Random(t).randrange(5)", FIXED),
+    "has one of scipy's": ("return int(stats.laplace.rvs(random_state=3) > 0)", FIXED),
+    "has a stream of ours": ("return int(stream('x', 0).integers(5))", FIXED),
+    "raises what nobody catches": ("raise GeneratorExit('gone')", "GeneratorExit: gone ("),
+    "forks": ("return os.fork() * 0", "calls os.fork; no process may be started"),
+    "forks through a library": ("multiprocessing.get_context('fork').Process().start(); return 0", "calls os.fork"),
+    "ends itself": ("os.kill(os.getpid(), 9)", "calls os.kill"),
+    "leaves": ("os._exit(0)", "calls os._exit"),
+    "signals itself": ("signal.raise_signal(15)", "calls signal.raise_signal"),
 }
 
 
@@ -163,37 +196,153 @@ def test_one_line_for_a_reason_however_many_blocks(users):
     assert "and 22 times more" in said
 
 
-def test_an_own_class_is_tried_once_in_a_process_and_once_in_a_cell(monkeypatch):
+SOUND = {
+    "a seed that is drawn": "return int(np.random.default_rng(rng.integers(2**60)).integers(5))",
+    "one that is spawned": "return int(rng.spawn(1)[0].integers(5))",
+    "round and round": "return t % 5",  # all replications are equal, as they should be
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("select", SOUND.values(), ids=SOUND)
+def test_what_is_sound_is_stored(users, tmp_path, select):
+    outcome = users("instance.arms=5", select=select)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert len(stored(tmp_path)) == 1
+
+
+def mixed(folder):
+    """The regret at the horizon of each replication, by code."""
+    table = load(results_dir=folder, t=50, code=sorted({path_code(path) for path in stored(folder)}))
+    return {code: list(of.regret) for code, of in table.groupby("code", observed=True)}
+
+
+def path_code(path):
+    return read_footer(path)["columns"]["code"]
+
+
+@pytest.mark.slow
+def test_versions_of_a_class_are_not_mixed(users, tmp_path):
+    """Ten edits in a row, as fast as they can be typed: each number belongs to the code that was there."""
+    results, regrets = tmp_path / "results", {}
+    for arm in (0, 1, 2, 3, 4, 3, 2, 1, 0, 1):
+        replications = 2 + len(regrets)
+        words = ["instance=bernoulli", "instance.means=[0.9,0.7,0.5,0.3,0.1]", f"replications={replications}"]
+        outcome = users(*words, select=f"return {arm}")
+        assert (outcome.code, outcome.err) == (0, "")
+        regrets.setdefault(arm, set()).add(arm)
+    found = mixed(results)
+    assert len(found) == 5
+    assert sorted(len(set(of)) for of in found.values()) == [1] * 5
+    assert sorted(of[0] for of in found.values()) == pytest.approx([0, 10, 20, 30, 40])
+    with pytest.raises(UserError, match="5 versions of the code of mine are stored"):
+        load(results_dir=results)
+
+
+def test_a_helper_and_what_it_reads_are_part_of_the_class(users, tmp_path):
+    mine = tmp_path / "mine"
+    (mine / "tools").mkdir(parents=True)
+    (mine / "tools" / "__init__.py").write_text("")
+    (mine / "tools" / "deep.py").write_text(
+        "from pathlib import Path\nARM = 1\nSHIFT = Path(__file__).with_name('shift.txt')\n"
+    )
+    (mine / "tools" / "shift.txt").write_text("0")
+    (mine / "helper.py").write_text("from tools.deep import ARM\n")
+    (mine / "stranger.py").write_text("ARM = 1\n")
+    lines = {"top": "from helper import ARM\n", "select": "return ARM"}
+    keys = [key_of(users, tmp_path, **lines)]
+    for file, text in (
+        ("stranger.py", "ARM = 2"),
+        ("helper.py", "from tools.deep import ARM\nARM += 1\n"),
+        ("tools/deep.py", "ARM = 2"),
+        ("tools/__init__.py", "# a comment is source too"),
+    ):
+        (mine / file).write_text(text)
+        keys.append(key_of(users, tmp_path, **lines))
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 4
+
+
+def test_a_file_that_is_named_is_part_of_the_class(users, tmp_path):
+    (tmp_path / "mine").mkdir()
+    keys = []
+    for text in ("1", "2"):
+        (tmp_path / "mine" / "arm.txt").write_text(text)
+        keys.append(key_of(users, tmp_path, body="table = 'arm.txt'"))
+    assert keys[0] != keys[1]
+
+
+def key_of(users, tmp_path, **lines):
+    """The key that a policy of one's own has now."""
+    users("plan=true", **lines)
+    (request,) = plan(["policy=mine", "horizon=50"], Composer([tmp_path / "mine"])).requests
+    assert request.cell.code in (None, read_code(request.cell))
+    return request.cell.key
+
+
+def read_code(cell):
+    return digest_of(cell.own)
+
+
+def test_parts_of_a_cell_may_be_own(tmp_path, monkeypatch):
+    """A class of the user's within one of ours is part of the cell, too."""
+
     @dataclasses.dataclass(frozen=True)
     class Bandit(C1):
         name = "mine"
 
-    class Counted(RegretCell):
-        def replicate(self, replication):
-            tried.append(replication)
-            return super().replicate(replication)
-
-    tried = []
-    monkeypatch.setattr(own_code, "_seen", set())
-    own, ours = Counted(Bandit(3), UCB1(), 50), Counted(C1(3), UCB1(), 50)
-    own_code.require_repeatable(own, 5, first=False)
-    assert tried == [5, 5]
-    own_code.require_repeatable(own, 10, first=False)
-    own_code.require_repeatable(ours, 0, first=True)
-    assert tried == [5, 5]
-    own_code.require_repeatable(own, 0, first=True)
-    assert tried == [5, 5, 0, 0]
+    assert RegretCell(Resampled(Bandit(3)), UCB1(), 50).own == (Bandit,)
+    assert RegretCell(Resampled(C1(3)), UCB1(), 50).own == ()
+    assert RegretCell(C1(3), UCB1(), 50).code is None
 
 
-def test_two_classes_of_one_name_are_not_one_cell(users, call, tmp_path):
+def test_keys_of_this_repository_do_not_depend_on_code():
+    assert RegretCell(C1(3), UCB1(), 50).key == "af356c083ccd57c5"
+
+
+def test_two_classes_of_one_name_are_not_one_cell(users, tmp_path):
     users()
     twin = POLICY.format(**PLAIN) + "\n\n@dataclass(frozen=True)\nclass Twin(Mine):\n    pass\n"
     (tmp_path / "mine" / "mine_policy.py").write_text(twin)
     (tmp_path / "mine" / "policy" / "twin.yaml").write_text("_target_: mine_policy.Twin\nbeta: 0.5\n")
-    sys.modules.pop("mine_policy")
     with pytest.raises(UserError, match=r"mine_policy.Mine and mine_policy.Twin are both called mine"):
         plan(["cells=[{policy: [mine, twin]}]", "horizon=50"], Composer([tmp_path / "mine"]))
-    asked = ["policy=twin", "horizon=50", "replications=9", "runner.workers=1", f"results_dir={tmp_path}/results"]
-    outcome = call("--config-dir", tmp_path / "mine", *asked)
-    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
-    assert "was stored by mine_policy.Mine, not mine_policy.Twin" in outcome.err
+    keys = {
+        plan([f"policy={name}", "horizon=50"], Composer([tmp_path / "mine"])).requests[0].cell.key
+        for name in ("mine", "twin")
+    }
+    assert len(keys) == 2
+
+
+def test_what_is_sent_is_what_is_meant(tmp_path, monkeypatch):
+    """A process that imported an older version imports the new one; one that cannot have it says so."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "sent_module.py").write_text("VALUE = 1\n\n\ndef value():\n    return VALUE\n")
+    trust(tmp_path)
+    import sent_module
+
+    shipped = pickle.dumps(Shipped(sent_module.value))
+    assert followed()["sent_module"]
+    (tmp_path / "sent_module.py").write_text("VALUE = 2\n\n\ndef value():\n    return VALUE\n")
+    assert pickle.loads(shipped).open()() == 1
+    forget()
+    problem = pickle.loads(shipped)
+    with pytest.raises(UserError, match="edited while the command runs"):
+        problem.open()
+    assert joblib.Parallel(2)(delayed(value_of)(name) for name in ("sent_module", "sent_module")) == [2, 2]
+    (tmp_path / "sent_module.py").write_text("VALUE = 3\n")
+    forget()
+    assert joblib.Parallel(2)(delayed(value_of)(name) for name in ("sent_module", "sent_module")) == [3, 3]
+    sys.modules.pop("sent_module", None)
+
+
+def value_of(name):
+    return importlib.import_module(name).VALUE
+
+
+def test_a_composer_that_is_sent_brings_its_folders(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    text = pickle.dumps(Composer([tmp_path]))
+    monkeypatch.setattr(trusting, "_folders", [])
+    assert pickle.loads(text).config_dirs == (tmp_path,)
+    assert trusting.trusted() == (tmp_path,)

@@ -86,7 +86,9 @@ def alone(words, folder):
 
 
 def shell(folder, command, *more):
-    started, *words = [*shlex.split(command), *more]
+    """Type a command, with `more` words, in the place of those that set the same keys."""
+    keys = {word.partition("=")[0] for word in more if "=" in word}
+    started, *words = [*(word for word in shlex.split(command) if word.partition("=")[0] not in keys), *more]
     assert started == PYTHON
     process = alone(words, folder) if "pytest" in words else forked.python(words, folder)
     process.stderr = re.sub(WAITING, "", process.stderr, flags=re.MULTILINE)
@@ -114,6 +116,7 @@ def test_the_example_is_complete():
         "mine/experiment/mine.yaml",
         "mine/experiment/mine_budgets.yaml",
         "mine/claims/mine.yaml",
+        "mine/audits.yaml",
         "mine/test_explore_then_commit.py",
     }
 
@@ -165,15 +168,17 @@ def test_search_path_does_the_same(folder):
 @pytest.mark.slow
 def test_an_edited_policy_is_noticed(folder):
     command = ".venv/bin/python -m experiments.run --config-dir mine policy=explore_then_commit results_dir=mine/edited"
-    assert shell(folder, command, "horizon=100", "replications=1").stderr == ""
+    asked = ["horizon=100", "replications=1"]
+    assert shell(folder, command, *asked).stderr == ""
     file = folder / "mine" / "explore_then_commit.py"
     text = file.read_text()
     file.write_text(text.replace("scale=1 / self.epsilon", "scale=2 / self.epsilon"))
-    assert "raise its revision" in shell(folder, command, "horizon=100", "replications=1").stderr
-    file.write_text(text.replace("revision = 1", "revision = 2"))
-    process = shell(folder, command, "horizon=100", "replications=1")
+    process = shell(folder, command, *asked)
     assert (process.stderr, "1 simulated" in process.stdout) == ("", True)
+    assert "computed again: the code of ExploreThenCommit is another" in process.stdout
     file.write_text(text)
+    assert "1 stored already, 0 simulated" in shell(folder, command, *asked).stdout
+    assert len(list((folder / "mine" / "edited").rglob("explore_then_commit-*.parquet"))) == 2
 
 
 @pytest.mark.slow

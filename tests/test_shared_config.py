@@ -107,7 +107,7 @@ def test_what_is_wrong_is_told_of_the_cell_that_sets_it():
             config.of({"horizon": 5, "policy.bta": 1})
     config = shared_config(["horizon"], half="${nothing}")
     for _ in range(2):
-        with pytest.raises(UserError, match=r"^p\.yaml: policy\.rate: Interpolation key 'nothing' not found"):
+        with pytest.raises(UserError, match=r"^policy\.rate: Interpolation key 'nothing' not found \(policy p\.yaml\)"):
             config.of({"horizon": 5})
 
 

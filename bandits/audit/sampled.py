@@ -133,13 +133,18 @@ def played(
     return np.array([policy.play(table, table.shape[1], rng, convention) for _ in range(runs)], dtype=np.int64)
 
 
-def with_plays(finding: Finding, claimed: Guarantee, plays: tuple[IntArray, IntArray], failure: float) -> Finding:
+def with_plays(
+    finding: Finding, claimed: Guarantee, plays: tuple[IntArray, IntArray], failure: float, inputs: str = ""
+) -> Finding:
     """The finding with a lower bound from `plays` on two neighbouring tables, shapes (runs, horizon), where larger.
+
+    `inputs` says how they differ, if they are not those of `neighbouring_tables`.
 
     On delta at the epsilon claimed for a promise with delta > 0, else on epsilon at delta = 0.
     """
     known, codes = np.unique(np.concatenate(plays), axis=0, return_inverse=True)
     first, second = codes[: len(plays[0])], codes[len(plays[0]) :]
+    inputs = inputs or INPUTS[claimed.neighbours]
     texts = ["".join(str(arm + 1) for arm in row[:40]) for row in known]
     if claimed.delta > 0:
         bounds = finding.delta or Bounds(1.0, 0.0, "none", "none")
@@ -148,12 +153,12 @@ def with_plays(finding: Finding, claimed: Guarantee, plays: tuple[IntArray, IntA
             sampled_delta(first, second, failure / 2, claimed.epsilon),
         )
         told = f"what is more than e^{claimed.epsilon:g} times as frequent"
-        return replace(finding, delta=_sampled(bounds, shown, INPUTS[claimed.neighbours], told, failure, len(codes)))
+        return replace(finding, delta=_sampled(bounds, shown, inputs, told, failure, len(codes)))
     bounds = finding.epsilon or Bounds(math.inf, 0.0, "none", "none")
     held_out, event = sampled_epsilon(first, second, failure / 2)
     shown = _larger(betting_epsilon(first, second, failure / 2), held_out)
     told = f"arms {', '.join(texts[number] for number in event[:3])}"
-    return replace(finding, epsilon=_sampled(bounds, shown, INPUTS[claimed.neighbours], told, failure, len(codes)))
+    return replace(finding, epsilon=_sampled(bounds, shown, inputs, told, failure, len(codes)))
 
 
 def _larger(bets: float, held_out: float) -> tuple[float, str]:

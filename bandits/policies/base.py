@@ -1,8 +1,10 @@
 """What every policy is."""
 
 import itertools
+import math
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,6 +29,12 @@ class Policy(Learner[Instance]):
 
     faces: ClassVar[type[Any]] = Instance
 
+    def __init_subclass__(cls) -> None:
+        """Every `choices` of a subclass looks at the rewards that it is sent, whoever plays it."""
+        super().__init_subclass__()
+        if "choices" in vars(cls):
+            cls.choices = _with_checked_rewards(vars(cls)["choices"])  # type: ignore[method-assign]
+
     @abstractmethod
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         """Play `horizon` steps against `instance`; pulls of every arm at each checkpoint.
@@ -38,7 +46,8 @@ class Policy(Learner[Instance]):
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         """The policy one step at a time: a generator that yields an arm and is sent the reward of it.
 
-        Raises `ParameterError` for a policy that is only known as a simulation.
+        Raises `ParameterError` for a policy that is only known as a simulation, and for a reward that is no finite
+        number or outside [0, 1] where `domain` is.
         """
         raise ParameterError("policy", f"{self.name} cannot be played on given rewards: it defines no choices")
 
@@ -77,6 +86,35 @@ class Policy(Learner[Instance]):
         return played
 
 
+def _with_checked_rewards(choices: Callable[..., Choices]) -> Callable[..., Choices]:
+    @wraps(choices)
+    def checked(self: Policy, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        steps = choices(self, arms, horizon, rng)
+        return _checked(self, steps)
+
+    return checked
+
+
+def _checked(policy: Policy, steps: Choices) -> Choices:
+    """`steps`, which are sent no reward that the policy is not made for. Raises `ParameterError`."""
+    arm = next(steps)
+    while True:
+        reward = yield arm
+        require_reward(policy, reward)
+        try:
+            arm = steps.send(reward)
+        except StopIteration:
+            return
+
+
+def require_reward(policy: Policy, reward: float) -> None:
+    """Raise `ParameterError` for a reward that is no finite number, or outside [0, 1] where the domain is."""
+    if not math.isfinite(reward):
+        raise ParameterError("reward", f"{policy.name} needs finite rewards, got {reward}")
+    if policy.domain in (Domain.UNIT, Domain.BINARY) and not 0 <= reward <= 1:
+        raise ParameterError("reward", f"{policy.name} needs rewards in [0, 1], got {reward:g}")
+
+
 def require_unit_rewards(policy: Learner[Instance], instance: Instance) -> None:
     """Refuse an instance whose rewards may leave [0, 1]."""
     low, high = instance.support
@@ -110,6 +148,12 @@ def require_sums(policy: Policy, sums: FloatArray, low: float, high: float) -> F
     return sums
 
 
+def require_arm(arm: Any, arms: int, t: int) -> None:
+    """Raise `ValueError` unless what `select` returned at step `t` is an arm: -1 would count from the last one."""
+    if not isinstance(arm, int | np.integer) or isinstance(arm, bool) or not 0 <= arm < arms:
+        raise ValueError(f"select must return an arm in 0..{arms - 1}, got {arm} at step {t}")
+
+
 class StepwisePolicy(Policy):
     """A policy written as plain Python, one step at a time; the loop around it is here.
 
@@ -132,6 +176,7 @@ class StepwisePolicy(Policy):
         state = self.start(arms, horizon)
         for t in itertools.count(1):
             arm = self.select(state, t, rng)
+            require_arm(arm, arms, t)
             self.update(state, arm, (yield arm), rng)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
@@ -143,8 +188,7 @@ class StepwisePolicy(Policy):
         low, high = instance.support
         for t in range(1, horizon + 1):
             arm = self.select(state, t, rng)
-            if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:  # -1 would count from the last arm
-                raise ValueError(f"select must return an arm in 0..{arms - 1}, got {arm} at step {t}")
+            require_arm(arm, arms, t)
             reward = instance.sample(arm, rng)
             if not low <= reward <= high:
                 raise ParameterError(

@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bandits import ParameterError, checkpoint_grid
 from bandits.arrays import IntArray
 from bandits.learner import Environment, Learner
+from experiments.own_source import digest_of
 
 RECORDED = 200
 ROUNDING = 1e-9  # of the largest regret: what sums may lose
@@ -138,11 +139,27 @@ class Cell(ABC):
         return json.dumps(content | kind, sort_keys=True)
 
     @cached_property
+    def own(self) -> tuple[type[Any], ...]:
+        """The classes from outside this repository that its numbers come from: of policy, instance and their parts."""
+        parts = [*_parts(self.policy), *_parts(self.instance)]
+        classes = dict.fromkeys(map(type, parts))
+        return tuple(cls for cls in classes if cls.__module__.partition(".")[0] != "bandits")
+
+    @cached_property
+    def code(self) -> str | None:
+        """A digest of the source of its `own` classes; None without such, or where no file has it."""
+        return digest_of(self.own) if self.own else None
+
+    @cached_property
     def key(self) -> str:
-        """What its stored numbers are filed under: the identity and the revisions of instance and policy."""
+        """What its stored numbers are filed under: the identity and the revisions of instance and policy.
+
+        For classes from outside this repository also the `code`: another source is another cell, with the same seeds.
+        """
         kept = "" if self.recorded == RECORDED else f" recorded {self.recorded}"
         text = (
             f"{self.identity}{kept} instance revision {self.instance.revision} policy revision {self.policy.revision}"
+            f"{f' code {self.code}' if self.code else ''}"
         )
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -199,6 +216,14 @@ def column(name: str) -> Callable[[Cell, Rows], Values]:
 def is_part(value: Any) -> bool:
     """Whether a field's value is a described thing by itself, as the inner instance or the gap profile."""
     return dataclasses.is_dataclass(value) and hasattr(value, "name")
+
+
+def _parts(part: Any) -> Iterator[Any]:
+    """A described thing, and those within it."""
+    yield part
+    for item in dataclasses.fields(part):
+        if is_part(getattr(part, item.name)):
+            yield from _parts(getattr(part, item.name))
 
 
 def _parameters(part: Any) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def _entries(file: Path) -> Iterator[_Entry]:
     except (yaml.YAMLError, OmegaConfBaseException) as error:
         raise UserError(f"{name}: {' '.join(str(error).split())}") from None
     if not isinstance(items, list):
-        raise UserError(f"{name}: must be a list of claims, each with an id")
+        raise UserError(f"{name}: must be a list of {file.parent.name}, each with an id")
     seen = set()
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict) or not isinstance(item.get("id"), str):

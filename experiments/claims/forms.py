@@ -83,6 +83,8 @@ class NotJudged(Form):
 
 def limits(at_least: float | None, at_most: float | None) -> tuple[float, float]:
     """Both limits of what is claimed; raises `ParameterError` if there is none."""
+    for key, value in (("at_least", at_least), ("at_most", at_most)):
+        require(value is None or not math.isnan(value), key, value, "a number")
     require(at_least is not None or at_most is not None, "at_least", None, "given, or at_most")
     if at_least is not None and at_most is not None:
         require(at_least <= at_most, "at_least", at_least, f"at most at_most, {at_most}")

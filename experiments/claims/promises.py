@@ -94,6 +94,7 @@ class BoundGrowth(Form):
     """
 
     test: ClassVar[str] = "bound_growth"
+    held_to: ClassVar[tuple[str, ...]] = ("at_least", "at_most")
     experiments: tuple[str, ...]
     filter: Conditions
     bound: str
@@ -113,12 +114,12 @@ class BoundGrowth(Form):
     def measures(self) -> str:
         return f"growth of regret relative to that of {self.bound.rpartition('.')[2]}"
 
-    def settings(self, results: Results) -> list[Setting]:
+    def settings(self, results: Results, error: float) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
         asked = limits(self.at_least, self.at_most)
         settings = []
         for where, cell in zip(labels(cells), cells, strict=True):
-            interval = self._interval(cell, FAMILY / len(cells))
+            interval = self._interval(cell, error / len(cells))
             settings.append(Setting(where, interval, *asked, unseen=scaled(interval, *asked)))
         return settings
 

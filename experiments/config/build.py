@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from bandits import ParameterError
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
-from experiments.config.values import truth, whole_number
+from experiments.config.values import shown, truth, whole_number
 from experiments.errors import UserError, nearest
 from experiments.own_code import blamed, in_words
 from experiments.trust import refusal
@@ -59,8 +59,8 @@ def resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[
             try:
                 node[name]
             except OmegaConfBaseException as of_name:
-                raise UserError(f"{files[group]}: {group}.{name}: {_first_line(of_name)}") from None
-        raise UserError(f"{files[group]}: {group}: {_first_line(error)}") from None
+                raise UserError(f"{group}.{name}: {_first_line(of_name)} ({group} {files[group]})") from None
+        raise UserError(f"{group}: {_first_line(error)} ({group} {files[group]})") from None
 
 
 def _build(config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]) -> Any:
@@ -108,7 +108,9 @@ def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
         raise UserError(f"{file}: {group}._target_: {target}: {refused}")
     try:
         cls = getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # whatever a user's module raises when it is imported
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's module raises when it is imported
         found = getattr(sys.modules.get(module), "__file__", None)
         where = f" (it was found in {found})" if found else ""
         raise UserError(f"{file}: _target_: cannot import {target}: {in_words(error)}{where}") from error
@@ -157,7 +159,7 @@ def convert(value: Any, to: Any) -> Any:
         return whole_number(value)
     if to is float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"a number, got {'nothing' if value is None else value}")
+            raise ValueError(f"a number, got {shown(value)}")
         return float(value)
     if to is str and not isinstance(value, str):
         raise ValueError(f"a text, got {value}")

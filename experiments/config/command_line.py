@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import os
 import shlex
 import signal
 import sys
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from experiments.config.plan import Plan
 
 MOST_WORKERS = 1024
+ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "LOKY_MAX_CPU_COUNT": 1, "SOURCE_DATE_EPOCH": 0}  # and the least that they take
 
 
 @dataclass
@@ -142,18 +144,24 @@ def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def exit_on_user_error(command: Callable[[], None]) -> None:
     """Run `command`; end with exit code 2 and one line where the user can mend it, 130 on Ctrl-C or SIGTERM."""
+    _open_streams()
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: batch systems and services send it
+        _check_environment()
         command()
         sys.stdout.flush()
-    except (UserError, OmegaConfBaseException) as error:
+    except UserError as error:
         _end(str(error))
+    except OmegaConfBaseException as error:
+        _end(f"{error.full_key}: {str(error).partition(chr(10))[0]}" if error.full_key else str(error))
     except FailedRunsError as failures:
         print(failures, file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:  # whoever read our output, as `head`, has had enough
         sys.stdout = None
         sys.exit(0)
+    except MemoryError as error:
+        _end(f"more memory is needed than there is: {error}; a shorter horizon, fewer arms or fewer runs need less")
     except BrokenProcessPool:
         _end(
             "a process was ended from outside, most often as memory ran out; cells that were complete are stored, and "
@@ -165,6 +173,43 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
         again = shlex.join(sys.orig_argv)
         print(f"interrupted; what was simulated is stored; this goes on: {again}", file=sys.stderr)
         sys.exit(130)
+
+
+def _open_streams() -> None:
+    """Where the shell closed one of the standard streams, as with >&-, nothing is said there.
+
+    Otherwise the next file that is opened would take its place, and what is printed would go into it.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # for as long as we run
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+
+
+def _check_environment() -> None:
+    """Raise `UserError` for variables that libraries would not take, each with a traceback of its own."""
+    for name, least in ENVIRONMENT.items():
+        value = os.environ.get(name)
+        if value is not None and not (value.strip().isdecimal() and int(value) >= least):
+            raise UserError(f"{name}={value}: the environment must have a whole number here, {least} at least, or none")
+
+
+def help_alone(text: str | None, words: Sequence[str] = ()) -> bool:
+    """For a command without keys, or with the `words` that are none: whether --help was asked for, and is answered.
+
+    Raises `UserError` for any other word.
+    """
+    given = [word for word in sys.argv[1:] if word.partition("=")[0] not in words]
+    if "--help" in given or "-h" in given:
+        print((text or "").strip())
+        return True
+    if given:
+        known = ["--help", *(f"{word}=NUMBER" for word in words)]
+        raise UserError(f"{given[0]}: unknown word; {nearest(given[0], known)}")
+    return False
 
 
 def _end(problem: str) -> NoReturn:

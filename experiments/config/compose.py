@@ -1,7 +1,6 @@
 """Hydra configs composed outside of a Hydra application, many at once."""
 
 import pickle
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -16,10 +15,12 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
+from experiments import own_source
 from experiments.config.experiment_file import check_experiment
 from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
 from experiments.errors import UserError, nearest
 from experiments.trust import trust
+from experiments.yaml_files import require_readable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
@@ -73,14 +74,20 @@ class Composer:
     def __init__(self, config_dirs: Iterable[Path | str] = (), config_name: str = "config") -> None:
         self.config_dirs = tuple(map(_folder, config_dirs))
         self.config_name = config_name
-        for folder in self.config_dirs:
+        for folder in reversed(self.config_dirs):
             trust(folder)
-            if str(folder) not in sys.path:
-                sys.path.append(str(folder))
+        own_source.forget()  # what was edited since it was imported
+        for folder in self.config_dirs:
+            for file in folder.glob("*.yaml"):
+                require_readable(file)
             for file in folder.glob("*/**/*.yaml"):
+                require_readable(file)
                 ours = CONF / file.relative_to(folder)
                 if ours.exists() and file.resolve() != ours:
                     raise UserError(f"{file}: this repository has a {file.parent.name} of that name; choose another")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Composer, (self.config_dirs, self.config_name)  # so that a process that it is sent to trusts them too
 
     def compose(self, overrides: Sequence[str]) -> Composed:
         """The config that `overrides`, in Hydra's grammar and without sweeps, lead to. Raises `UserError`."""

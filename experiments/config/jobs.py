@@ -1,6 +1,7 @@
 """From the words of the shell to jobs: a sweep is all combinations of its values, a paper all its experiments."""
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 
 from hydra.core.override_parser.types import Glob, Override
@@ -16,7 +17,12 @@ def jobs_of(words: Sequence[str], several: bool, composer: Composer) -> list[lis
     A folder of experiments, as a paper, stands for all experiments in it. `several` says that values separated by
     commas, ranges and globs are wanted, as `-m` does.
     """
-    lists = [_values(parsed(word), several, composer) for word in words if not word.startswith(f"{SEARCH_PATH}=")]
+    items = [parsed(word) for word in words if not word.startswith(f"{SEARCH_PATH}=")]
+    for key, times in Counter(item.key_or_group for item in items).items():
+        if times > 1:
+            given = " ".join(str(item.input_line) for item in items if item.key_or_group == key)
+            raise UserError(f"{key}: given {times} times: {given}")
+    lists = [_values(item, several, composer) for item in items]
     return [list(job) for job in itertools.product(*lists)]
 
 
@@ -33,6 +39,8 @@ def _values(item: Override, several: bool, composer: Composer) -> list[str]:
         texts = list(item.sweep_string_iterator())
     else:
         raise UserError(f"{text}: has no list of values; give them, as in {key}=1,2 or {key}=range(1,3)")
+    if not texts:
+        raise UserError(f"{text}: has no values")
     if key != "experiment":
         return [f"{key}={value}" for value in texts]
     return [f"{item.get_key_element()}={name}" for value in texts for name in composer.experiments(value)]

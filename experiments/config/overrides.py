@@ -23,7 +23,7 @@ NUMBER = re.compile(r"([a-z_]+(?:\.[a-z_]+)*)=((?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\
 def parsed(text: str) -> Override:
     """One override in Hydra's grammar. Raises `UserError` for one that is wrong, or that nothing here understands."""
     try:
-        item = _number(text) or OverridesParser.create().parse_override(text)
+        item = _number(text) or _in_quotes(text) or OverridesParser.create().parse_override(text)
     except HydraException as error:
         if "=" not in text:
             raise UserError(f"{text}: must be key=value") from None
@@ -55,6 +55,14 @@ def _number(text: str) -> Override | None:
     key, number, point, exponent = found.groups()
     value = float(number) if point or exponent else int(number)
     return Override(OverrideType.CHANGE, key, ValueType.ELEMENT, value, input_line=text)
+
+
+def _in_quotes(text: str) -> Override | None:
+    """What Hydra makes of a value with letters that its grammar has not, as those of a path; None for other texts."""
+    key, sign, value = text.partition("=")
+    if not sign or value.isascii() or not key.isascii() or set(value) & set("'\"[]{}(),$\\"):
+        return None
+    return OverridesParser.create().parse_override(f"{key}={quoted(value)}")
 
 
 def _check_choice(item: Override) -> None:

@@ -2,25 +2,29 @@
 
 import itertools
 import json
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from bandits import Guarantee, ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import Parts
-from experiments.config.compose import Composed, Composer
+from experiments.config.compose import REPOSITORY, Composed, Composer
 from experiments.config.joining import Seat, Setting, names
 from experiments.config.overrides import PARTS, parsed
 from experiments.config.shared import OF_CELLS, SharedConfig
-from experiments.config.values import flag, whole_number
+from experiments.config.values import flag, shown, whole_number
 from experiments.errors import UserError
 from experiments.own_code import blamed, in_words, is_own, require_own_name
 
+PUBLISHED = REPOSITORY / "results"  # a copy may be without
 FEW = 3  # reasons are enough
 MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
 MOST_RECORDED = 10**6  # checkpoints of a curve, each with the pulls of every arm
@@ -75,16 +79,36 @@ def plan(overrides: Sequence[str], composer: Composer) -> Plan:
     adds such cells of another policy.
     """
     composed = composer.compose(overrides)
-    settings = [()] if composed.config.cells is None else _settings(composed)
+    try:
+        settings = [()] if composed.config.cells is None else _settings(composed)
+    except UserError as error:
+        if "experiment" not in composed.choices or "cells" in composed.given:
+            raise
+        raise UserError(f"{composer.file_of('experiment', composed.choices['experiment'])}: {error}") from None
     planner = _Planner(composed, composer)
-    hosts = [(setting, planner.request(setting)) for setting in settings]
+    hosts = [(setting, _hosted(planner, setting, composed, composer)) for setting in settings]
     parties = [_join(policy, hosts, composed, composer) for policy in names(composed.config)]
     joined = [request for party in parties for request in party.requests]
     requests = merge([*(request for _, request in hosts), *joined])
     left_out = [party.left_out for party in parties if party.left_out]
-    published = None if composed.config.published_dir is None else folder(composed.config, "published_dir")
+    published = published_folder(composed.config)
     results = folder(composed.config, "results_dir")
     return Plan(tuple(overrides), composer, composed, results, published, requests, left_out)
+
+
+def _hosted(planner: "_Planner", setting: Setting, composed: Composed, composer: Composer) -> Request:
+    """The cell of one combination of an experiment's `cells`. Raises `UserError`, which names the file and the item."""
+    try:
+        return planner.request(setting)
+    except UserError as error:
+        said = str(error)
+        name = composed.choices.get("experiment")
+        key = re.split(r"[=:]", said, maxsplit=1)[0]  # that the error names
+        if name is None or key in composed.given or key not in dict(setting):
+            raise
+        items = enumerate(_sweeps(composed.config), start=1)
+        place = next((place for place, axes in items if all(value in axes.get(key, ()) for key, value in setting)), 1)
+        raise UserError(f"{composer.file_of('experiment', name)}: cells: item {place}: {said}") from None
 
 
 def plan_all(jobs: Sequence[Sequence[str]], composer: Composer) -> Iterator[Plan]:
@@ -162,9 +186,22 @@ def _seated(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request]
     return requests, refused
 
 
+def published_folder(config: DictConfig) -> Path | None:
+    """Results that are read and never written; None for none. Raises `UserError` where the folder does not exist."""
+    if config.published_dir is None:
+        return None
+    place = folder(config, "published_dir")
+    if not place.is_dir() and place != PUBLISHED:
+        raise UserError(f"published_dir={place}: no such folder; null reads nothing that is published")
+    return place
+
+
 def folder(config: DictConfig, key: str) -> Path:
     """The folder that a key names. Raises `UserError`."""
-    name = config[key]
+    try:
+        name = config[key]
+    except OmegaConfBaseException as error:
+        raise UserError(f"{key}: {str(error).partition(chr(10))[0]}") from None
     if not isinstance(name, str) or not name.strip():
         raise UserError(f"{key}: must be a folder, got {str(name).strip() or 'nothing'}")
     return Path(name)
@@ -173,10 +210,11 @@ def folder(config: DictConfig, key: str) -> Path:
 def merge(requests: Iterable[Request]) -> list[Request]:
     """Each cell once, with the most replications that were asked of it, in the order of first mention."""
     merged: dict[str, Request] = {}
+    of_identity: dict[str, Cell] = {}
     for request in requests:
         known = merged.get(request.cell.key)
-        if known is not None:
-            _require_same_class(known.cell, request.cell)
+        if request.cell.own:
+            _require_same_class(of_identity.setdefault(request.cell.identity, request.cell), request.cell)
         if known is None or known.replications < request.replications:
             merged[request.cell.key] = request
     return list(merged.values())
@@ -209,20 +247,21 @@ def _sweeps(config: DictConfig) -> list[dict[str, list[Any]]]:
     cells = cast(dict[str, Any], OmegaConf.to_container(without_figure, resolve=True))["cells"]
     if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
         raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
-    return [_axes(sweep) for sweep in cells]
+    return [_axes(sweep, place) for place, sweep in enumerate(cells, start=1)]
 
 
-def _axes(sweep: dict[Any, Any]) -> dict[str, list[Any]]:
+def _axes(sweep: dict[Any, Any], place: int) -> dict[str, list[Any]]:
     """The values of each key of one item of `cells`. Raises `UserError`."""
     axes = {key: values if isinstance(values, list) else [values] for key, values in sweep.items()}
     for key, values in axes.items():
         if not isinstance(key, str):
-            raise UserError(f"cells: {key}: must be a key, as in budget.epsilon")
+            raise UserError(f"cells: item {place}: {key}: must be a key, as in budget.epsilon")
         if not values:
-            raise UserError(f"cells: {key}: must be a value or a list of values, got none")
+            raise UserError(f"cells: item {place}: {key}: must be a value or a list of values, got none")
         for value in values:
             if key in PARTS and not isinstance(value, str):
-                raise UserError(f"cells: {key}: must be the name of a choice, or a list of names, got {value}")
+                problem = f"must be the name of a choice, or a list of names, got {value}"
+                raise UserError(f"cells: item {place}: {key}: {problem}")
     return axes
 
 
@@ -244,7 +283,10 @@ class _Planner:
         with blamed(f"{files['policy']} on {files['instance']}"):
             require_own_name(instance, str(files["instance"]))
             require_own_name(policy, str(files["policy"]))
+            for part, where in ((instance, files["instance"]), (policy, files["policy"])):
+                _check_revision(part, where)
             _check_guarantee(policy, files["policy"])
+            _check_budget(config["budget"])
             _check_delta(config["budget"], policy)
             _check_profile({**dict(setting), **self._composed.given}, instance)
             cell = _cell(config, instance, policy)
@@ -282,6 +324,23 @@ def _check_guarantee(policy: Learner[Any], file: Path) -> None:
         raise UserError(f"{file}: guarantee of {policy.name}: {in_words(error)}") from error
     if not isinstance(promised, Guarantee):
         raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
+
+
+def _check_revision(part: Environment | Learner[Any], file: Path) -> None:
+    """Raise `UserError` unless the revision of a class, as those of users may not be, is a whole number."""
+    revision: Any = part.revision
+    if isinstance(revision, bool) or not isinstance(revision, int) or revision < 1:
+        raise UserError(f"{file}: revision of {part.name}: must be a whole number, 1 at least, got {revision!r}")
+
+
+def _check_budget(budget: Mapping[str, Any]) -> None:
+    """Raise `UserError` for a budget that is none, also where no policy takes it."""
+    for key, least, most in (("epsilon", 0.0, math.inf), ("delta", 0.0, 1.0)):
+        value = budget[key]
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (number and least <= value <= most) and not (value is None and key == "delta"):
+            limits = "of at least 0" if most == math.inf else "between 0 and 1, or null"
+            raise UserError(f"budget.{key}: must be a number {limits}, got {shown(value)}")
 
 
 def _check_delta(budget: Mapping[str, Any], policy: Learner[Any]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bandits.arrays import FloatArray
 from bandits.exact.regret import QuadratureError
 from experiments.cells import Cell, Rows
-from experiments.own_code import NotRepeatableError, in_words, require_repeatable
+from experiments.own_code import NotRepeatableError, in_words, playing
 from experiments.provenance import provenance
 
 Timed = tuple[dict[str, Any], float]  # the row of a replication, and the seconds that it took
@@ -21,11 +21,10 @@ REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose mes
 
 @dataclass(frozen=True)
 class Task:
-    """Replications to simulate, consecutive `numbers` of `cell`; `first` if none of it were simulated before."""
+    """Replications to simulate, consecutive `numbers` of `cell`."""
 
     cell: Cell
     numbers: range
-    first: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,11 +106,13 @@ def attempt(task: Task) -> Outcome:
     """The replications of a task, or why there are none: nothing that a policy does ends more than its block."""
     cell, done = task.cell, list[Timed]()
     try:
-        require_repeatable(cell, task.numbers.start, first=task.first)
-        for number in task.numbers:
-            done.append(_timed(cell, number))
+        with playing(cell):
+            for number in task.numbers:
+                done.append(_timed(cell, number))
         return _checked(cell, done, task.numbers)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         why = str(error) if isinstance(error, REFUSED) else in_words(error)
         told = "".join(traceback.format_exception(error))
         return Failure.of(task, task.numbers[min(len(done), len(task.numbers) - 1)], why, told)

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import shlex
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from bandits.seeds import entropy
 from experiments.config.plan import Request
 from experiments.errors import FailedRunsError
 from experiments.simulate.block import Failure
+from experiments.trust import trusted
 from experiments.whole_files import put
 
 FOLDER = "failures"
@@ -88,8 +90,10 @@ def _what_now(failures: Iterable[Failure], root: Path) -> str:
     """Where to look, and how to see the first of them alone."""
     first, *_ = failures
     cells = len({first.key, *(failure.key for failure in failures)})
+    words = [word for folder in trusted() for word in ("--config-dir", str(folder))]
+    replay = shlex.join(["python", "-m", "experiments.replay", *words])
     return (
         f"{cells} {'cell' if cells == 1 else 'cells'} failed, told in {root / FOLDER}; the same command tries again; "
         "to see one alone: "
-        f"python -m experiments.replay key={first.key} replication={first.replication} results_dir={root}"
+        f"{replay} key={first.key} replication={first.replication} results_dir={root}"
     )

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,10 @@ from bandits.seeds import entropy
 from experiments.cells import Cell
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
-from experiments.errors import UserError
-from experiments.own_code import is_own
 from experiments.results_file import DamagedFileError
 from experiments.simulate.block import Block, Task
 from experiments.simulate.pieces import Pieces
-from experiments.store import Store, source_of
+from experiments.store import CODE, Store
 from experiments.stored import Stored
 
 SECONDS = 2.0  # that a block should take: so much is lost where its process is killed
@@ -81,7 +78,7 @@ class Job:
             while len(together):
                 numbers = together[: self._block_length(of_like)]
                 start = int(numbers[0])
-                yield Task(self.cell, range(start, start + len(numbers)), first=start == self.first)
+                yield Task(self.cell, range(start, start + len(numbers)))
                 together = together[len(numbers) :]
 
     def _block_length(self, of_like: float) -> int:
@@ -106,9 +103,9 @@ class Job:
             "key": cell.key,
             "identity": cell.identity,
             "revisions": {"instance": cell.instance.revision, "policy": cell.policy.revision},
-            "columns": cell.columns,
+            "columns": {**cell.columns, **({CODE: cell.code} if cell.code else {})},
             "caveats": list(cell.caveats),
-            "source": source_of(cell),
+            "source": cell.code,
             "config": self.request.config,
             "seed_entropy": str(entropy(cell.identity)),
             "runs": [*(self.stored.footer["runs"] if self.stored else []), *self._runs(fresh)],
@@ -135,10 +132,7 @@ class Job:
 
 
 def look_up(requests: Iterable[Request], store: Store) -> list[Job]:
-    """What of each request is stored already, also in pieces; nothing of a damaged file.
-
-    Raises `UserError` for what another class stored.
-    """
+    """What of each request is stored already, also in pieces; nothing of a damaged file."""
     pieces = Pieces(store.root)
     in_pieces = pieces.keys()
     jobs = [_looked_up(request, store) for request in requests]
@@ -150,17 +144,6 @@ def look_up(requests: Iterable[Request], store: Store) -> list[Job]:
 
 def _looked_up(request: Request, store: Store) -> Job:
     try:
-        job = Job(request, store.read(request.cell, request.replications))
+        return Job(request, store.read(request.cell, request.replications))
     except DamagedFileError as damage:
         return Job(request, None, damage=str(damage))
-    _require_same_class(job, store.path(request.cell))
-    return job
-
-
-def _require_same_class(job: Job, path: Path) -> None:
-    """Raise `UserError` if another class of the user, of the same name and parameters, stored what is asked for."""
-    before = job.stored.footer["config"] if job.stored else {}
-    for part in ("instance", "policy"):
-        stored, asked = (config.get(part, {}).get("_target_") for config in (before, job.request.config))
-        if stored not in (None, asked) and is_own(getattr(job.cell, part)):
-            raise UserError(f"{path}: was stored by {stored}, not {asked}; give each a `name` of its own, or remove it")

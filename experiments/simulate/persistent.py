@@ -32,7 +32,7 @@ def _alone(runner: Runner, task: Task) -> Outcome:
     """The outcome of a task whose replications are simulated one at a time, so that the one that kills is known."""
     done = list[Block]()
     for number in task.numbers:
-        only = Task(task.cell, range(number, number + 1), task.first and number == task.numbers.start)
+        only = Task(task.cell, range(number, number + 1))
         try:
             with closing(runner.outcomes([(0, only)])) as found:
                 ((_, outcome),) = found

@@ -13,7 +13,6 @@ import numpy as np
 
 from experiments.cells import Cell
 from experiments.simulate.block import Block
-from experiments.store import source_of
 from experiments.whole_files import put
 
 FOLDER = ".pieces"
@@ -48,7 +47,7 @@ class Pieces:
         """Keep blocks of a cell. Raises `OSError`."""
         for origin in {json.dumps(block.origin, sort_keys=True) for block in blocks}:
             block = Block.joined([block for block in blocks if json.dumps(block.origin, sort_keys=True) == origin])
-            about = json.dumps({"key": cell.key, "source": source_of(cell), "origin": block.origin})
+            about = json.dumps({"key": cell.key, "source": cell.code, "origin": block.origin})
             content = io.BytesIO()
             np.savez(content, about=about, numbers=block.numbers, seconds=block.seconds, **_prefixed(block))
             digest = hashlib.sha256(content.getvalue()).hexdigest()
@@ -100,4 +99,4 @@ def _read(path: Path, cell: Cell) -> Block | None:
         cell.check(rows, {"columns": cell.columns})
     except (OSError, ValueError, LookupError):
         return None
-    return block if (about["key"], about["source"]) == (cell.key, source_of(cell)) else None
+    return block if (about["key"], about["source"]) == (cell.key, cell.code) else None

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Self
 
 from experiments.errors import UserError
+from experiments.fan_out import Shipped
 from experiments.simulate.block import Outcome, Task, attempt
 
 
@@ -21,12 +22,12 @@ class Parcel:
     @classmethod
     def of(cls, tasks: Sequence[tuple[int, Task]]) -> Self:
         """Pack what a process of another machine is to simulate."""
-        return cls(tuple(sys.path), pickle.dumps(list(tasks)))
+        return cls(tuple(sys.path), pickle.dumps(Shipped(list(tasks))))
 
     def tasks(self) -> list[tuple[int, Task]]:
         """What was packed; classes from `--config-dir` are found where the sender found them."""
         sys.path += [folder for folder in self.folders if folder not in sys.path]
-        found: list[tuple[int, Task]] = pickle.loads(self.content)
+        found: list[tuple[int, Task]] = pickle.loads(self.content).open()
         return found
 
     def attempt(self) -> list[tuple[int, Outcome]]:

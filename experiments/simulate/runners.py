@@ -14,7 +14,9 @@ from typing import ClassVar
 import joblib
 
 from bandits import ParameterError
-from experiments.simulate.block import Outcome, Task, attempt
+from experiments.fan_out import delayed
+from experiments.own_code import in_words
+from experiments.simulate.block import Failure, Outcome, Task, attempt
 from experiments.worker import prepare
 
 MOST_WORKERS = 1024
@@ -73,7 +75,7 @@ class Threads(Local):
 
 def parallel(tasks: Iterable[tuple[int, Task]], over: joblib.Parallel) -> Outcomes:
     """See `Runner.outcomes`."""
-    found = over(joblib.delayed(_numbered)(os.getpid(), number, task) for number, task in tasks)
+    found = over(delayed(_numbered)(os.getpid(), number, task) for number, task in tasks)
     try:
         yield from found
     except BrokenProcessPool as error:
@@ -94,7 +96,12 @@ def _numbered(parent: int, number: int, task: Task) -> tuple[int, Outcome]:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     prepare(parent)
-    return number, attempt(task)
+    try:
+        return number, attempt(task)
+    except KeyboardInterrupt as error:
+        if os.getpid() == parent:
+            raise
+        return number, Failure.of(task, task.numbers.start, in_words(error))  # which the policy raised
 
 
 class Given(Iterator[tuple[int, Task]]):

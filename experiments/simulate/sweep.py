@@ -4,12 +4,15 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import closing, suppress
 
 from experiments.errors import UserError
 from experiments.leases import Leases
+from experiments.own_code import NotRepeatableError
 from experiments.progress import Progress
 from experiments.results_file import set_aside
+from experiments.second_play import Played, SecondPlays, chosen, require_same
 from experiments.simulate.block import Block, Failure, Task
 from experiments.simulate.failures import Failures, PolicyError
 from experiments.simulate.job import Job, look_up
@@ -50,6 +53,7 @@ def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
             sweep.run(missing)
         finally:  # also after Ctrl-C
             sweep.save_all()
+            sweep.second_plays.close()
     if sweep.failures:
         raise PolicyError(sweep.failures, store.root)
 
@@ -78,6 +82,8 @@ class Sweep:
         self._seconds: dict[str, float] = defaultdict(float)  # of simulation of what is unsaved
         self._saved: dict[str, float] = defaultdict(float)  # seconds of simulation in pieces
         self._killers: set[str] = set()  # cells that killed a worker
+        self.second_plays = SecondPlays()
+        self._asked: dict[str, Future[Played]] = {}  # second plays of cells with classes of the user's
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Complete `jobs`, first what nobody is at, then what others left undone."""
@@ -129,6 +135,8 @@ class Sweep:
                 others.append(job)
             else:
                 self._open[key] = job
+                if job.cell.own:
+                    self._asked[key] = self._ask(job)
                 for task in job.tasks(self._work.took(job.cell)):
                     if key in self._killers:
                         break
@@ -149,14 +157,29 @@ class Sweep:
             self._save(job)
             self._saved[key] += self._seconds.pop(key)
 
+    def _ask(self, job: Job) -> "Future[Played]":
+        return self.second_plays.ask(job.cell, chosen(job.cell, range(job.first, job.request.replications)))
+
     def _save(self, job: Job) -> None:
         with self._store.writing():
             self._pieces.save(job.cell, self._unsaved.pop(job.cell.key))
 
     def _finish(self, job: Job) -> None:
-        """A cell is complete."""
+        """A cell is complete; with a class of the user's, if a second play of it gives the same numbers."""
         key = job.cell.key
-        self._store.write(job.stored_now())
+        stored = job.stored_now()
+        if job.cell.own:
+            numbers = range(job.first, job.request.replications)
+            again = self._asked.pop(key, None) or self._ask(job)
+            rows = {name: values[job.first :] for name, values in stored.rows.items()}
+            try:
+                require_same(job.cell, rows, numbers, again.result())
+            except NotRepeatableError as error:
+                self._pieces.remove(job.cell)
+                self._unsaved.pop(key, None)
+                self._fail(job, Failure.of(Task(job.cell, numbers), numbers.start, str(error)))
+                return
+        self._store.write(stored)
         self._pieces.remove(job.cell)
         self._records.forget(key)
         self._unsaved.pop(key, None)

@@ -1,8 +1,6 @@
 """Stored results: a results file for each cell, in the folder of its instance."""
 
-import hashlib
 import shlex
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +24,8 @@ from experiments.whole_files import put
 RUNS = REPOSITORY / "runs"  # of whoever works here
 RESULTS = REPOSITORY / "results"  # published with the repository
 LEASES = ".leases"  # of processes that work here
+OF_COMMANDS = ("plan", "complete", "redraw", "strict", "accept")  # keys that say what is done, not what is asked for
+CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
 
 
 class NotStoredError(UserError):
@@ -43,6 +43,11 @@ class Store:
     def of(cls, asked: Plan) -> "Store":
         """Where the cells of a plan are stored."""
         return cls(asked.results, asked.published)
+
+    @staticmethod
+    def default() -> Path:
+        """Where results are if nothing is said."""
+        return RUNS
 
     def check_writable(self) -> None:
         """Raise `UserError` now rather than after an hour of simulation."""
@@ -197,24 +202,6 @@ def agree(known: Contents, other: Contents) -> bool:
     )
 
 
-def changed_source(stored: Stored) -> bool:
-    """Whether a policy from outside this repository was edited since, under the same revision."""
-    return not _ours(stored.cell) and stored.footer["source"] != source_of(stored.cell)
-
-
-def source_of(cell: Cell) -> str | None:
-    """A hash of the file that defines the policy, if it is not one of this repository."""
-    if _ours(cell):
-        return None
-    module = sys.modules.get(type(cell.policy).__module__)
-    file = getattr(module, "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
-
-
-def _ours(cell: Cell) -> bool:
-    return type(cell.policy).__module__.partition(".")[0] == "bandits"
-
-
 def stored_cells(asked: Plan) -> list[Stored]:
     """The stored replications of every cell of a plan, as many as are asked for.
 
@@ -243,6 +230,7 @@ def complete_places(asked: Plan) -> list[Place]:
         planned = folder(asked.config, "results_dir")
         elsewhere = [] if asked.results == planned else [f"results_dir={asked.results}"]
         places = [word for folder in asked.composer.config_dirs for word in ("--config-dir", str(folder))]
-        words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asked.overrides, *elsewhere])
+        asks = [text for text in asked.overrides if text.partition("=")[0] not in OF_COMMANDS]
+        words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asks, *elsewhere])
         raise NotStoredError(f"{missing} of {len(wanted)} cells are not stored yet; run: {shlex.join(words)}")
     return [complete[name] for name in wanted]

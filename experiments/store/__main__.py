@@ -7,6 +7,7 @@
     python -m experiments.store pack                              put published files into packs; without=KEY,...
     python -m experiments.store export --csv policy=dp_se         rows on standard output; table=pulls, table=...
     python -m experiments.store export --crate results_dir=mine   write ro-crate-metadata.json beside the results
+    python -m experiments.store remove policy=mine code=0123456789abcdef    these results; remove=true removes them
     python -m experiments.store gc                                what nothing reads any more; remove=true removes it
 
 COLUMN=VALUE and COLUMN=ONE,OTHER choose cells, as in experiments.load. results_dir=FOLDER names the results; without
@@ -27,7 +28,7 @@ from experiments.config.build import convert
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
-from experiments.store import RESULTS, RUNS, Store
+from experiments.store import CODE, RESULTS, RUNS, Store
 from experiments.store.diff import differences
 from experiments.store.filters import chosen
 from experiments.store.garbage import garbage
@@ -36,10 +37,16 @@ from experiments.store.index import Index, index_of_folders
 from experiments.store.merge import Step, look
 from experiments.store.packing import pack
 from experiments.store.place import Place, files_in
+from experiments.store.remove import removable
 from experiments.store.verify import verify
 
-OWN_KEYS: dict[str, dict[str, Any]] = {"export": {"table": "curves"}, "gc": {"remove": False}, "pack": {"without": ""}}
-FILTERED = ("list", "export")  # commands that choose cells
+OWN_KEYS: dict[str, dict[str, Any]] = {
+    "export": {"table": "curves"},
+    "gc": {"remove": False},
+    "pack": {"without": ""},
+    "remove": {"remove": False},
+}
+FILTERED = ("list", "export", "remove")  # commands that choose cells
 SHOWN = ("instance", "policy", "epsilon", "delta", "horizon")
 
 
@@ -75,13 +82,15 @@ class Asked(NamedTuple):
 def list_cells(asked: Asked) -> None:
     """Print a line for each cell, and their sum."""
     index = asked.cells()
-    shown = [index.column(name) for name in SHOWN]
+    names = [*SHOWN, *([CODE] if CODE in index.columns else [])]
+    shown = [index.column(name) for name in names]
     held = zip(index.places, index.replications, index.sizes, strict=True)
     rows = [
-        [_shown(of.values[of.codes[row]]) for of in shown] + [str(replications), str(size), os.path.relpath(str(place))]
+        [_shown(of.values[of.codes[row]]) if of.codes[row] >= 0 else "" for of in shown]
+        + [str(replications), str(size), os.path.relpath(str(place))]
         for row, (place, replications, size) in enumerate(held)
     ]
-    for line in _aligned([[*SHOWN, "replications", "bytes", "file"], *rows]):
+    for line in _aligned([[*names, "replications", "bytes", "file"], *rows]):
         print(line)
     print(f"{len(rows)} cells, {index.replications.sum()} replications, {index.sizes.sum() / 1e6:.1f} MB")
 
@@ -161,12 +170,31 @@ def export(asked: Asked, form: str) -> None:
         sys.stdout.write(piece)
 
 
-def collect_garbage(asked: Asked) -> None:
-    """Print what nothing reads any more; remove it if asked to."""
+def remove_cells(asked: Asked) -> None:
+    """Print the chosen cells of one folder and what was begun of them; remove them if asked to."""
+    if not asked.filters:
+        raise UserError("remove: which results? give COLUMN=VALUE, as in policy=mine")
+    remove, root = _is_removed(asked), asked.store.root
+    one = Asked({**asked.keys, "results_dir": str(root)}, asked.filters)
+    found = list(removable(root, one.cells())) if root.is_dir() else []
+    for item in found:
+        print(os.path.relpath(str(item.what)))
+    if remove:
+        remove_garbage(root, found)
+    size = sum(item.size for item in found) / 1e6
+    print(f"{len(found)} results, {size:.1f} MB, {'removed' if remove else 'would be removed; remove=true does it'}")
+
+
+def _is_removed(asked: Asked) -> bool:
     try:
-        remove = convert(asked.keys["remove"], bool)
+        return bool(convert(asked.keys["remove"], bool))
     except ValueError as error:
         raise UserError(f"remove: must be {error}") from None
+
+
+def collect_garbage(asked: Asked) -> None:
+    """Print what nothing reads any more; remove it if asked to."""
+    remove = _is_removed(asked)
     root = asked.store.root
     found = list(garbage(root)) if root.is_dir() else []
     for item in found:
@@ -194,7 +222,7 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in ("list", "verify", "merge", "diff", "pack", "export", "gc"):
+    for name in ("list", "verify", "merge", "diff", "pack", "export", "remove", "gc"):
         command = commands.add_parser(name, allow_abbrev=False)
         if name in ("merge", "diff"):
             command.add_argument("other", metavar="OTHER")
@@ -243,6 +271,8 @@ def main() -> None:
             pack_files(asked)
         case "export":
             export(asked, found.form)
+        case "remove":
+            remove_cells(asked)
         case "gc":
             collect_garbage(asked)
 

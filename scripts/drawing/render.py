@@ -5,9 +5,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, assert_never
 
-import matplotlib as mpl
-
-mpl.use("Agg")
+from scripts.drawing.look import own_look  # isort: skip  # before anything of matplotlib
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,7 +18,7 @@ from matplotlib.ticker import NullFormatter
 
 from experiments.whole_files import put
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
-from scripts.drawing.style import RC_PARAMS, SMALL
+from scripts.drawing.style import SMALL
 from scripts.drawing.ticks import MinorTicks, PlainNumbers, PlainPowers
 
 Handles = dict[str, Any]  # what is drawn under each label
@@ -28,7 +26,7 @@ Handles = dict[str, Any]  # what is drawn under each label
 
 def render(drawing: Drawing) -> Figure:
     """The picture of `drawing`. Close the figure when it is done with."""
-    with mpl.rc_context(RC_PARAMS):
+    with own_look():
         columns = max(map(len, drawing.rows))
         figure, grid = plt.subplots(
             len(drawing.rows), columns, figsize=(drawing.size[0], drawing.height), squeeze=False
@@ -49,7 +47,7 @@ def save(drawing: Drawing, stem: Path, command: str) -> list[str]:
     """Write `stem`.pdf and `stem`.png with the command that makes them in their metadata; the paths."""
     figure = render(drawing)
     try:
-        with mpl.rc_context(RC_PARAMS):
+        with own_look():
             _lay_out(figure)  # once: `savefig` would go through all text for each file
             png: Any = FigureCanvasAgg(figure)  # untyped
             png.print_png(image := BytesIO(), metadata={"Description": command})

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -12,7 +11,7 @@ from matplotlib.text import Text
 from numpy.typing import NDArray
 from PIL import Image
 
-from scripts.drawing.style import RC_PARAMS
+from scripts.drawing.look import own_look
 
 PANEL = (2.4, 1.8)  # inches
 DOTS_PER_INCH = 60
@@ -39,7 +38,7 @@ def render(figure: Figure) -> Picture:
     figure.set_dpi(DOTS_PER_INCH)
     figure.set_size_inches(PANEL[0] * columns, PANEL[1] * rows)
     canvas: Any = FigureCanvasAgg(figure)  # untyped
-    with mpl.rc_context(RC_PARAMS):
+    with own_look():
         canvas.draw()
     return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()
 

@@ -50,7 +50,9 @@ def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str]
     """The verdicts on all claims, or on those of some `papers`, and their errata; what is wrong with some is a gap."""
     results = ledger.Results(composer, overrides)
     wrong: list[str] = []
-    claims, errata = (_read(read, composer.config_dirs, wrong) for read in (ledger.claims, ledger.errata))
+    wrong_errata: list[str] = []
+    claims = _read(ledger.claims, composer.config_dirs, wrong)
+    errata = _read(ledger.errata, composer.config_dirs, wrong_errata)
     verdicts = []
     for claim in claims:
         if papers is None or claim.paper in papers:
@@ -60,9 +62,11 @@ def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str]
                 wrong.append(str(error))
             except Exception as error:  # whatever a computation of one's own raises
                 wrong.append(f"{claim.file}: {claim.id}: {type(error).__name__}: {error}")
-    gap = Gap("claims", without_places("; ".join(dict.fromkeys(wrong))), "python -m experiments.claims")
+    what = " and ".join(name for name, of in (("claims", wrong), ("errata", wrong_errata)) if of)
+    command = "python -m experiments.claims" if wrong else "python -m scripts.report"
+    gap = Gap(what, without_places("; ".join(dict.fromkeys([*wrong, *wrong_errata]))), command)
     of_papers = [erratum for erratum in errata if papers is None or erratum.paper in papers]
-    return Judged(verdicts, of_papers, gap if wrong else None)
+    return Judged(verdicts, of_papers, gap if what else None)
 
 
 def _read(read: Callable[..., list[Any]], folders: Sequence[Path], wrong: list[str]) -> list[Any]:

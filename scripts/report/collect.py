@@ -1,11 +1,12 @@
 """What a page is made of: every experiment that was asked for, and the claims, each a task of its own."""
 
-import joblib
-from tqdm import tqdm
+from contextlib import closing
 
 from experiments.config.command_line import CommandLine, named_experiment
 from experiments.errors import UserError
+from experiments.fan_out import delayed, results
 from experiments.papers import papers
+from experiments.progress import Progress
 from scripts.report import claims
 from scripts.report.claims import Judged
 from scripts.report.exhibits import Exhibit, exhibit_of
@@ -22,16 +23,20 @@ def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
     of_claims = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
     named = all(map(named_experiment, command.jobs))
     on_page = {name.partition("/")[0] for name in jobs} if named else None
-    tasks = [joblib.delayed(claims.judged)(command.composer, of_claims, on_page)]
-    tasks += [joblib.delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
+    tasks = [delayed(claims.judged)(command.composer, of_claims, on_page)]
+    tasks += [delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
     workers = 1 if len(jobs) == 1 else command.workers
-    made = joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")(tasks)
     found, exhibits = Judged(), {}
-    for item in tqdm(made, total=len(tasks), unit=" parts", disable=None):
-        if isinstance(item, Judged):
-            found = item
-        else:
-            exhibits[item.name] = item
+    with (
+        Progress("making the report", {"parts": len(tasks)}) as progress,
+        closing(results(tasks, workers, batch_size=1, return_as="generator_unordered")) as made,
+    ):
+        for item in made:
+            progress.after(item, parts=1)
+            if isinstance(item, Judged):
+                found = item
+            else:
+                exhibits[item.name] = item
     return [exhibits[name] for name in jobs], found
 
 

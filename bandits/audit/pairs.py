@@ -1,0 +1,93 @@
+"""Pairs of neighbouring inputs for policies of which nothing is known, and a search for one that shows a difference.
+
+One reward of any arm, at any place, goes from one end of its range to the other, while all others are at one end, at
+the other, or anywhere between them. The pair is chosen by plays that are not counted again, so that the bound of those
+that are keeps its failure probability.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.guarantees import Neighbours
+
+MOST = 600  # pairs, of which many more cannot be told apart by the plays that there are
+LEAST = 2  # plays of each input before a pair is left out
+FEW = 64  # sequences of arms that are looked at as a whole
+OTHERS = ("all others the lowest", "all others the highest", "all others drawn from both, once")
+Plays = tuple[IntArray, IntArray]  # arms under both inputs, shapes (runs, horizon)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two tables of rewards, shapes (arms, horizon), and how they differ, in words."""
+
+    tables: tuple[FloatArray, FloatArray]
+    told: str
+
+
+def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, float]) -> list[Pair]:
+    """Every arm, every place, three kinds of all other rewards; of a long horizon, places further and further apart."""
+    low, high = limits
+    drawn = np.random.default_rng(arms).choice([low, high], (arms, horizon))  # the same in every audit
+    found = []
+    for place in places(horizon, max(2, MOST // (len(OTHERS) * arms))):
+        for arm in range(arms):
+            for others, words in zip((low, high, drawn), OTHERS, strict=True):
+                first = np.broadcast_to(np.asarray(others, dtype=float), (arms, horizon)).copy()
+                second = first.copy()
+                if neighbours is Neighbours.ONE_LOSS_VECTOR:
+                    first[:, place], second[:, place] = low, high
+                    first[arm, place], second[arm, place] = high, low
+                    told = f"losses of step {place + 1}: arm {arm + 1} against all others; {words}"
+                else:
+                    first[arm, place], second[arm, place] = low, high
+                    told = f"reward {place + 1} of arm {arm + 1} from {low:g} to {high:g}; {words}"
+                found.append(Pair((first, second), told))
+    return found
+
+
+def places(horizon: int, most: int) -> list[int]:
+    """All places up to the horizon, from 0, or so many: dense at the beginning, where most is decided."""
+    if horizon <= most:
+        return list(range(horizon))
+    return sorted({*range(most // 2), *np.geomspace(most // 2, horizon - 1, most - most // 2).astype(int).tolist()})
+
+
+def most_telling(candidates: Sequence[Pair], runs: int, play: Callable[[list[int], int, int], list[Plays]]) -> int:
+    """The place of the pair whose plays differ the most, after about `runs` plays of each side of all pairs together.
+
+    Half of the pairs are left out after each round, and the others are played on: `play(pairs, runs, round)`.
+    """
+    alive, rounds = list(range(len(candidates))), max(1, math.ceil(math.log2(max(2, len(candidates)))))
+    seen: dict[int, Plays] = {}
+    for number in range(rounds):
+        more = max(LEAST, runs // (rounds * len(alive)))
+        for pair, fresh in zip(alive, play(alive, more, number), strict=True):
+            known = seen.get(pair)
+            seen[pair] = fresh if known is None else _joined(known, fresh)
+        order = sorted(alive, key=lambda pair: -difference(*seen[pair]))
+        alive = order[: max(1, len(alive) // 2)]
+    return alive[0]
+
+
+def _joined(known: Plays, fresh: Plays) -> Plays:
+    return np.concatenate([known[0], fresh[0]]), np.concatenate([known[1], fresh[1]])
+
+
+def difference(first: IntArray, second: IntArray) -> float:
+    """How far plays of two inputs are apart: the largest distance of two frequencies in their standard errors."""
+    arms = range(int(max(first.max(), second.max())) + 1)
+    features = [[(side == arm).astype(float) for arm in arms] for side in (first, second)]
+    columns = [np.concatenate(of, axis=1) for of in features]
+    rows, codes = np.unique(np.concatenate([first, second]), axis=0, return_inverse=True)
+    if len(rows) <= FEW:
+        whole = np.eye(len(rows))[codes.ravel()]
+        columns = [np.concatenate(of, axis=1) for of in zip(columns, np.split(whole, [len(first)]), strict=True)]
+    means = [of.mean(axis=0) for of in columns]
+    shares = (means[0] * len(first) + means[1] * len(second)) / (len(first) + len(second))
+    error = np.sqrt((shares * (1 - shares) + 1 / len(first)) * (1 / len(first) + 1 / len(second)))
+    return float((np.abs(means[0] - means[1]) / error).max())

@@ -1,0 +1,254 @@
+"""The source that classes outside this repository depend on, as it was imported, and a digest of it.
+
+A class depends on its module, on the modules of the user's that this imports, wherever an import statement stands, on
+theirs, and on files beside these that they name. Modules of Python, of installed packages and of this repository are
+not among them. A comment is source too: the digest is that of the bytes.
+"""
+
+import ast
+import hashlib
+import importlib
+import importlib.util
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+OURS = ("bandits", "experiments", "scripts")
+LIBRARIES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+DIGITS = 16  # of a digest, in base 16
+LONGEST = 200  # characters of a text in a module that may be the name of a file
+
+_folders: list[Path] = []  # what is imported from there is followed
+_sources: dict[str, bytes] = {}  # of modules, by name, as they were imported, or looked at before that
+
+
+class EditedError(ImportError):
+    """A file was edited after its digest was taken."""
+
+
+class _Loader(SourceFileLoader):
+    """Imports what the file says now, whatever was compiled of it before, and keeps it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        source = self.get_data(path)
+        if _sources.setdefault(fullname, source) != source:
+            raise EditedError(f"{path} was edited while the command runs; type it again")
+        return self.source_to_code(source, path)
+
+
+class _Finder(MetaPathFinder):
+    """Finds what is in a folder of the user's where Python would, and lets `_Loader` import it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        found = PathFinder.find_spec(fullname, path, target)
+        if found is None or type(found.loader) is not SourceFileLoader or found.origin is None:
+            return None
+        if not any(Path(found.origin).resolve().is_relative_to(folder) for folder in _folders):
+            return None
+        found.loader, found.cached = _Loader(fullname, found.origin), None
+        return found
+
+
+def follow(folder: Path) -> None:
+    """From here on modules in `folder` can be imported, and are followed; those of folders that came before, after it.
+
+    What Python finds elsewhere, as its own modules and installed packages, still comes first.
+    """
+    places = [str(known) for known in _folders if known != folder]
+    others = [place for place in sys.path if place not in places and place != str(folder)]
+    sys.path[:] = [*others, str(folder), *(place for place in sys.path if place in places)]
+    if folder not in _folders:
+        _folders.append(folder)
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def places() -> tuple[Path, ...]:
+    """The folders that are followed and can be imported from, the first that is looked in first."""
+    return tuple(folder for place in sys.path if (folder := Path(place)) in _folders)
+
+
+def followed() -> dict[str, str]:
+    """The modules that were imported from such folders, and a digest of each."""
+    known = {name: sys.modules.get(name) for name in list(_sources)}  # another thread may import meanwhile
+    return {name: _digest(_sources[name]) for name, module in known.items() if _is_followed(name, module)}
+
+
+def forget(expected: Mapping[str, str] | None = None) -> None:
+    """Forget modules that are not as they are in their files now, or as `expected`, or that are elsewhere now.
+
+    With them go all that import them.
+
+    They are imported again where they are needed: a process that lives long, as that of a notebook, has the code of
+    today.
+    """
+    importlib.invalidate_caches()
+    ours = {name for name in list(_sources) if _is_followed(name, sys.modules.get(name))}
+    changed = {name for name in ours if _is_changed(name, expected)}
+    for name in {name for name in ours if changed and changed & _names([name])}:
+        del sys.modules[name]
+        parent, _, last = name.rpartition(".")
+        if parent in sys.modules:
+            vars(sys.modules[parent]).pop(last, None)
+    for name in [name for name in _sources if name not in sys.modules]:
+        del _sources[name]
+
+
+def _is_changed(name: str, expected: Mapping[str, str] | None) -> bool:
+    if expected is not None and name in expected:
+        return expected[name] != _digest(_sources[name])
+    file = Path(str(sys.modules[name].__file__))
+    try:
+        if "." not in name:  # parts of a package go with it
+            found = PathFinder.find_spec(name)
+            if found is None or found.origin != str(file):
+                return True
+        return file.read_bytes() != _sources[name]
+    except OSError:
+        return True
+
+
+def _is_followed(name: str, module: Any) -> bool:
+    return name in _sources and isinstance(getattr(getattr(module, "__spec__", None), "loader", None), _Loader)
+
+
+def digest_of(classes: Iterable[type[Any]]) -> str | None:
+    """A digest of the source that some classes depend on, and of which classes they are; None where no file has it."""
+    found = sorted({(f"{cls.__module__}.{cls.__qualname__}", cls.__module__) for cls in classes})
+    told = [f"{name} {digest}" for name, digest in sorted(_closure([module for _, module in found]))]
+    if not told:
+        return None
+    return _digest("\n".join([*(name for name, _ in found), *told]).encode())[:DIGITS]
+
+
+def files_of(classes: Iterable[type[Any]]) -> list[Path]:
+    """The files that some classes depend on."""
+    modules = [cls.__module__ for cls in classes]
+    return sorted({file for name in _names(modules) for file in (_file_of(name), *_named_files(name)) if file})
+
+
+def _closure(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The modules and files that `modules` depend on, they among them, and a digest of each."""
+    for name in _names(modules):
+        source = _source(name)
+        if source is not None:
+            yield name, _digest(source)
+        for file in _named_files(name):
+            yield f"{name}:{file.name}", _digest(file.read_bytes())
+
+
+def _names(modules: Iterable[str]) -> set[str]:
+    """The modules of the user's that `modules` import, and those that these do."""
+    waiting, found = list(modules), set[str]()
+    packages = {name.partition(".")[0] for name in waiting}
+    while waiting:
+        name = waiting.pop()
+        file = _file_of(name)
+        package = name.partition(".")[0]
+        if name in found or package in OURS or not (file is None or package in packages or _is_users(file)):
+            continue
+        found.add(name)
+        waiting += _imported(name)
+    return found
+
+
+def _is_users(file: Path) -> bool:
+    """Whether a file is neither of Python nor installed."""
+    if any(file.is_relative_to(folder) for folder in _folders):
+        return True
+    installed = {"site-packages", "dist-packages"} & set(file.parts)
+    return not installed and not any(file.is_relative_to(folder) for folder in LIBRARIES)
+
+
+def _imported(name: str) -> Iterator[str]:
+    """The modules that the import statements of a module may mean."""
+    package = name if _is_package(name) else name.rpartition(".")[0]
+    for node in ast.walk(_tree(name)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _with_parents(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from _with_parents(base)
+            yield from (f"{base}.{alias.name}" for alias in node.names if _exists(f"{base}.{alias.name}"))
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        if _exists(".".join(parts[:end])):
+            yield ".".join(parts[:end])
+
+
+def _exists(name: str) -> bool:
+    return _spec(name) is not None
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Where a module is found; nothing is imported."""
+    known = sys.modules.get(name)
+    if known is not None and getattr(known, "__spec__", None) is not None:
+        return known.__spec__
+    parent, _, _ = name.rpartition(".")
+    try:
+        if not parent:
+            return importlib.util.find_spec(name)
+        above = _spec(parent)
+        places = above.submodule_search_locations if above else None
+        return PathFinder.find_spec(name, list(places)) if places else None
+    except (ImportError, ValueError, AttributeError):
+        return None
+
+
+def _is_package(name: str) -> bool:
+    spec = _spec(name)
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+def _file_of(name: str) -> Path | None:
+    """The file of a module; None for one of several folders, or built in, or typed."""
+    known = sys.modules.get(name)
+    file = getattr(known, "__file__", None) or getattr(_spec(name), "origin", None)
+    found = None if file is None else Path(file).resolve()
+    return found if found is not None and found.is_file() else None
+
+
+def _source(name: str) -> bytes | None:
+    """What is imported as a module, or would be."""
+    file = _file_of(name)
+    if name not in _sources and file is not None:
+        _sources[name] = file.read_bytes()
+    return _sources.get(name)
+
+
+def _tree(name: str) -> ast.AST:
+    file, source = _file_of(name), _source(name)
+    if source is None or file is None or file.suffix != ".py":
+        return ast.Module([], [])
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError):  # told where it is imported
+        return ast.Module([], [])
+
+
+def _named_files(name: str) -> list[Path]:
+    """Files beside a module that a text in it names, as a table that it reads."""
+    file = _file_of(name)
+    if file is None:
+        return []
+    texts = {node.value for node in ast.walk(_tree(name)) if isinstance(node, ast.Constant)}
+    names = [text for text in texts if isinstance(text, str) and 0 < len(text) < LONGEST and text.isprintable()]
+    return sorted(beside for text in names if (beside := file.parent / text).is_file() and beside != file)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

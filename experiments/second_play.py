@@ -1,0 +1,197 @@
+"""A second play of some replications in a process that played nothing before, to see whether the numbers are the same.
+
+What a class keeps in its module, what it takes from a clock, from the process or from a generator of its own makes
+other numbers there. The process is forked from one that has imported this repository, and no code of the user's; its
+clock is ahead.
+"""
+
+import atexit
+import contextlib
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from bandits.foreign_draws import clocks_ahead, watched
+from experiments.cells import Cell, Rows
+from experiments.fan_out import Shipped
+from experiments.own_code import NotRepeatableError, in_words, names_of, playing
+from experiments.own_source import files_of
+
+HEADER = struct.Struct("!Q")
+SERVE = "import sys; sys.path[:] = {path!r}; from experiments.second_play import serve; serve()"
+
+
+class Played(NamedTuple):
+    """What a second play came to: the rows of some replications by their number, and a seed that several had.
+
+    `problem` says why there are none.
+    """
+
+    rows: dict[int, dict[str, Any]]
+    foreign: str | None = None
+    problem: str = ""
+
+
+class SecondPlays:
+    """Second plays beside a sweep, one after another."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1)
+        self._open: set[Future[Played]] = set()
+
+    def ask(self, cell: Cell, replications: Sequence[int]) -> "Future[Played]":
+        """Play these replications of a cell in a fresh process, in this order."""
+        found = self._thread.submit(_SERVER.play, cell, list(replications))
+        self._open.add(found)
+        found.add_done_callback(self._open.discard)
+        return found
+
+    def close(self) -> None:
+        """End what nobody waits for any more."""
+        if self._open:
+            _SERVER.end()
+        self._thread.shutdown(cancel_futures=True)
+
+
+class _Server:
+    """The process that forks for each second play; it starts with the first, and ends with this process."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._one = threading.Lock()
+
+    def play(self, cell: Cell, replications: list[int]) -> Played:
+        """Play these replications of a cell in a fresh process, in this order."""
+        with self._one:
+            try:
+                process = self._process = self._process or _started()
+                assert process.stdin is not None
+                assert process.stdout is not None
+                _send(
+                    process.stdin,
+                    pickle.dumps((sys.path, str(Path.cwd()), pickle.dumps(Shipped((cell, replications))))),
+                )
+                return Played(*pickle.loads(_receive(process.stdout)))
+            except (OSError, EOFError) as error:
+                self.end()
+                return Played({}, None, f"no process for it: {in_words(error)}")
+
+    def end(self) -> None:
+        """End it, with what it is at."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+_SERVER = _Server()
+atexit.register(_SERVER.end)
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", SERVE.format(path=sys.path)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _send(stream: BinaryIO | Any, content: bytes) -> None:
+    stream.write(HEADER.pack(len(content)) + content)
+    stream.flush()
+
+
+def _receive(stream: BinaryIO | Any) -> bytes:
+    """A message. Raises `EOFError`."""
+    header = stream.read(HEADER.size)
+    content: bytes = stream.read(*HEADER.unpack(header)) if len(header) == HEADER.size else b""
+    if len(header) < HEADER.size or len(content) < HEADER.unpack(header)[0]:
+        raise EOFError("it ended")
+    return content
+
+
+def serve() -> None:
+    """Fork for each message, and send on what the fork found; ends when nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who asked
+    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a policy prints is no answer
+    with contextlib.suppress(EOFError):
+        while True:
+            message = _receive(asked)
+            found, told = os.pipe()
+            child = os.fork()
+            if child == 0:
+                _answer(message, told)
+            os.close(told)
+            with os.fdopen(found, "rb") as pipe:
+                ready, _, _ = select.select([pipe, asked], [], [])
+                if pipe not in ready:
+                    os.kill(child, signal.SIGKILL)
+                    return
+                answer = pipe.read()
+            ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            _send(answers, answer or pickle.dumps(tuple(Played({}, None, f"the process ended ({ended})"))))
+
+
+def _answer(message: bytes, told: int) -> None:
+    """Be the process that plays, which ends here."""
+    ahead = contextlib.ExitStack()  # held until the end
+    try:
+        ahead.enter_context(clocks_ahead())
+        sys.path[:], folder, shipped = pickle.loads(message)
+        os.chdir(folder)
+        answer = pickle.dumps(tuple(_played(pickle.loads(shipped))))
+    except BaseException as error:  # whatever a user's class raises
+        answer = pickle.dumps(tuple(Played({}, None, in_words(error))))
+    with os.fdopen(told, "wb") as pipe:
+        pipe.write(answer)
+    os._exit(0)
+
+
+def _played(shipped: Shipped) -> Played:
+    cell, replications = shipped.open()
+    files = {str(file) for file in files_of(cell.own)}
+    rows, seeds = {}, list[set[str]]()
+    for number in replications:
+        with playing(cell), watched(files) as made:
+            rows[number] = cell.replicate(number)
+        seeds.append(made)
+    return Played(rows, min(set.intersection(*seeds), default=None) if len(seeds) > 1 else None)
+
+
+def chosen(cell: Cell, numbers: Sequence[int]) -> list[int]:
+    """The replications that are played a second time: one of all but the first, by the key of the cell, then the first.
+
+    In that order, so that what is kept from one to the next is not what it was. Of a single one, after the next.
+    """
+    first, *others = numbers
+    return [others[int(cell.key, 16) % len(others)] if others else first + 1, first]
+
+
+def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) -> None:
+    """Raise `NotRepeatableError` unless a second play gave the numbers in `rows`, those of replications `numbers`."""
+    names = names_of(cell)
+    if again.problem:
+        raise NotRepeatableError(f"{names}: a second play in a fresh process failed: {again.problem}")
+    if again.foreign:
+        raise NotRepeatableError(
+            f"{names} makes the generator {again.foreign} in every replication, so that all draw the same; take the "
+            "rng that is handed over"
+        )
+    for number, row in again.rows.items():
+        for name, values in row.items() if number in numbers else ():
+            before = rows[name][list(numbers).index(number)]
+            if not np.array_equal(before, values, equal_nan=np.asarray(values).dtype.kind == "f"):
+                raise NotRepeatableError(
+                    f"{names} gives another {name} when replication {number} is simulated again, in a fresh process, "
+                    "from the same seed; numbers may depend on nothing but the parameters and the rng that is handed "
+                    "over, not on what was played before, a clock or the process"
+                )

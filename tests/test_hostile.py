@@ -1,0 +1,295 @@
+"""What hostile words, files and surroundings end in: one line that names what is wrong, or the same as without them."""
+
+import errno
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from bandits import ParameterError
+from bandits.policies.elimination import DPSE
+from bandits.policies.heavy_tailed import DPRUCB, Moment
+from bandits.policies.private_ucb import DPUCB
+from experiments import UserError, leases, load, run
+from experiments.audit import main as audit
+from experiments.claims.forms import limits
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.plan import plan
+from experiments.config.values import shown
+from experiments.leases import Leases
+from experiments.status import main as status
+from experiments.store import complete_places
+from experiments.theorems import imported
+from tests import forked
+
+SMALL = ["horizon=100", "replications=1", "plan=true"]
+
+
+def refused(outcome, *words):
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    for word in words:
+        assert word in outcome.err
+
+
+WORDS = {
+    "a key twice": (["policy=dp_se", "policy=ucb1"], ["policy: given 2 times: policy=dp_se policy=ucb1"]),
+    "a key twice, the same": (["horizon=9", "horizon=9"], ["horizon: given 2 times"]),
+    "no budget": (["policy=ucb1", "budget.epsilon=hello"], ["budget.epsilon: must be a number", "hello"]),
+    "a budget below 0": (["policy=ucb1", "budget.epsilon=-1"], ["budget.epsilon", "-1"]),
+    "no delta": (["policy=ucb1", "budget.delta=2"], ["budget.delta", "between 0 and 1"]),
+    "no such published folder": (["published_dir=/nowhere"], ["published_dir=/nowhere: no such folder; null"]),
+    "an empty range": (["-m", "horizon=range(100,10,10)"], ["horizon=range(100,10,10): has no values"]),
+    "nothing referred to": (["results_dir=${nothing}"], ["results_dir: Interpolation key 'nothing' not found"]),
+    "nothing in a part": (["instance.arms=${nothing}"], ["instance.arms: Interpolation key 'nothing' not found (inst"]),
+}
+
+
+@pytest.mark.parametrize(("words", "named"), WORDS.values(), ids=WORDS)
+def test_words_that_are_wrong(call, words, named):
+    keys = {word.partition("=")[0] for word in words}
+    refused(call(*words, *(word for word in SMALL if word.partition("=")[0] not in keys)), *named)
+
+
+def test_a_folder_may_have_any_letters(call, tmp_path):
+    assert call(*SMALL, f"results_dir={tmp_path}/é 漢").code == 0
+    (place,) = [asked.results for asked in [plan([f"results_dir={tmp_path}/é"], Composer())]]
+    assert place == tmp_path / "é"
+
+
+@pytest.mark.parametrize("value", ["0.1", "1e3", "true", "null"])
+def test_a_text_that_looks_like_something_else_is_told_as_a_text(value):
+    assert shown(value) == f"the text '{value}'"
+    assert shown("hello") == "hello"
+
+
+@pytest.fixture
+def mine(tmp_path):
+    for group in ("policy", "experiment", "errata", "claims"):
+        (tmp_path / "mine" / group).mkdir(parents=True)
+    return tmp_path / "mine"
+
+
+ITEMS = {
+    "a text": ('budget.epsilon: ["0.1", 1]', "budget.epsilon: must be a number, got the text '0.1'"),
+    "a key": ("policy.nothing: 1", "policy.nothing: unknown key"),
+    "a choice": ("profile: nix", "profile=nix: unknown profile"),
+    "a value": ("horizon: 2", "horizon: must be at least the number of arms"),
+    "no values": ("horizon: []", "horizon: must be a value or a list of values, got none"),
+}
+
+
+@pytest.mark.parametrize(("item", "named"), ITEMS.values(), ids=ITEMS)
+def test_an_error_in_cells_names_file_and_item(call, mine, item, named):
+    cells = f"cells:\n  - {{instance: c1, policy: dp_se}}\n  - {{instance: c1, policy: dp_se, {item}}}\n"
+    (mine / "experiment" / "own.yaml").write_text(f"# @package _global_\nhorizon: 100\nreplications: 1\n{cells}")
+    outcome = call("--config-dir", mine, "+experiment=own", "plan=true")
+    refused(outcome, "item 2", named)
+    assert "own.yaml" in outcome.err
+
+
+FILES = {
+    "a byte that is no text": (b"_target_: x\n# caf\xe9\n", "mine.yaml: line 2: must be text in UTF-8; the byte 0xe9"),
+    "aliases of aliases": (
+        b"a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+        + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 30)),
+        "mine.yaml: its aliases (*NAME) stand for more than 100000 values",
+    ),
+    "an alias of itself": (b"a: &a [*a]\n", "mine.yaml: its aliases (*NAME) stand for more than"),
+}
+
+
+@pytest.mark.parametrize(("content", "named"), FILES.values(), ids=FILES)
+def test_files_that_no_one_means(call, mine, content, named):
+    (mine / "policy" / "mine.yaml").write_bytes(content)
+    refused(call("--config-dir", mine, *SMALL), named)
+
+
+def test_a_few_aliases_are_fine(call, mine):
+    (mine / "experiment" / "own.yaml").write_text(
+        "# @package _global_\nhorizon: 100\nreplications: 1\ncells:\n  - &one {instance: c1, policy: dp_se}\n  - *one\n"
+    )
+    assert call("--config-dir", mine, "+experiment=own", "plan=true").code == 0
+
+
+CLASSES = {
+    "None": "must be a whole number, 1 at least, got None",
+    "'two'": "got 'two'",
+    "-1": "got -1",
+    "True": "got True",
+    "1.0": "got 1.0",
+}
+
+
+@pytest.mark.parametrize(("revision", "named"), CLASSES.items(), ids=CLASSES)
+def test_a_revision_is_a_whole_number(call, mine, monkeypatch, revision, named):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (mine / "revised.py").write_text(
+        "from dataclasses import dataclass\nfrom bandits.policies.ucb import UCB1\n"
+        f"@dataclass(frozen=True)\nclass Mine(UCB1):\n    name = 'mine'\n    revision = {revision}\n"
+    )
+    (mine / "policy" / "mine.yaml").write_text("_target_: revised.Mine\n")
+    refused(call("--config-dir", mine, "policy=mine", *SMALL), f"{mine}/policy/mine.yaml: revision of mine", named)
+
+
+@pytest.mark.parametrize("reward", [1e9, -0.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("policy", [DPSE(1.0), DPUCB(1.0)], ids=repr)
+def test_choices_take_rewards_that_the_policy_is_made_for(policy, reward):
+    steps = policy.choices(2, 10, np.random.default_rng(1))
+    next(steps)
+    with pytest.raises(ParameterError, match="reward"):
+        steps.send(reward)
+
+
+def test_choices_of_sound_rewards_are_as_before():
+    steps = DPUCB(1.0).choices(2, 10, np.random.default_rng(1))
+    arms = [next(steps), *(steps.send(reward) for reward in (0.0, 1.0, 0.5, 1.0, 1.0))]
+    table = np.zeros((2, 10))
+    assert set(arms) <= {0, 1}
+    assert len(DPUCB(1.0).play(table, 6, np.random.default_rng(1))) == 6
+    assert DPRUCB(1.0).steps(Moment(1.0, 0.9), 2, 5, np.random.default_rng(1)) is not None
+
+
+def test_run_refuses_what_only_the_shell_shows(tmp_path):
+    with pytest.raises(UserError, match="plan=true: run\\(\\) simulates"):
+        run("plan=true", "horizon=100", f"results_dir={tmp_path}")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UserError, match="config_dirs: must be a list"):
+        run("horizon=100", config_dirs="mine")
+    with pytest.raises(UserError, match="run: must be given words"):
+        run(5)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"experiment": 5}, "experiment: must be a name, as 'sajed2019/fig01', got 5"),
+        ({"overrides": "horizon=1"}, "overrides: must be a list, got 'horizon=1'"),
+        ({"config_dirs": "mine"}, "config_dirs: must be a list"),
+        ({"columns": "regret"}, "columns: must be a list"),
+        ({"columns": 5}, "columns: must be a list"),
+        ({"results_dir": 5}, "results_dir: must be a folder, got 5"),
+    ],
+    ids=str,
+)
+def test_load_says_what_it_takes(given, named, tmp_path):
+    with pytest.raises(UserError, match=named):
+        load(**{"experiment": "sajed2019/fig01", **given})
+
+
+def test_the_proposed_command_runs(tmp_path):
+    asked = plan(["horizon=100", "plan=true", f"results_dir={tmp_path}", "published_dir=null"], Composer())
+    with pytest.raises(UserError, match=r"run: python -m experiments\.run horizon=100 results_dir="):
+        complete_places(asked)
+
+
+def test_a_folder_without_results_has_no_status(call, tmp_path):
+    refused(call(f"results_dir={tmp_path}/nowhere", main=status), "nowhere: no such folder")
+    assert call(f"results_dir={tmp_path}", main=status).code == 0
+
+
+def test_a_limit_is_a_number():
+    for key in ("at_least", "at_most"):
+        with pytest.raises(ParameterError, match=key):
+            limits(**{"at_least": None, "at_most": None, key: float("nan")})
+
+
+def test_a_wrong_file_of_errata_is_not_told_as_claims(mine):
+    from experiments.claims.files import errata
+
+    (mine / "errata" / "own.yaml").write_text("a: 1\n")
+    with pytest.raises(UserError, match="must be a list of errata, each with an id"):
+        errata([mine])
+
+
+def test_near_names_of_a_bound_are_bounds():
+    with pytest.raises(ParameterError) as error:
+        imported("bandits.bounds.sajed2019.builtins", "bound")
+    assert "__" not in str(error.value)
+    assert "dp_se_regret" in str(error.value)
+
+
+@pytest.mark.parametrize("word", ["runs=1e18", "arms=1e9", "horizon=1e12 runs=100", "horizon=1e14"])
+def test_an_audit_says_what_is_too_much(call, word):
+    key = word.split("=", maxsplit=1)[0]
+    given = [text for text in ("policy=dp_ucb", "horizon=5") if not word.startswith(text.partition("=")[0])]
+    refused(
+        call(*given, *word.split(), main=audit), {"horizon=1e14": "memory"}.get(word, "runs" if "runs" in word else key)
+    )
+
+
+def test_a_full_disk_leaves_no_lease(tmp_path, monkeypatch):
+    """Whoever comes next would wait a minute for a process that nobody knows."""
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    one = Leases(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(leases.Path, "write_text", full)
+        assert one.take("cell")
+    assert list(tmp_path.iterdir()) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(leases.os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links")))
+        assert Leases(tmp_path).take("cell")
+        assert not Leases(tmp_path).take("cell")
+    assert [path.name for path in tmp_path.iterdir()] == ["cell.lease"]
+
+
+# ---- surroundings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("experiments.exact_against_simulated", "experiments.monotone_search"),
+        *("scripts.docs", "scripts.bench", "scripts.bench_sweeps"),
+    ],
+)
+def test_commands_without_keys_answer_help_and_change_nothing(command):
+    before = [path.stat().st_mtime_ns for path in (REPOSITORY / "docs").iterdir()]
+    asked = forked.python(["-m", command, "--help"], REPOSITORY)
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert len(asked.stdout.splitlines()) < 30
+    wrong = forked.python(["-m", command, "helpp"], REPOSITORY)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("error: helpp: unknown word")
+    assert [path.stat().st_mtime_ns for path in (REPOSITORY / "docs").iterdir()] == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT"])
+def test_a_variable_of_the_environment_that_is_no_number(name, tmp_path):
+    asked = forked.python(["-m", "experiments.run", *SMALL, f"results_dir={tmp_path}"], REPOSITORY, **{name: "0"})
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert asked.stderr == f"error: {name}=0: the environment must have a whole number here, 1 at least, or none\n"
+
+
+@pytest.mark.slow
+def test_closed_streams_are_silent(tmp_path):
+    words = f"{sys.executable} -m experiments.run horizon=100 replications=1 policy=ucb1 runner.workers=1"
+    for closed in (">&-", "2>&-", ">&- 2>&-", "<&-"):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        said = subprocess.run(
+            f"{words} results_dir={folder} {closed}", shell=True, cwd=REPOSITORY, capture_output=True, text=True
+        )
+        assert (said.returncode, said.stderr) == (0, "")
+        assert len(list(folder.rglob("*.parquet"))) == 1
+        assert len(load(results_dir=folder)) > 0
+
+
+def test_a_style_of_the_user_changes_no_figure():
+    from scripts.drawing.look import own_look
+    from scripts.drawing.style import RC_PARAMS
+
+    with mpl.rc_context({"axes.facecolor": "red", "lines.markersize": 99, "font.family": "monospace"}):
+        with own_look():
+            assert mpl.rcParams["axes.facecolor"] == mpl.rcParamsDefault["axes.facecolor"]
+            assert mpl.rcParams["lines.markersize"] == mpl.rcParamsDefault["lines.markersize"]
+            assert mpl.rcParams["font.family"] == mpl.rcParamsDefault["font.family"]
+            assert mpl.rcParams["grid.alpha"] == RC_PARAMS["grid.alpha"]
+        assert mpl.rcParams["lines.markersize"] == 99
