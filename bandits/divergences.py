@@ -62,6 +62,28 @@ def divergence_upper_end(p: float, level: float) -> float:
 
 
 @compiled
+def divergence_lower_mean(q: float, level: float) -> float:
+    """The least p in [0, q] with kl(p, q) <= `level`, 0 < q < 1.
+
+    Newton's method from the left of the root: kl(p, q) is convex in p and at least 2 (q - p)^2.
+    """
+    if level <= 0:
+        return q
+    if -math.log1p(-q) <= level:
+        return 0.0
+    p = max(q - math.sqrt(level / 2), 1e-300)
+    for _ in range(NEWTON_STEPS):
+        if p >= q:
+            return q
+        slope = math.log(q * (1 - p) / (p * (1 - q)))
+        step = (bernoulli_divergence(p, q) - level) / slope
+        p += step
+        if step <= 1e-15:
+            break
+    return min(p, q)
+
+
+@compiled
 def private_upper_end(x: float, level: float, epsilon: float) -> float:
     """The largest q in [x, 1] with d_epsilon(x, q) <= `level`; closed form beyond the part where d_epsilon is kl."""
     if x >= 1:

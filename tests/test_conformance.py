@@ -32,6 +32,7 @@ VARIANTS = {
     "dp_ucb_int": [[], ["policy.calibrate=false"]],
     "dp_ts_ucb": [[], ["budget.delta=null", "policy.level=4", "policy.alpha=0.5"]],
     "thompson_gdp": [[], ["budget.delta=null", "policy.variance=1", "policy.start_pulls=0"]],
+    "klucb_cf": [[], ["policy.cap=false", "policy.c=3"]],
     "dist_dp_se": [[], ["policy.batch_base=4"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],
     "dp_ftpl_gauss": [[], ["policy.start_phase=exact"]],

@@ -5,6 +5,7 @@ A reward used as it is, as in some public code, would change that arm for sure, 
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bandits.audit.transcripts import Convention, transcripts
 from bandits.mechanisms.modular_sums import DiscreteLaplace
 from bandits.policies.distributed import DistDPSE, DistRDPSE
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
+from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 
 REWARDS = list(itertools.product((0.0, 1.0), repeat=2))
@@ -41,9 +43,10 @@ def third_arm(policy, rewards, numbers):
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
-def test_ldp_ucb_b(epsilon):
+@pytest.mark.parametrize("kind", [LDPUCBB, partial(KLUCBCF, cap=False)])
+def test_index_policies_on_bits(kind, epsilon):
     """The bits of two users are 1 where a number is below their chance: four cells, each played once."""
-    policy = LDPUCBB(epsilon)
+    policy = kind(epsilon)
     laws = {}
     for rewards in REWARDS:
         chances = [float(policy.chance(reward)) for reward in rewards]
@@ -55,6 +58,22 @@ def test_ldp_ucb_b(epsilon):
         laws[rewards] = law
     worst = max(float(np.abs(np.log(laws[one] / laws[other])).max()) for one, other in NEIGHBOURS)
     assert 0.2 * epsilon < worst <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_ts_cf(epsilon):
+    """By hand: one bit makes Beta(2, 1) or Beta(1, 2), and the better one has the larger draw in 5 of 6 cases."""
+    policy = TSCF(epsilon)
+    laws = {}
+    for rewards in REWARDS:
+        first, second = (float(policy.chance(reward)) for reward in rewards)
+        chance = 5 / 6 * first * (1 - second) + 1 / 6 * (1 - first) * second
+        chance += (first * second + (1 - first) * (1 - second)) / 2
+        laws[rewards] = np.array([chance, 1 - chance])
+    draws = np.random.default_rng(5).beta([[2.0, 1.0]] * 40_000, [[1.0, 2.0]] * 40_000)
+    assert abs((draws[:, 0] > draws[:, 1]).mean() - 5 / 6) < 0.01
+    worst = max(float(np.abs(np.log(laws[one] / laws[other])).max()) for one, other in NEIGHBOURS)
+    assert 0.1 * epsilon < worst <= epsilon
 
 
 def test_ldp_ucb_l_looks_at_no_reward_yet():

@@ -12,6 +12,7 @@ from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import S1
 from bandits.environments.resampling import Beta
 from bandits.loops.local_ucb import (
+    SMALLEST_BLOCK,
     Run,
     chord,
     free_steps,
@@ -22,6 +23,7 @@ from bandits.loops.local_ucb import (
     share_of_first,
     uncovered,
 )
+from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 from bandits.seeds import stream
 
@@ -42,7 +44,10 @@ def test_constants_by_hand():
     assert LDPUCBL(0.5).select(state, 50, stream("unused", 0)) == 1
 
 
-@pytest.mark.parametrize("policy", [LDPUCBB(0.1), LDPUCBB(3.0), LDPUCBL(0.1), LDPUCBL(3.0)], ids=repr)
+REPORTED = [LDPUCBB(0.1), LDPUCBB(3.0), LDPUCBL(0.1), LDPUCBL(3.0), KLUCBCF(0.1), KLUCBCF(3.0), TSCF(0.1), TSCF(3.0)]
+
+
+@pytest.mark.parametrize("policy", REPORTED, ids=repr)
 def test_a_report_costs_epsilon(policy):
     (release,) = policy.ledger(2, 100)
     found = release.cost(policy.domain)
@@ -151,7 +156,7 @@ def test_a_run_ends_as_one_by_one(scale, failure):
                 return made, total
 
     begin = 9.0 if scale == 0 else 60.0
-    fast = np.array([pull_leader(run, begin, rng) for _ in range(runs)])
+    fast = np.array([pull_leader(run, begin, SMALLEST_BLOCK, rng) for _ in range(runs)])
     plain = np.array([one_by_one(begin) for _ in range(runs)])
     for column in range(2):
         assert ks_2samp(fast[:, column], plain[:, column], method="asymp").pvalue > failure
@@ -180,7 +185,7 @@ def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
 
 
 def test_a_local_policy_needs_rewards_in_the_unit_interval():
-    for policy in (LDPUCBB(1.0), LDPUCBL(1.0)):
+    for policy in (LDPUCBB(1.0), LDPUCBL(1.0), KLUCBCF(1.0), TSCF(1.0)):
         with pytest.raises(ParameterError, match=r"instance: .* needs rewards in \[0, 1\]"):
             policy.check(S1(0.9))
     with pytest.raises(ParameterError, match="epsilon: must be at most 700"):

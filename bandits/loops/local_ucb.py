@@ -13,7 +13,7 @@ Above the need, reports are drawn many at a time. What lowers the sum comes firs
 the number of bits that are 0, the number of noises below 0, and their sum, a Gamma variable. If the sum of reports
 stays above the need even if all this comes at the begin, no pull of the block ends the run, and the rest is one more
 Gamma variable. Otherwise the pulls are made one by one: bits and signs are drawn without replacement, and exponential
-variables given their sum. Exact up to rounding.
+variables given their sum. Exact up to rounding. Other loops on bits pull their leader so, too.
 """
 
 import math
@@ -91,7 +91,7 @@ def local_ucb_pulls(
             threshold, _ = closest_rival(center, widths, math.sqrt(2 * math.log(t + window)), leader)
             first, slope = chord(pulls[leader], window, threshold, width * radius)
             run = Run(means[leader], scale, first, slope, window)
-        pulled, sums[leader] = pull_leader(run, sums[leader], rng)
+        pulled, sums[leader] = pull_leader(run, sums[leader], SMALLEST_BLOCK, rng)
         row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
         pulls[leader] += pulled
         t += pulled
@@ -128,15 +128,18 @@ def free_steps(pulls: IntArray, leader: int, step: int, forced: float) -> int:
 
 
 @compiled
-def pull_leader(run: Run, total: float, rng: np.random.Generator) -> tuple[int, float]:
-    """Pull the leader, whose reports have the sum `total`, until the run ends; its pulls, and the new sum."""
+def pull_leader(run: Run, total: float, smallest: int, rng: np.random.Generator) -> tuple[int, float]:
+    """Pull the leader, whose reports have the sum `total`, until the run ends; its pulls, and the new sum.
+
+    Pulls are made one by one where a block of `smallest` would probably end the run.
+    """
     pulled = 0
     cost = run.scale / 2 + uncovered(run.slope, 1 - run.mean, run.mean)  # a pull's part in what lowers the sum
-    enough = cost * (SMALLEST_BLOCK + DEVIATIONS * math.sqrt(SMALLEST_BLOCK))
+    enough = cost * (smallest + DEVIATIONS * math.sqrt(smallest))
     while True:
         ahead = total - run.first - run.slope * pulled
-        if ahead > enough and run.window - pulled >= SMALLEST_BLOCK:
-            made, total = pull_block(run, total, pulled, block_length(ahead / cost, run.window - pulled), rng)
+        if ahead > enough and run.window - pulled >= smallest:
+            made, total = pull_block(run, total, pulled, block_length(ahead / cost, run.window - pulled, smallest), rng)
             pulled += made
         else:
             total += report(run.mean, run.scale, rng)
@@ -146,9 +149,9 @@ def pull_leader(run: Run, total: float, rng: np.random.Generator) -> tuple[int, 
 
 
 @compiled
-def block_length(costs: float, most: int) -> int:
+def block_length(costs: float, most: int, smallest: int) -> int:
     """Pulls that `costs` probably suffice for: a wrong guess costs time, never exactness."""
-    return max(SMALLEST_BLOCK, int(min(costs - DEVIATIONS * math.sqrt(costs), float(most))))
+    return max(smallest, int(min(costs - DEVIATIONS * math.sqrt(costs), float(most))))
 
 
 @compiled

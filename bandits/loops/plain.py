@@ -174,3 +174,77 @@ def dprucb_steps(
         center[arm] = released / pulls[arm]
         width[arm] = bonus / float(pulls[arm]) ** power
     return pulls
+
+
+@compiled
+def kl_ucb_steps(
+    means: FloatArray, horizon: int, checkpoints: IntArray, highest: float, c: float, rng: np.random.Generator
+) -> IntArray:
+    """What `bandits.loops.kl_ucb.kl_ucb_pulls` simulates, every index by bisection at every step."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    for t in range(1, horizon + 1):
+        arm = t - 1
+        if t > arms:
+            level = math.log(t)
+            if level > 1:
+                level += c * math.log(level)
+            largest = -1.0
+            for rival in range(arms):
+                value = kl_upper_end(sums[rival] / pulls[rival], level / pulls[rival], highest)
+                if value > largest or (value == largest and pulls[rival] < pulls[arm]):
+                    largest, arm = value, rival
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+            if row == len(checkpoints):
+                break
+    return record
+
+
+@compiled
+def kl_upper_end(mean: float, level: float, highest: float) -> float:
+    """The largest q <= highest with p log(p / q) + (1 - p) log((1 - p) / (1 - q)) <= level, p = mean, by bisection."""
+    low, high = mean, highest
+    if mean >= highest:
+        return highest
+    for halving in range(61):
+        q = high if halving == 0 else (low + high) / 2
+        divergence = math.inf
+        if q < 1:
+            divergence = -(1 - mean) * math.log1p(-q) - (mean * math.log(q) if mean > 0 else 0.0)
+            divergence += mean * math.log(mean) if mean > 0 else 0.0
+            divergence += (1 - mean) * math.log1p(-mean)
+        if divergence <= level:
+            low = q
+            if halving == 0:
+                break
+        else:
+            high = q
+    return low
+
+
+@compiled
+def bit_thompson_steps(means: FloatArray, horizon: int, rng: np.random.Generator) -> IntArray:
+    """Final pulls of what `bandits.loops.bit_thompson.bit_thompson_pulls` simulates, all arms drawn at every step."""
+    arms = len(means)
+    ones = np.zeros(arms)
+    zeros = np.zeros(arms)
+    for t in range(horizon):
+        arm = t
+        if t >= arms:
+            largest = -1.0
+            for rival in range(arms):
+                value = rng.beta(ones[rival] + 1, zeros[rival] + 1)
+                if value > largest:
+                    largest, arm = value, rival
+        if rng.random() < means[arm]:
+            ones[arm] += 1
+        else:
+            zeros[arm] += 1
+    return (ones + zeros).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Upper confidence bounds on rewards that every user makes private (Ren, Zhou, Liu and Shroff 2020).
+"""Policies on rewards that every user makes private: what they share, and those of Ren, Zhou, Liu and Shroff (2020).
 
 The learner sees no reward, only what users send: `Scope.LOCAL`.
 """
@@ -33,8 +33,8 @@ class Received:
     sums: FloatArray
 
 
-class LocalUCB(StepwisePolicy):
-    """An index policy on reports; subclasses are frozen dataclasses with a field `epsilon`.
+class LocalPolicy(StepwisePolicy):
+    """A policy on reports; subclasses are frozen dataclasses with a field `epsilon`.
 
     Guarantee: epsilon-DP of every reward before the learner sees it, for rewards in [0, 1].
     """
@@ -61,19 +61,14 @@ class LocalUCB(StepwisePolicy):
 
 
 @dataclass(frozen=True)
-class LDPUCBB(LocalUCB):
-    """LDP-UCB-B (Ren et al. 2020): UCB1 on bits.
+class BitPolicy(LocalPolicy):
+    """A policy on one random bit a user: randomised response.
 
     A user with the reward r sends 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), else 0. The likelihood
-    ratio of a bit is at most e^epsilon. Each arm once, then the largest mean of bits + sqrt(2 log t / n_a). Bits of an
-    arm with mean m are independent Bernoulli(1 / (1 + e^epsilon) + m tanh(epsilon / 2)), whatever the law of its
-    rewards, so that a loop on bits plays it on any rewards in [0, 1].
+    ratio of a bit is at most e^epsilon. Bits of an arm with mean m are independent Bernoulli(1 / (1 + e^epsilon)
+    + m tanh(epsilon / 2)), whatever the law of its rewards, so that a loop on bits plays it on any rewards in [0, 1].
     """
 
-    name: ClassVar[str] = "ldp_ucb_b"
-    label: ClassVar[str] = "LDP-UCB-B"
-    citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
-    revision: ClassVar[int] = 2  # its loop draws reports many at a time; the first drew other blocks
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -87,6 +82,25 @@ class LDPUCBB(LocalUCB):
     def report(self, reward: float, rng: np.random.Generator) -> float:
         return float(rng.random() < self.chance(reward))
 
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The bit of one reward."""
+        return (RandomBit("local bit", "", float(self.chance(0.0)), float(self.chance(1.0))),)
+
+
+@dataclass(frozen=True)
+class LDPUCBB(BitPolicy):
+    """LDP-UCB-B (Ren et al. 2020): UCB1 on bits, see `BitPolicy`.
+
+    Each arm once, then the largest mean of bits + sqrt(2 log t / n_a).
+
+    Guarantee: epsilon-DP of every reward before the learner sees it, for rewards in [0, 1].
+    """
+
+    name: ClassVar[str] = "ldp_ucb_b"
+    label: ClassVar[str] = "LDP-UCB-B"
+    citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
+    revision: ClassVar[int] = 2  # its loop draws reports many at a time; the first drew other blocks
+
     def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
         if t <= len(state.pulls):
             return t - 1
@@ -96,13 +110,9 @@ class LDPUCBB(LocalUCB):
         reports = Reports(scale=0.0, width=1.0, forced=0.0)
         return local_ucb_pulls(self.chance(instance.mean_rewards), horizon, checkpoints, reports, rng)
 
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The bit of one reward."""
-        return (RandomBit("local bit", "", float(self.chance(0.0)), float(self.chance(1.0))),)
-
 
 @dataclass(frozen=True)
-class LDPUCBL(LocalUCB):
+class LDPUCBL(LocalPolicy):
     """LDP-UCB-L (Ren et al. 2020): UCB on rewards with Laplace noise of their own.
 
     A user with the reward r sends r + Lap(1 / epsilon). At step t the first arm with at most 4 log(t + 1) pulls, if
