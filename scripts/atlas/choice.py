@@ -154,17 +154,14 @@ def costs(field: Field, horizon: int) -> str:
 
 def _largest(field: Field, rows: dict[str, list[float]]) -> str:
     """At which budgets trust is the largest factor of all."""
-    local, others = rows["trust nobody"], [row for name, row in rows.items() if name != "trust nobody"]
+    local, others = rows["trust nobody"], [row for name, row in rows.items() if not name.startswith("trust")]
     larger = [
         epsilon
         for place, epsilon in enumerate(field.epsilons)
         if all(local[place] > row[place] for row in others if not math.isnan(row[place]))
     ]
-    return (
-        f"To trust nobody is the largest of these factors at ε = {listed(map(parameter, larger))}, and at no other ε."
-        if larger
-        else "To trust nobody is the largest of these factors at no ε."
-    )
+    where = f"ε = {listed(map(parameter, larger))}, and at no other ε" if larger else "no ε"
+    return f"To trust nobody costs more than each of the last two at {where}."
 
 
 def _means(rivals: Iterable[Priced]) -> list[float]:
