@@ -56,7 +56,7 @@ def test_geometric_mean_by_hand():
 
 @pytest.fixture
 def cells():
-    """DP-SE is better on both instances at 0.1, DP-UCB at 1; LDP-UCB-B is local, and far above both; KLUCB-CF is not."""
+    """DP-SE is better on both instances at 0.1, DP-UCB at 1; LDP-UCB-B is local, and far above both."""
     found = []
     for means in ((0.5, 0.25), (0.9, 0.8)):
         found += [on(made_up("dp_se", epsilon, 1000, mean), *means) for epsilon, mean in ((0.1, 20), (1, 20))]

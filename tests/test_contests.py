@@ -27,7 +27,7 @@ def names(standings):
 
 
 def test_a_policy_wins_only_where_mean_median_and_upper_quantile_are_less(cells):
-    """Of three: less in all; a better median, and a worse 95 % quantile and mean; a worse mean of few bad runs alone."""
+    """Less in all; then a better median with a worse 95 % quantile; then one whose few bad runs make the mean alone."""
     first, second, third = cells
     steady, behind = of(first, np.linspace(9, 11, 300)), of(second, np.linspace(12, 14, 300))
     found = standings([steady, behind])

@@ -20,10 +20,11 @@ To compare instances, regret is divided by **the bound**: log T times the least 
 stays below 1 as T grows; at a finite T it may.
 Tables give geometric means over instances.
 
-`python -m scripts.figures +experiment=atlas/winners` draws who wins where, `+experiment=atlas/bernoulli` and
-`+experiment=atlas/trust` regret against ε. These figures with all their numbers are on one page that opens offline:
-`python -m scripts.report -m +experiment=atlas/bernoulli,atlas/trust,atlas/winners report_dir=report/atlas`. A policy of
-your own joins with `python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md`.
+`python -m scripts.figures +experiment=atlas/winners` draws who wins where, `atlas/bernoulli` and `atlas/trust` regret
+against ε, `atlas/arms` against the number of arms, and `atlas/profiles` all instances together, with the probability
+that one policy has less regret than another. These figures with all their numbers are on one page that opens offline:
+`python -m scripts.report +experiment=atlas report_dir=report/atlas`. A policy of your own joins with
+`python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md`.
 """
 CHOICE = """## Which policy to take
 
