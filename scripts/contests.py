@@ -65,7 +65,7 @@ def _standing(stored: Stored, value: str, error: float) -> Standing:
 def unbeaten(rivals: Iterable[Standing]) -> list[Standing]:
     """Those that no other beats, by their mean, the least first: one alone has won."""
     ordered = sorted(rivals, key=lambda standing: standing.mean)
-    return [one for place, one in enumerate(ordered) if not any(other.beats(one) for other in ordered[:place])]
+    return [one for one in ordered if not any(other.beats(one) for other in ordered)]
 
 
 def entitled(cells: Iterable[Stored], asked: Guarantee) -> list[Stored]:

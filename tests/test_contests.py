@@ -35,6 +35,8 @@ def test_a_policy_wins_only_where_mean_median_and_upper_quantile_are_less(cells)
     lucky = of(third, [*np.linspace(4, 6, 270), *np.linspace(100, 120, 30)])
     found = standings([steady, behind, lucky])
     assert names(unbeaten(found.values())) == ["dp_se", "dp_klucb"]
+    often = of(third, [*np.linspace(4, 6, 270), *np.linspace(20, 30, 30)])  # the mean is 7
+    assert names(unbeaten(standings([steady, often]).values())) == ["dp_klucb", "dp_se"]
     rare = of(third, [*np.linspace(4, 6, 298), 3000, 3000])  # the mean is 25
     assert names(unbeaten(standings([steady, rare]).values())) == ["dp_se", "dp_klucb"]
     assert names(unbeaten(standings([behind, of(third, [*np.linspace(4, 6, 298), 60, 60])]).values())) == ["dp_klucb"]
