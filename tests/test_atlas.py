@@ -110,25 +110,28 @@ def test_a_stronger_promise_competes_for_the_weaker(cells):
     more = [*cells, on(made_up("ldp_ucb_l", 1, 1000, 2), *means)]
     more += [on(made_up("dp_imed", 0.5, 1000, 4), *means), on(made_up("dp_imed", 0.05, 1000, 5), *means)]
     text = page(field(more))
-    assert choice_of(text, "Central: the whole")[2] == "| 1,000 | DP-IMED [0.05] 1, DP-SE 1 | LDP-UCB-L 1, DP-UCB 1 |"
-    assert choice_of(text, "Distributed: every sum")[2] == "| 1,000 | – | LDP-UCB-L 1, LDP-UCB-B 1 |"
+    assert (
+        choice_of(text, "Central: the whole")[2]
+        == "| 1,000 | DP-IMED [0.05] 1 of 1, DP-SE 1 | LDP-UCB-L 1 of 1, DP-UCB 1 |"
+    )
+    assert choice_of(text, "Distributed: every sum")[2] == "| 1,000 | – | LDP-UCB-L 1 of 1, LDP-UCB-B 1 |"
     decision = choice_of(text, "One decision, (ε, δ): a single arm, given the history, δ = 10⁻⁶;")[2]
-    assert decision == "| 1,000 | DP-IMED [0.05] 1 | DP-IMED [0.5] 1, DP-SE [0.1] 1 |"
+    assert decision == "| 1,000 | DP-IMED [0.05] 1 | DP-IMED [0.5] 1 of 1, DP-SE [0.1] 1 |"
     gaussian = choice_of(text, "Central, Gaussian")[2]  # the level of (1, 1e-6) is 0.2367, that of pure 0.1 is 0.125
-    assert gaussian == "| 1,000 | – | DP-IMED [0.05] 1, DP-SE [0.1] 1 |"
+    assert gaussian == "| 1,000 | – | DP-IMED [0.05] 1 of 1, DP-SE [0.1] 1 |"
 
 
 def test_who_is_not_told_apart_is_named(cells):
     near = [on(made_up("dp_klucb", 1, 1000, 10.05), 0.5, 0.25), on(made_up("dp_imed", 1, 1000, 9.95), 0.5, 0.25)]
     text = page(field([*cells, *near]))
-    assert choice_of(text, "Central: the whole")[2].endswith("| DP-UCB 1+1, DP-IMED +1, DP-KLUCB +1 |")
+    assert choice_of(text, "Central: the whole")[2].endswith("| DP-UCB 1+1, DP-IMED +1 of 1, DP-KLUCB +1 of 1 |")
     several = [
         *near,
         on(made_up("adap_ucb", 1, 1000, 10.1), 0.5, 0.25),
         on(made_up("adap_klucb", 1, 1000, 10.02), 0.5, 0.25),
     ]
     last = choice_of(page(field([*cells, *several])), "Central: the whole")[2].split(" | ")[-1]
-    assert last == "DP-UCB 1+1, DP-IMED +1, AdaP-KLUCB +1, DP-KLUCB +1, 1 more |"
+    assert last == "DP-UCB 1+1, DP-IMED +1 of 1, AdaP-KLUCB +1 of 1, DP-KLUCB +1 of 1, 1 more |"
 
 
 def test_what_a_promise_costs_by_hand(cells):
@@ -139,6 +142,14 @@ def test_what_a_promise_costs_by_hand(cells):
     assert "| trust nobody | – | 20 |" in costs
     assert "| ε in place of 1 | 2 | 1 |" in costs
     assert "| the median policy in place of the best | 1.5 | 2 |" in costs
+
+
+def test_what_is_summed_up_is_where_every_policy_was_run_on_all_instances(cells):
+    """At 2,000 steps DP-SE was run on one instance alone; up to 1,000 all were on both."""
+    longer = on(made_up("dp_se", 1, 2000, 20), 0.5, 0.25)
+    assert field([*cells, longer]).whole_until(2000) == 1000
+    assert field(cells).whole_until(1000) == 1000
+    assert field([longer, on(made_up("dp_ucb", 1, 1000, 20), 0.9, 0.8)]).whole_until(2000) == 2000
 
 
 def test_few_arms_and_many(cells):

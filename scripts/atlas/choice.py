@@ -48,6 +48,16 @@ class Field:
     def horizons(self) -> list[int]:
         return sorted({entry.horizon for entry in self.entries})
 
+    def whole_until(self, longest: int) -> int:
+        """The longest horizon up to `longest` at which every policy of it was run on all instances, else `longest`."""
+        where: dict[int, dict[str, set[str]]] = {}
+        for entry in self.entries:
+            where.setdefault(entry.horizon, {}).setdefault(entry.label, set()).add(entry.place)
+        whole = [
+            at for at, run in where.items() if at <= longest and all(set(self.places) == of for of in run.values())
+        ]
+        return max(whole, default=longest)
+
     @cached_property
     def places(self) -> list[str]:
         return list(dict.fromkeys(entry.place for entry in self.entries))
@@ -105,9 +115,11 @@ def _columns(field: Field) -> list[str]:
 def _winners(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
     """As in "DP-IMED 5+3, DP-KLUCB +3": alone on 5 instances, and not told apart on 3."""
     alone, beside = _wins(field, trust, epsilon, horizon)
+    entrants = field.entrants(trust, epsilon, horizon)
+    run = Counter(_named(entry, epsilon) for rivals in entrants.values() for entry in rivals)
     together = alone + beside
     ordered = sorted(together, key=lambda name: (-together[name], -alone[name]))
-    said = [f"{name} {_count(alone[name], beside[name])}" for name in ordered[:NAMED]]
+    said = [f"{name} {_count(alone[name], beside[name], run[name], len(entrants))}" for name in ordered[:NAMED]]
     return ", ".join(said + [f"{len(ordered) - NAMED} more"] * (len(ordered) > NAMED)) or "–"
 
 
@@ -121,8 +133,8 @@ def _wins(field: Field, trust: Trust, epsilon: float, horizon: int) -> tuple[Cou
     return alone, beside
 
 
-def _count(alone: int, beside: int) -> str:
-    return (str(alone) if alone else "") + (f"+{beside}" if beside else "")
+def _count(alone: int, beside: int, run: int, instances: int) -> str:
+    return (str(alone) if alone else "") + (f"+{beside}" if beside else "") + (f" of {run}" if run < instances else "")
 
 
 def _named(entry: Priced, epsilon: float) -> str:

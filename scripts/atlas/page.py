@@ -39,7 +39,8 @@ at once on this page with probability 95 %. With fewer than {fewest} runs the 80
 ## At every horizon
 
 "DP-IMED 5+3, DP-KLUCB +3" says: on 5 of the {instances} instances DP-IMED beats every other policy, on 3 more it and
-DP-KLUCB are not told apart.
+DP-KLUCB are not told apart. "5 of 5" says that a policy takes part on 5 instances only: on the others it was not run,
+or T lies within its start.
 """
 COSTS = """## What a promise costs
 
@@ -88,15 +89,16 @@ def page(field: Field) -> str:
     """The whole page."""
     private = [entry for entry in field.entries if entry.budget in field.epsilons or entry.trust is Trust.ROUNDED]
     measured = _best_measured(private)
+    whole = field.whole_until(measured)
     there = _at(private, measured)
     parts = [
         _header(field, private),
-        CHOICE.format(instances=len(field.places), horizon=parameter(measured)),
-        advice(field, measured),
+        CHOICE.format(instances=len(field.places), horizon=parameter(whole)),
+        advice(field, whole),
         DETAILS.format(instances=len(field.places), fewest=field.fewest_runs),
         *filter(None, (choice(trust, field) for trust in Trust if trust is not Trust.NONE)),
         COSTS,
-        costs(field, measured),
+        costs(field, whole),
     ]
     if field.by_arms:
         (horizon,) = {entry.horizon for entry in field.by_arms}
