@@ -1,11 +1,11 @@
 """What a policy promises about privacy, as data."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from bandits.mechanisms.gaussian import gaussian_delta, require_level
+from bandits.mechanisms.gaussian import gaussian_delta, level_of_pure, require_level
 from bandits.parameters import ParameterError, require
 
 
@@ -24,6 +24,14 @@ class Scope(StrEnum):
     LOCAL = "local"
     DISTRIBUTED = "distributed"
     NONE = "none"
+
+
+WIDER = {
+    Scope.LOCAL: Scope.DISTRIBUTED,
+    Scope.DISTRIBUTED: Scope.TRANSCRIPT,
+    Scope.TRANSCRIPT: Scope.DECISION,
+}  # a promise about the first is one about the second, of the same amount except about a decision
+ROUNDING = 1e-9  # relative; promises that differ by less are equal
 
 
 class Neighbours(StrEnum):
@@ -80,10 +88,55 @@ class Guarantee:
         return "not private" if self.declared else "no promise"
 
     def delta_at(self, epsilon: float) -> float:
-        """The smallest delta at which it is known to be (`epsilon`, delta)-private: 1 where nothing is known."""
+        """The smallest delta at which it is known to be (`epsilon`, delta)-private: 1 where nothing is known.
+
+        Below the epsilon of the promise it is delta + (1 - delta) (e^promised - e^epsilon) / (1 + e^promised), which
+        nothing improves (Kairouz, Oh and Viswanath 2015; docs/theorems.md, 6.2).
+        """
         if self.level is not None:
             return gaussian_delta(self.level, epsilon)
-        return self.delta if epsilon >= self.epsilon else 1.0
+        if not self.private:
+            return 1.0
+        excess = -math.expm1(min(epsilon - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
+        return self.delta + (1 - self.delta) * excess
+
+    def about(self, scope: Scope) -> Self | None:
+        """What it promises about another scope, None for nothing (docs/theorems.md, 6.1 and 6.4).
+
+        Local promises are distributed ones, these are promises about the transcript, of the same amount. A purely
+        epsilon-private transcript makes one decision, its history fixed, 2 epsilon-private. With delta > 0 or a level
+        it promises nothing of a decision: the history may be one that is rare.
+        """
+        if scope is self.scope or not self.private:
+            return self if scope is self.scope else None
+        if self.scope not in WIDER:
+            return None
+        wider = WIDER[self.scope]
+        if wider is not Scope.DECISION:
+            return replace(self, scope=wider).about(scope)
+        if scope is not wider or self.delta > 0:
+            return None
+        return replace(self, epsilon=2 * self.epsilon, scope=wider)
+
+    def implies(self, other: "Guarantee") -> bool:
+        """Whether every mechanism that keeps this promise keeps the `other` too (docs/theorems.md, section 6)."""
+        if not other.private:
+            return True
+        known = self.about(other.scope) if self.neighbours is other.neighbours else None
+        if known is None:
+            return False
+        if other.level is not None:
+            return known._implied_level <= other.level * (1 + ROUNDING)
+        if other.delta == 0:
+            return known.delta == 0 and known.epsilon <= other.epsilon * (1 + ROUNDING)
+        return known.delta_at(other.epsilon) <= other.delta * (1 + ROUNDING)
+
+    @property
+    def _implied_level(self) -> float:
+        """The least level of GDP that it implies: infinite for one (epsilon, delta) with delta > 0."""
+        if self.level is not None:
+            return self.level
+        return math.inf if self.delta > 0 else level_of_pure(self.epsilon)
 
     @property
     def pure(self) -> float:

@@ -18,7 +18,7 @@ from scripts.drawing.render import render
 EXPERIMENTS = Composer().choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
 WRITTEN = ("sajed2019/fig01", "tao2022/rates", "wang2024/fig02", "wang2024/fig07")
-WRITTEN += ("atlas/winners", "audit/decision_vs_transcript")
+WRITTEN += ("atlas/winners", "atlas/profiles", "audit/decision_vs_transcript")
 # A search is slow at any horizon.
 TINIER = {
     "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=8", "horizon=7"],
@@ -27,6 +27,7 @@ TINIER = {
     "atlas/bernoulli": ["epsilons=[0.1,1]", "at=300"],
     "atlas/trust": ["epsilons=[0.1,1]", "at=300"],
     "atlas/winners": ["epsilons=[0.1,1]"],
+    "atlas/profiles": ["epsilons=[0.1,1]", "at=300"],
 }
 
 

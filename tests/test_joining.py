@@ -99,7 +99,7 @@ def kin(requests):
     return {"sees", "exact"} if all(full) else {"pulls"}
 
 
-SAME_CELLS = {"atlas/trust", "atlas/winners"}  # as atlas/bernoulli
+SAME_CELLS = {"atlas/profiles", "atlas/trust", "atlas/winners"}  # as atlas/bernoulli
 
 
 def test_experiments_left_out_have_the_cells_of_another():

@@ -31,11 +31,13 @@ QUICK = [  # files of tests without loops to compile; from each list one mutant 
     "test_tree.py",
 ]
 PARTS = [
+    "atlas",
     "audit",
     "bounds",
     "claims",
     "environments",
     "exact",
+    "guarantees",
     "intervals",
     "later_policies",
     "loops",

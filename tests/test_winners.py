@@ -14,22 +14,29 @@ from scripts.drawing.kinds.winners import PALE, describe, wins
 PANELS = [{"title": "C1", "instance": "c1"}]
 
 
+RUNS = 200
+
+
 def made_up(policy, epsilon, horizon, mean, *more):
-    """20 runs with regret 1 below and above `mean` by turns."""
+    """Runs whose regret is spread evenly from 1 below to 1 above `mean`."""
     words = [f"policy={policy}", f"budget.epsilon={epsilon}", f"horizon={horizon}", "recorded=1", *more]
     cell = plan(words, Composer()).requests[0].cell
-    regret = (mean + np.tile([-1.0, 1.0], 10))[:, None]
-    return Stored({"t": np.full((20, 1), horizon), "regret": regret, "pulls": np.full((20, 5), horizon // 5)}, {}, cell)
+    regret = (mean + np.linspace(-1, 1, RUNS))[:, None]
+    pulls = np.full((RUNS, 5), horizon // 5)
+    return Stored({"t": np.full((RUNS, 1), horizon), "regret": regret, "pulls": pulls}, {}, cell)
 
 
 @pytest.fixture(scope="module")
 def cells():
-    """Half of Student's interval is 2.093 x 1.026 / sqrt(20) = 0.4802, so that means 0.9 apart are not told apart."""
+    """Of four cells each interval misses with 0.05 / 12: the median is between the 80th and the 121st of 200 runs.
+
+    That is 0.2 around the mean, so that means 0.3 apart are not told apart.
+    """
     return [
         made_up("dp_se", 0.1, 1000, 10.0),
         made_up("dp_ucb", 0.1, 1000, 11.0),
         made_up("dp_se", 1, 1000, 7.0),
-        made_up("dp_ucb", 1, 1000, 6.1),
+        made_up("dp_ucb", 1, 1000, 6.7),
         made_up("dp_se", 1, 100, 5.0),
         made_up("ucb1", 1, 1000, 1.0),
     ]
@@ -41,8 +48,20 @@ def test_the_least_mean_wins_where_two_private_policies_are(cells):
 
 
 def test_a_third_policy_makes_a_win_unclear(cells):
-    third = made_up("dp_ucb_tossou", 0.1, 1000, 10.95)
+    third = made_up("dp_ucb_tossou", 0.1, 1000, 10.3)
     assert [win.clear for win in wins([*cells, third], "regret")] == [False, False]
+
+
+def test_with_a_promise_all_take_part_who_keep_more(cells):
+    """LDP-UCB-B, which is local, beats both at 1; one decision is 0.3-private with 0.1 for the whole sequence."""
+    more = [*cells, made_up("ldp_ucb_b", 1, 1000, 3.0), made_up("dp_ftpl_new", 0.3, 1000, 12.0, "budget.delta=1e-6")]
+    config = {"title": "Winners", "panels": PANELS, "promise": {"scope": "transcript"}, "epsilons": [1, 2]}
+    (panel,) = describe(config, more, {}).panels
+    assert panel.words == ["LDP-UCB-B at T = 1000, ε = 1, T = 1000, ε = 2"]
+    config |= {"promise": {"scope": "decision", "delta": 1e-6}, "epsilons": [0.3]}
+    (panel,) = describe(config, more, {}).panels
+    assert panel.words == ["DP-SE at T = 1000, ε = 0.3"]
+    assert wins(more, "regret")[-1].best.cell.policy.name == "ldp_ucb_b"
 
 
 def test_marks_stand_at_horizon_and_epsilon(cells):
@@ -62,6 +81,10 @@ def test_marks_stand_at_horizon_and_epsilon(cells):
 def test_what_cannot_be_compared_is_one_line(cells):
     with pytest.raises(UserError, match=r"figure\.panels: no two private policies of the panel .* share"):
         describe({"title": "Winners", "panels": PANELS}, cells[:1], {})
+    with pytest.raises(UserError, match=r"figure\.epsilons: must be numbers above 0 with a promise, and none without"):
+        describe({"title": "Winners", "panels": PANELS, "epsilons": [1]}, cells, {})
+    with pytest.raises(UserError, match=r"figure\.promise: must be {scope: SCOPE, delta: NUMBER}, SCOPE one of transc"):
+        describe({"title": "Winners", "panels": PANELS, "promise": {"scope": "none"}, "epsilons": [1]}, cells, {})
     with pytest.raises(UserError, match=r"figure\.value: speed is unknown"):
         describe({"title": "Winners", "panels": PANELS, "value": "speed"}, cells, {})
 

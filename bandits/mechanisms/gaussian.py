@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+from scipy import special
 
 from bandits.arrays import FloatArray
 from bandits.parameters import require
@@ -38,6 +39,18 @@ def gaussian_delta(level: float, epsilon: float) -> float:
     if z < -1:
         return math.erfc(z / math.sqrt(2)) / 2 - _tail(z, z + level, lambda s: np.ones_like(s))
     return _tail(z, z, lambda s: -np.expm1(-level * s))
+
+
+def level_of_pure(epsilon: float) -> float:
+    """The least level of GDP that pure `epsilon`-privacy implies: 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
+
+    Randomised response needs it, and every other epsilon-private mechanism is made from that (docs/theorems.md, 6.3).
+    It is about sqrt(pi / 2) epsilon for a small epsilon. Raises `ParameterError` for an epsilon below 0 or above 1e50.
+    """
+    require(0 <= epsilon <= 1e50, "epsilon", epsilon, "a finite number >= 0 (and at most 1e50)")
+    if epsilon < 1:
+        return float(math.sqrt(8) * special.erfinv(math.tanh(epsilon / 2)))  # exact where both are near 0
+    return float(-2 * special.ndtri_exp(special.log_expit(-epsilon)))
 
 
 def _tail(z: float, slope: float, factor: Callable[[FloatArray], FloatArray]) -> float:

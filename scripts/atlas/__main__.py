@@ -3,7 +3,8 @@
     python -m scripts.atlas
     python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md
 
-The cells are those of conf/experiment/atlas/bernoulli.yaml; other overrides change them as in every command.
+The cells are those of conf/experiment/atlas/bernoulli.yaml and arms.yaml; other overrides change them as in every
+command.
 """
 
 import sys
@@ -12,13 +13,15 @@ from pathlib import Path
 from experiments.complete import complete, runner_of
 from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
 from experiments.config.compose import REPOSITORY
+from experiments.config.plan import Plan
 from experiments.config.values import flag
 from experiments.errors import UserError
 from experiments.store import stored_cells
+from scripts.atlas.choice import Field
 from scripts.atlas.page import page
 from scripts.atlas.prices import priced
 
-EXPERIMENT = "atlas/bernoulli"
+EXPERIMENTS = ("atlas/bernoulli", "atlas/arms")
 PAGE = REPOSITORY / "docs" / "atlas.md"
 HARMLESS = ("complete=", "runner.")  # overrides that change no number
 
@@ -26,7 +29,7 @@ HARMLESS = ("complete=", "runner.")  # overrides that change no number
 def main() -> None:
     """Entry point of `python -m scripts.atlas`."""
     named, overrides = file_given("page", sys.argv[1:])
-    sys.argv[1:] = [f"+experiment={EXPERIMENT}", *overrides]
+    sys.argv[1:] = ["-m", f"+experiment={','.join(EXPERIMENTS)}", *overrides]
     command = read_command_line()
     plans = command.plans()
     if not plans:
@@ -38,12 +41,19 @@ def main() -> None:
     if flag(command.config, "complete"):
         print(complete(plans, runner_of(plans)), flush=True)
     file = PAGE if named is None else Path(named)
-    text = page(priced(stored_cells(plans[0])))
+    text = page(field_of(*plans))
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"page={file}: cannot be written: {error.strerror or error}") from error
     print(file)
+
+
+def field_of(asked: Plan, by_arms: Plan) -> Field:
+    """The cells of both experiments, and the promises that the first one asks for. Raises `UserError`."""
+    config = asked.config
+    epsilons, delta = [float(epsilon) for epsilon in config.epsilons], float(config.delta)
+    return Field(priced(stored_cells(asked)), priced(stored_cells(by_arms)), epsilons, delta)
 
 
 if __name__ == "__main__":

@@ -13,27 +13,49 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import Guarantee, Scope
+from bandits.mechanisms.gaussian import gaussian_level
 from experiments.errors import UserError
 from experiments.stored import Stored
 from scripts.drawing import words
 from scripts.drawing.labels import names_behind
+from scripts.drawing.numbers import parameter
 
 
 class Trust(StrEnum):
-    """What a policy promises, the strongest promise to the least."""
+    """What can be promised, the strongest promise to the least; a policy may keep several."""
 
     LOCAL = "local: every reward is ε-private before it is sent"
     DISTRIBUTED = "distributed: every sum that the server sees is ε-private"
-    ROUNDED = "distributed, (ε, δ): every sum that the server sees, with δ > 0"
+    ROUNDED = "distributed, (ε, δ): every sum that the server sees is (ε, δ)-private, δ > 0"
     PURE = "central: the whole sequence of arms is ε-private"
-    APPROXIMATE = "central, (ε, δ): the whole sequence of arms, with δ > 0"
-    GAUSSIAN = "central, Gaussian: the whole sequence of arms, quoted at ε"
-    DECISION = "one decision: a single arm, given the history; far less than the others"
+    GAUSSIAN = "central, Gaussian: the whole sequence of arms, at the level that is (ε, δ)-private, δ > 0"
+    APPROXIMATE = "central, (ε, δ): the whole sequence of arms is (ε, δ)-private, δ > 0"
+    DECISION = "one decision, (ε, δ): a single arm, given the history, δ > 0; far less than the others"
     NONE = "not private"
 
     @property
     def short(self) -> str:
         return self.partition(":")[0]
+
+    def said(self, delta: float) -> str:
+        """In words, with the delta that is asked for."""
+        return self.replace("δ > 0", f"δ = {parameter(delta)}")
+
+    def asked(self, epsilon: float, delta: float) -> Guarantee:
+        """The promise itself."""
+        if self is Trust.GAUSSIAN:
+            return Guarantee.gaussian(gaussian_level(epsilon, delta), epsilon)
+        return Guarantee(epsilon, delta if "(ε, δ)" in self.short else 0.0, SCOPES[self])
+
+
+SCOPES = {
+    Trust.LOCAL: Scope.LOCAL,
+    Trust.DISTRIBUTED: Scope.DISTRIBUTED,
+    Trust.ROUNDED: Scope.DISTRIBUTED,
+    Trust.PURE: Scope.TRANSCRIPT,
+    Trust.APPROXIMATE: Scope.TRANSCRIPT,
+    Trust.DECISION: Scope.DECISION,
+}
 
 
 def trust_of(guarantee: Guarantee) -> Trust:

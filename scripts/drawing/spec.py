@@ -3,9 +3,9 @@
 import dataclasses
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from bandits import ParameterError
+from bandits import Guarantee, ParameterError, Scope
 from experiments.cells import Values
 from experiments.config.build import convert
 from experiments.errors import UserError, nearest
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 SpecType = TypeVar("SpecType", bound="DataclassInstance")
 Conditions = Mapping[str, Any]  # a panel: its title, and the columns that its cells have
+PRIVATE = tuple(str(scope) for scope in Scope if scope is not Scope.NONE)
 SCALES = ("linear", "log")
+OWN = ("title", "promise")  # what a panel says beside its columns
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
 SYMBOLS |= {"transcript_epsilon": "ε of the transcript"}
 SYMBOLS |= {"least_gap": "least gap", "inverse_gap": "1 / gap"}
@@ -60,6 +62,9 @@ def require_panels(panels: Any) -> None:
     listed = isinstance(panels, list) and panels
     if not listed or not all(isinstance(panel, dict) and "title" in panel for panel in panels):
         raise UserError(f"figure.panels: must be a list of {{title: ..., column: value}}, got {panels}")
+    for panel in panels:
+        if "promise" in panel:
+            Promise.of(panel["promise"], "panels: promise")
 
 
 def require_words(key: str, words: Any, known: Collection[str]) -> None:
@@ -74,7 +79,7 @@ def require_words(key: str, words: Any, known: Collection[str]) -> None:
 def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Iterable[Stored]) -> None:
     """Raise `UserError` for a condition, or a word in `more`, that is no column of any of the `cells`."""
     known = {name for stored in cells for name in stored.columns}
-    for key, names in (("panels", [name for panel in panels for name in panel if name != "title"]), ("curves", more)):
+    for key, names in (("panels", [name for panel in panels for name in panel if name not in OWN]), ("curves", more)):
         for name in names:
             if name not in known:
                 raise UserError(f"figure.{key}: no column {name}; {nearest(name, known)}")
@@ -83,18 +88,54 @@ def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: It
 def shown(panel: Conditions, cells: Sequence[Stored]) -> list[Stored]:
     """The cells that meet the conditions of a panel.
 
-    A policy meets any condition on a parameter that only other policies have, as on the budget of private ones.
+    A policy meets any condition on a parameter that only other policies have, as on the budget of private ones. It
+    meets a `promise` if its own implies that, at its own epsilon, and if it has none, as the counterpart of those.
     """
     of_policies = parameters_of_policies(cells)
+    promise = Promise.of(panel["promise"], "panels: promise") if "promise" in panel else None
     return [
         stored
         for stored in cells
         if all(
-            matches(stored.columns.get(name), wanted) or (name in of_policies and not takes(stored, name))
+            _meets(stored.columns.get(name), wanted) or (name in of_policies and not takes(stored, name))
             for name, wanted in panel.items()
-            if name != "title"
+            if name not in OWN
         )
+        and (promise is None or promise.kept_by(stored))
     ]
+
+
+def _meets(value: Any, wanted: Any) -> bool:
+    """Whether a column has a value that is wanted, or none of those that a panel is without."""
+    if isinstance(wanted, Mapping) and set(wanted) == {"without"}:
+        return not matches(value, wanted["without"])
+    return matches(value, wanted)
+
+
+@dataclasses.dataclass(frozen=True)
+class Promise:
+    """A promise that a figure asks of its policies, at an epsilon that is asked for or their own."""
+
+    scope: Scope
+    delta: float
+
+    @classmethod
+    def of(cls, given: Any, key: str) -> Self:
+        """From {scope: ..., delta: ...}. Raises `UserError`."""
+        said = f"figure.{key}: must be {{scope: SCOPE, delta: NUMBER}}, SCOPE one of {', '.join(PRIVATE)}, got {given}"
+        if not isinstance(given, Mapping) or not {"scope"} <= set(given) <= {"scope", "delta"}:
+            raise UserError(said)
+        scope, delta = given["scope"], given.get("delta", 0.0)
+        if scope not in PRIVATE or isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
+            raise UserError(said)
+        return cls(Scope(scope), float(delta))
+
+    def at(self, epsilon: float) -> Guarantee:
+        return Guarantee(epsilon, self.delta, self.scope)
+
+    def kept_by(self, stored: Stored) -> bool:
+        guarantee = stored.cell.policy.guarantee
+        return not guarantee.private or guarantee.implies(self.at(guarantee.epsilon))
 
 
 def parameters_of_policies(cells: Iterable[Stored]) -> set[str]:

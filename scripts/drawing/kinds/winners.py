@@ -4,30 +4,41 @@ kind: winners
 title: above the figure
 panels: a list of {title: ..., column: value or values}, the cells that each panel compares
 value: regret (the default) or another quantity of the cells; the least mean wins
+promise: {scope: ..., delta: ...}, what all who take part promise; without it each plays for the epsilon that it quotes
+epsilons: the epsilons of that promise
 
 A mark stands at every horizon and epsilon, in the colour of the policy with the least mean. It is pale where that is
-not clear: where Student's 95 % interval of its mean meets that of another policy.
+not clear: where scripts/contests.py does not tell it from another policy. With a promise, all policies take part whose
+own implies it, each at its largest epsilon that does.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError
-from experiments.intervals import Interval
 from experiments.stored import Stored
+from scripts.contests import entitled, standings, unbeaten
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels
 from scripts.drawing.labels import names_behind, told_apart
-from scripts.drawing.spec import measured, read, require_columns, require_panels, require_words, shown
+from scripts.drawing.spec import Promise, read, require_columns, require_panels, require_words, shown
 from scripts.drawing.style import colours_of, marker, word_of
 
 SIZE = 9  # points, of a mark
 PALE = 0.3
+
+
+class Win(NamedTuple):
+    """The cell with the least mean at a horizon and an epsilon; `clear` if it beats all others."""
+
+    horizon: int
+    epsilon: float
+    best: Stored
+    clear: bool
 
 
 @dataclass(frozen=True)
@@ -37,19 +48,23 @@ class Spec:
     title: str
     panels: list[dict[str, Any]]
     value: str = "regret"
+    promise: dict[str, Any] | None = None
+    epsilons: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         require_panels(self.panels)
         require_words("value", [self.value], QUANTITIES)
+        if self.promise is not None:
+            Promise.of(self.promise, "promise")
+        if (self.promise is None) == bool(self.epsilons) or not all(epsilon > 0 for epsilon in self.epsilons):
+            allowed = "numbers above 0 with a promise, and none without"
+            raise UserError(f"figure.epsilons: must be {allowed}, got {self.epsilons}")
 
-
-class Win(NamedTuple):
-    """The cell with the least mean at a horizon and an epsilon; `clear` if no other mean may be as small."""
-
-    horizon: int
-    epsilon: float
-    best: Stored
-    clear: bool
+    def wins(self, cells: Sequence[Stored]) -> list[Win]:
+        """Who wins where in a panel."""
+        if self.promise is None:
+            return wins(cells, self.value)
+        return promised_wins(cells, self.value, Promise.of(self.promise, "promise"), self.epsilons)
 
 
 def wins(cells: Sequence[Stored], value: str) -> list[Win]:
@@ -57,7 +72,29 @@ def wins(cells: Sequence[Stored], value: str) -> list[Win]:
     places: dict[tuple[int, float], list[Stored]] = {}
     for stored in _private(cells):
         places.setdefault(_place(stored), []).append(stored)
-    return [_win(*place, rivals, value) for place, rivals in sorted(places.items()) if len(rivals) > 1]
+    return _wins(places, value)
+
+
+def promised_wins(cells: Sequence[Stored], value: str, promise: Promise, epsilons: Sequence[float]) -> list[Win]:
+    """The winner among all whose promise implies this one, at every horizon and each of the `epsilons`."""
+    of_horizon: dict[int, list[Stored]] = {}
+    for stored in cells:
+        of_horizon.setdefault(stored.cell.horizon, []).append(stored)
+    places = {
+        (horizon, epsilon): entitled(there, promise.at(epsilon))
+        for horizon, there in of_horizon.items()
+        for epsilon in epsilons
+    }
+    return _wins(places, value)
+
+
+def _wins(places: Mapping[tuple[int, float], Sequence[Stored]], value: str) -> list[Win]:
+    """All intervals of the panel hold at once."""
+    contests = {place: rivals for place, rivals in sorted(places.items()) if len(rivals) > 1}
+    cells = {stored.cell.key: stored for rivals in contests.values() for stored in rivals}
+    found = standings(list(cells.values()), value) if cells else {}
+    best = {place: unbeaten(found[stored.cell.key] for stored in rivals) for place, rivals in contests.items()}
+    return [Win(*place, first.stored, clear=not others) for place, (first, *others) in best.items()]
 
 
 def _private(cells: Sequence[Stored]) -> list[Stored]:
@@ -68,22 +105,12 @@ def _place(stored: Stored) -> tuple[int, float]:
     return stored.cell.horizon, stored.columns["epsilon"]
 
 
-def _win(horizon: int, epsilon: float, rivals: Sequence[Stored], value: str) -> Win:
-    ranked = sorted(((_mean(stored, value), stored) for stored in rivals), key=lambda pair: pair[0].estimate)
-    least = ranked[0][0].high
-    return Win(horizon, epsilon, ranked[0][1], clear=all(other.low > least for other, _ in ranked[1:]))
-
-
-def _mean(stored: Stored, value: str) -> Interval:
-    return intervals.estimate(measured(stored, value).astype(float), 0.05)
-
-
 def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition: a mark at each horizon and epsilon, of the policy that wins. Raises `UserError`."""
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
     rivals = [_private(shown(panel, cells)) for panel in spec.panels]
-    found = [wins(of_panel, spec.value) for of_panel in rivals]
+    found = [spec.wins(of_panel) for of_panel in rivals]
     for panel, of_panel in zip(spec.panels, found, strict=True):
         if not of_panel:
             raise UserError(f"figure.panels: no two private policies of the panel {panel} share horizon and epsilon")
@@ -92,7 +119,7 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     rows = in_rows(panels, columns := even_columns(len(panels)))
     return Drawing(
         title=spec.title,
-        caption=[f"{words.runs(cells)} runs; pale: 95 % intervals of the two best meet"],
+        caption=[f"{words.runs(cells)} runs; pale: not told apart from another"],
         shown=f"the policy of the least {QUANTITIES[spec.value]} at each horizon and ε, logarithmic axes",
         rows=rows,
         size=(1.2 + 2.4 * columns, 0.6 + 2.6 * len(rows)),

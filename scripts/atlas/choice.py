@@ -1,0 +1,221 @@
+"""Who does best for each promise, epsilon and horizon, and what promising costs: tables of the atlas."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from scripts.atlas.prices import Priced, Trust, geometric_mean
+from scripts.atlas.text import listed, short, table
+from scripts.contests import UPPER, Standing, entitled, error_of_each, standings, unbeaten
+from scripts.drawing.numbers import parameter
+
+NAMED = 4  # policies in an entry; more are counted
+TOGETHER = 3  # policies in an entry about one instance
+
+
+@dataclass(frozen=True)
+class Field:
+    """All cells of the atlas, and what is asked of them.
+
+    Attributes
+    ----------
+    entries: on the instances that all tables are about.
+    by_arms: on instances with few and many arms.
+    epsilons, delta: of the promises that are asked for.
+    """
+
+    entries: Sequence[Priced]
+    by_arms: Sequence[Priced]
+    epsilons: Sequence[float]
+    delta: float
+
+    @cached_property
+    def standings(self) -> dict[str, Standing]:
+        cells = {entry.stored.cell.key: entry.stored for entry in (*self.entries, *self.by_arms)}
+        return standings(list(cells.values()))
+
+    @property
+    def fewest_runs(self) -> int:
+        """The runs with which the first of the upper quantiles has an interval."""
+        error = error_of_each(len(self.standings))
+        return math.ceil(math.log(error / 2) / math.log(UPPER[0]))
+
+    @cached_property
+    def horizons(self) -> list[int]:
+        return sorted({entry.horizon for entry in self.entries})
+
+    def whole_until(self, longest: int) -> int:
+        """The longest horizon up to `longest` at which every policy of it was run on all instances, else `longest`."""
+        where: dict[int, dict[str, set[str]]] = {}
+        for entry in self.entries:
+            where.setdefault(entry.horizon, {}).setdefault(entry.label, set()).add(entry.place)
+        whole = [
+            at for at, run in where.items() if at <= longest and all(set(self.places) == of for of in run.values())
+        ]
+        return max(whole, default=longest)
+
+    @cached_property
+    def places(self) -> list[str]:
+        return list(dict.fromkeys(entry.place for entry in self.entries))
+
+    def entrants(
+        self, trust: Trust, epsilon: float, horizon: int, entries: Iterable[Priced] | None = None
+    ) -> dict[str, list[Priced]]:
+        """By instance: those whose promise implies this one, and who have left their start; at their largest budget."""
+        there = [entry for entry in (self.entries if entries is None else entries) if entry.horizon == horizon]
+        named = {entry.stored.cell.key: entry for entry in there}
+        found: dict[str, list[Priced]] = {}
+        for stored in entitled([entry.stored for entry in there], trust.asked(epsilon, self.delta)):
+            entry = named[stored.cell.key]
+            if entry.began:
+                found.setdefault(entry.place, []).append(entry)
+        return found
+
+    def best(self, rivals: Sequence[Priced]) -> list[Priced]:
+        """Those that no other beats, the least mean first."""
+        named = {entry.stored.cell.key: entry for entry in rivals}
+        return [named[one.stored.cell.key] for one in unbeaten(self.standings[key] for key in named)]
+
+
+def advice(field: Field, horizon: int) -> str:
+    """For each promise and budget, whom nobody beats on more than half of the instances."""
+    rows = []
+    for trust in Trust:
+        if trust is not Trust.NONE:
+            entries = [_advised(field, trust, epsilon, horizon) for epsilon in field.epsilons]
+            rows += [[trust.short, *entries]] if any(entry != "–" for entry in entries) else []
+    return table(["promise", *_columns(field)], rows)
+
+
+def _advised(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
+    alone, beside = _wins(field, trust, epsilon, horizon)
+    together = alone + beside
+    named = [name for name, count in together.most_common() if count > len(field.places) / 2]
+    return ", ".join(named) or "–"
+
+
+def choice(trust: Trust, field: Field) -> str:
+    """Who is best on how many instances, a row for each horizon, a column for each budget; empty if nobody plays."""
+    rows = [[parameter(at), *(_winners(field, trust, of, at) for of in field.epsilons)] for at in field.horizons]
+    rows = [row for row in rows if any(entry != "–" for entry in row[1:])]
+    if not rows:
+        return ""
+    said = trust.said(field.delta)
+    return f"**{said[:1].upper()}{said[1:]}**\n\n{table(['T', *_columns(field)], rows)}"
+
+
+def _columns(field: Field) -> list[str]:
+    return [f"ε = {parameter(epsilon)}" for epsilon in field.epsilons]
+
+
+def _winners(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
+    """As in "DP-IMED 5+3, DP-KLUCB +3": alone on 5 instances, and not told apart on 3."""
+    alone, beside = _wins(field, trust, epsilon, horizon)
+    entrants = field.entrants(trust, epsilon, horizon)
+    run = Counter(_named(entry, epsilon) for rivals in entrants.values() for entry in rivals)
+    together = alone + beside
+    ordered = sorted(together, key=lambda name: (-together[name], -alone[name]))
+    said = [f"{name} {_count(alone[name], beside[name], run[name], len(entrants))}" for name in ordered[:NAMED]]
+    return ", ".join(said + [f"{len(ordered) - NAMED} more"] * (len(ordered) > NAMED)) or "–"
+
+
+def _wins(field: Field, trust: Trust, epsilon: float, horizon: int) -> tuple[Counter[str], Counter[str]]:
+    """On how many instances each is best alone, and on how many it is one of several that are not told apart."""
+    alone: Counter[str] = Counter()
+    beside: Counter[str] = Counter()
+    for rivals in field.entrants(trust, epsilon, horizon).values():
+        best = [_named(entry, epsilon) for entry in field.best(rivals)]
+        (alone if len(best) == 1 else beside).update(best)
+    return alone, beside
+
+
+def _count(alone: int, beside: int, run: int, instances: int) -> str:
+    return (str(alone) if alone else "") + (f"+{beside}" if beside else "") + (f" of {run}" if run < instances else "")
+
+
+def _named(entry: Priced, epsilon: float) -> str:
+    """With the budget that it plays, if that is another than the one that is asked for."""
+    same = math.isclose(entry.budget, epsilon, rel_tol=1e-9)
+    return entry.label if same else f"{entry.label} [{short(entry.budget)}]"
+
+
+def costs(field: Field, horizon: int) -> str:
+    """What makes regret larger, and by what factor: a sentence and a table."""
+    rows: dict[str, list[float]] = {
+        name: [_factor(field, trust, Trust.PURE, epsilon, horizon) for epsilon in field.epsilons]
+        for name, trust in (("trust nobody", Trust.LOCAL), ("trust sums only", Trust.DISTRIBUTED))
+    }
+    largest = max(field.epsilons)
+    rows[f"ε in place of {parameter(largest)}"] = [
+        _ratio(field.entrants(Trust.PURE, epsilon, horizon), field.entrants(Trust.PURE, largest, horizon))
+        for epsilon in field.epsilons
+    ]
+    rows["the median policy in place of the best"] = [
+        geometric_mean(np.median(_means(rivals)) / min(_means(rivals)) for rivals in there.values())
+        if there
+        else math.nan
+        for there in (field.entrants(Trust.PURE, epsilon, horizon) for epsilon in field.epsilons)
+    ]
+    shown = [[name, *("–" if math.isnan(value) else short(value) for value in row)] for name, row in rows.items()]
+    return f"{_largest(field, rows)}\n\n{table([f'T = {parameter(horizon)}', *_columns(field)], shown)}"
+
+
+def _largest(field: Field, rows: dict[str, list[float]]) -> str:
+    """At which budgets trust is the largest factor of all."""
+    local, others = rows["trust nobody"], [row for name, row in rows.items() if not name.startswith("trust")]
+    larger = [
+        epsilon
+        for place, epsilon in enumerate(field.epsilons)
+        if all(local[place] > row[place] for row in others if not math.isnan(row[place]))
+    ]
+    where = f"ε = {listed(map(parameter, larger))}, and at no other ε" if larger else "no ε"
+    return f"To trust nobody costs more than each of the last two at {where}."
+
+
+def _means(rivals: Iterable[Priced]) -> list[float]:
+    return [float(entry.stored.headline.mean()) for entry in rivals]
+
+
+def _factor(field: Field, trust: Trust, other: Trust, epsilon: float, horizon: int) -> float:
+    return _ratio(field.entrants(trust, epsilon, horizon), field.entrants(other, epsilon, horizon))
+
+
+def _ratio(above: dict[str, list[Priced]], below: dict[str, list[Priced]]) -> float:
+    """The least mean of one over that of the other, the geometric mean over instances; NaN where one has nobody."""
+    if not above or set(above) != set(below):
+        return math.nan
+    return geometric_mean(min(_means(above[place])) / min(_means(below[place])) for place in above)
+
+
+def by_arms(field: Field) -> str:
+    """The best on each instance with few and many arms, and its regret over the bound."""
+    entries = field.by_arms
+    budgets = sorted({entry.budget for entry in entries if entry.trust is Trust.PURE})
+    (horizon,) = {entry.horizon for entry in entries}
+    columns = [(trust, epsilon) for trust in (Trust.PURE, Trust.LOCAL) for epsilon in budgets]
+    found = {column: field.entrants(*column, horizon, entries) for column in columns}
+    rows = []
+    for place in sorted({entry.place for entry in entries}, key=lambda place: _order(place, entries)):
+        instance = next(entry.stored.cell.instance for entry in entries if entry.place == place)
+        name = f"`{instance.name}`, K = {instance.number_of_arms}"
+        rows.append([name, *(_leaders(field, found[column].get(place, [])) for column in columns)])
+    return table(["instance", *(f"{trust.short}, ε = {parameter(of)}" for trust, of in columns)], rows)
+
+
+def _order(place: str, entries: Iterable[Priced]) -> tuple[str, int]:
+    instance = next(entry.stored.cell.instance for entry in entries if entry.place == place)
+    return instance.name, instance.number_of_arms
+
+
+def _leaders(field: Field, rivals: Sequence[Priced]) -> str:
+    """As in "DP-KLUCB or DP-IMED: 1.2 / 1.9", mean and quantile of the first."""
+    if not rivals:
+        return "–"
+    best = field.best(rivals)
+    names = [entry.label for entry in best[:TOGETHER]] + [f"{len(best) - TOGETHER} more"] * (len(best) > TOGETHER)
+    first = best[0].central
+    return f"{' or '.join(names)}: {short(float(first.mean()))} / {short(float(np.quantile(first, UPPER[0])))}"

@@ -1,0 +1,23 @@
+"""How the atlas writes numbers and tables."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from scripts.drawing.numbers import quantity
+
+
+def short(value: float) -> str:
+    """Two digits are enough to choose by."""
+    return quantity(float(f"{value:.2g}"))
+
+
+def listed(words: Iterable[str]) -> str:
+    """As in "1, 2 and 3"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in itertools.chain(lines)) + "\n"

@@ -1,0 +1,216 @@
+"""Which promise implies which (docs/theorems.md, section 6), against laws that could refute it."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from bandits import Guarantee, Neighbours, ParameterError, Scope
+from bandits.guarantees import NO_PROMISE, NOT_PRIVATE
+from bandits.mechanisms.gaussian import gaussian_delta, gaussian_level, level_of_pure
+
+SCOPES = [Scope.LOCAL, Scope.DISTRIBUTED, Scope.TRANSCRIPT, Scope.DECISION]
+
+
+def excess(first, second, epsilon):
+    """The least delta at which two laws are (epsilon, delta)-indistinguishable."""
+    return max(
+        float(np.maximum(first - math.exp(epsilon) * second, 0).sum()),
+        float(np.maximum(second - math.exp(epsilon) * first, 0).sum()),
+    )
+
+
+def pure_epsilon(first, second):
+    return float(np.abs(np.log(first / second)).max())
+
+
+def response(epsilon, delta=0.0):
+    """The input with chance delta, else randomised response: laws of four outputs on two inputs."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    first = np.array([delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0])
+    return first, first[::-1]
+
+
+def laws(rng, number):
+    """Pairs of laws of 2 to 6 outputs with all chances above 0, some near, some far apart."""
+    for _ in range(number):
+        size = int(rng.integers(2, 7))
+        first = rng.dirichlet(np.full(size, rng.choice([0.3, 1.0, 5.0]))) + 1e-9
+        signs = np.array([-1.0, 1.0, *rng.choice([-1.0, 0.3, 1.0], size=size - 2)])
+        second = first * np.exp(rng.choice([0.1, 1.0, 2.0]) * signs)
+        yield first / first.sum(), second / second.sum()
+
+
+def test_delta_below_the_promised_epsilon():
+    rng, closest = np.random.default_rng(5), 0.0
+    for first, second in laws(rng, 400):
+        for at in (0.5, 1.0):
+            epsilon = at * pure_epsilon(first, second)
+            promise = Guarantee(epsilon, min(excess(first, second, epsilon), 0.999))
+            for lower in (0.0, 0.3 * epsilon, 0.9 * epsilon):
+                found, known = excess(first, second, lower), promise.delta_at(lower)
+                assert found <= known + 1e-12
+                closest = max(closest, found / known)
+    assert closest > 0.95
+    for epsilon, delta, lower in [(1.0, 0.0, 0.2), (0.5, 0.1, 0.0), (3.0, 1e-6, 2.9)]:
+        first, second = response(epsilon, delta)
+        assert math.isclose(excess(first, second, lower), Guarantee(epsilon, delta).delta_at(lower), rel_tol=1e-9)
+
+
+def test_the_level_of_pure_privacy_by_hand():
+    """e^epsilon = 3: Phi(level / 2) = 3/4, and the quartile of the normal law is 0.6744898."""
+    assert math.isclose(level_of_pure(math.log(3)), 2 * 0.6744897502, rel_tol=1e-9)
+    assert math.isclose(level_of_pure(1e-9), math.sqrt(math.pi / 2) * 1e-9, rel_tol=1e-9)
+    assert math.isclose(level_of_pure(1 - 1e-12), level_of_pure(1.0), rel_tol=1e-9)
+    assert level_of_pure(0.0) == 0
+    assert norm.sf(level_of_pure(800.0) / 2) == 0
+    assert math.isclose(norm.logsf(level_of_pure(800.0) / 2), -800, rel_tol=1e-9)
+    with pytest.raises(ParameterError, match="epsilon: must be a finite number"):
+        level_of_pure(-0.1)
+
+
+def powers(first, second):
+    """Corners of the curve of the chance of an event under `first` against that under `second`, at most as large."""
+    order = np.argsort(-first / second)
+    return np.cumsum(second[order])[:-1], np.cumsum(first[order])[:-1]
+
+
+def within_level(first, second, level):
+    allowed = [norm.cdf(norm.ppf(below) + level) - above for below, above in map(powers, *pairs(first, second))]
+    return bool((np.concatenate(allowed) >= -1e-12).all())
+
+
+def pairs(first, second):
+    return (first, second), (second, first)
+
+
+def test_pure_privacy_is_a_level_and_no_smaller_one():
+    for first, second in laws(np.random.default_rng(6), 400):
+        assert within_level(first, second, level_of_pure(pure_epsilon(first, second)))
+    for epsilon in (0.01, 0.5, 2.0, 6.0):
+        first, second = (law[1:3] for law in response(epsilon))
+        assert not within_level(first, second, 0.999 * level_of_pure(epsilon))
+
+
+def decisions(first, second):
+    """The epsilon of the second of two arms given the first: laws of both arms, shape (arms, arms)."""
+    given = [law / law.sum(axis=1, keepdims=True) for law in (first, second)]
+    return float(np.abs(np.log(given[0] / given[1])).max())
+
+
+def test_a_private_transcript_makes_a_decision_twice_as_private_and_no_more():
+    rng, most = np.random.default_rng(7), 0.0
+    for _ in range(300):
+        first = rng.dirichlet(np.full(6, 0.5)).reshape(3, 2) + 1e-9
+        second = first * np.exp(np.append(rng.choice([-1.0, 1.0], size=(2, 2)), [[-1.0, 1.0]], axis=0))
+        first, second = first / first.sum(), second / second.sum()
+        ratio = decisions(first, second) / pure_epsilon(first, second)
+        assert ratio <= 2 + 1e-9
+        most = max(most, ratio)
+    assert most > 1.5
+    epsilon, x, y = 0.7, 1e-7, 1e-3
+    second = np.array([[x, y], [0.5 - x, 0.5 - y]])
+    first = np.array([[x * math.exp(epsilon), y * math.exp(-epsilon)], [0.0, 0.0]])
+    first[1] = (1 - first.sum()) / 2
+    assert pure_epsilon(first, second) <= epsilon * (1 + 1e-12)
+    assert decisions(first, second) > 1.99 * epsilon
+    assert Guarantee(epsilon).about(Scope.DECISION) == Guarantee(2 * epsilon, scope=Scope.DECISION)
+
+
+def test_with_a_delta_a_transcript_promises_nothing_of_a_decision():
+    """After a first arm that is rare, the second shows the reward."""
+    delta = 1e-6
+    first, second = np.array([[delta, 0.0], [1 - delta, 0.0]]), np.array([[0.0, delta], [1 - delta, 0.0]])
+    assert excess(first.ravel(), second.ravel(), 0.0) == delta
+    assert excess(first[0] / delta, second[0] / delta, 10.0) == 1.0
+    assert Guarantee(0.0, delta).about(Scope.DECISION) is None
+    level, q = 0.3, 1e-300
+    p = norm.cdf(norm.ppf(q) + level)
+    first, second = np.array([p, q, 1 - p - q]), np.array([q, p, 1 - p - q])
+    assert within_level(first, second, level)
+    assert p / (p + q) > 0.999  # the chance of the decision that the reward calls for, given that history
+    assert Guarantee.gaussian(level, 1.0).about(Scope.DECISION) is None
+
+
+def outputs(channels, chosen, first, second):
+    """The law of both outputs: the one of the first reward chooses the channel of the second."""
+    opening = channels[0][first]
+    return np.array([opening[seen] * channels[chosen[seen]][second] for seen in range(3)])
+
+
+def test_local_privacy_makes_all_that_follows_private():
+    """Two rewards, each through a channel that the output before chooses, and an arm; one of the rewards changes."""
+    rng = np.random.default_rng(8)
+    for _ in range(100):
+        epsilon, delta = rng.uniform(0.1, 2), rng.choice([0.0, 0.05])
+        mixed = [rng.dirichlet(np.ones(3), size=4) for _ in range(3)]  # what follows after each output of a response
+        channels = [[law @ mix for law in response(epsilon, delta)] for mix in mixed]
+        chosen, followers = rng.integers(1, 3, size=3), rng.dirichlet(np.ones(3), size=3)
+        for one, other in [((0, 0), (1, 0)), ((0, 1), (0, 0))]:
+            seen = [outputs(channels, chosen, *rewards) for rewards in (one, other)]
+            assert excess(*(law.ravel() for law in seen), epsilon) <= delta + 1e-12
+            assert excess(*((law @ followers).ravel() for law in seen), epsilon) <= delta + 1e-12
+    assert Guarantee(1.0, 0.1, Scope.LOCAL).about(Scope.TRANSCRIPT) == Guarantee(1.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "implied"),
+    [
+        (Guarantee(1.0), Guarantee(1.0), True),
+        (Guarantee(0.3 * 10), Guarantee(3.0), True),
+        (Guarantee(1.0), Guarantee(0.99), False),
+        (Guarantee(1.0), Guarantee(1.0, 1e-6), True),
+        (Guarantee(1.0), Guarantee(0.9, 0.05), False),  # (e - e^0.9) / (1 + e) = 0.0696
+        (Guarantee(1.0), Guarantee(0.9, 0.07), True),
+        (Guarantee(1.0, 1e-6), Guarantee(1.0), False),
+        (Guarantee(1.0, 1e-6), Guarantee(1.0, 1e-7), False),
+        (Guarantee(1.0, scope=Scope.LOCAL), Guarantee(1.0, scope=Scope.DISTRIBUTED), True),
+        (Guarantee(1.0, scope=Scope.LOCAL), Guarantee(1.0), True),
+        (Guarantee(1.0, scope=Scope.DISTRIBUTED), Guarantee(1.0), True),
+        (Guarantee(1.0), Guarantee(1.0, scope=Scope.DISTRIBUTED), False),
+        (Guarantee(1.0, scope=Scope.DISTRIBUTED), Guarantee(1.0, scope=Scope.LOCAL), False),
+        (Guarantee(0.5), Guarantee(1.0, scope=Scope.DECISION), True),
+        (Guarantee(0.51), Guarantee(1.0, scope=Scope.DECISION), False),
+        (Guarantee(0.5, scope=Scope.LOCAL), Guarantee(1.0, 1e-6, Scope.DECISION), True),
+        (Guarantee(0.5, 1e-9), Guarantee(1.0, 1e-6, Scope.DECISION), False),
+        (Guarantee(0.1, scope=Scope.DECISION), Guarantee(9.0), False),
+        (Guarantee.gaussian(0.2, 1.0), Guarantee(1.0, 1e-6), True),  # level 0.2367 is (1, 1e-6)-private
+        (Guarantee.gaussian(0.25, 1.0), Guarantee(1.0, 1e-6), False),
+        (Guarantee.gaussian(0.2, 1.0), Guarantee.gaussian(0.21, 5.0), True),
+        (Guarantee.gaussian(0.2, 1.0), Guarantee.gaussian(0.19, 5.0), False),
+        (Guarantee.gaussian(0.2, 1.0), Guarantee(9.0), False),
+        (Guarantee(math.log(3)), Guarantee.gaussian(1.349, 1.0), True),  # 1.34898
+        (Guarantee(math.log(3)), Guarantee.gaussian(1.348, 1.0), False),
+        (Guarantee(1e-9, 1e-12), Guarantee.gaussian(9.0, 1.0), False),
+        (Guarantee(1.0), NOT_PRIVATE, True),
+        (NOT_PRIVATE, NO_PROMISE, True),
+        (NOT_PRIVATE, Guarantee(1.0, 0.5), False),
+        (Guarantee(1.0, neighbours=Neighbours.ONE_VALUE), Guarantee(1.0), False),
+    ],
+)
+def test_what_implies_what(given, asked, implied):
+    assert given.implies(asked) is implied
+
+
+def test_it_is_an_order():
+    """Every promise implies itself, and what implied promises imply is implied."""
+    amounts = [(0.01, 0.0), (0.1, 0.0), (0.2, 0.0), (0.1, 1e-6), (0.2, 1e-6), (0.05, 0.02)]
+    promises = [Guarantee(*amount, scope) for amount in amounts for scope in SCOPES]
+    levels = [gaussian_level(0.2, 1e-6), level_of_pure(0.1), 0.02]
+    promises += [Guarantee.gaussian(level, 0.2, scope) for level in levels for scope in SCOPES]
+    known = {(a, b) for a, b in itertools.product(range(len(promises)), repeat=2) if promises[a].implies(promises[b])}
+    assert {(a, a) for a in range(len(promises))} <= known
+    assert {(a, c) for a, b in known for other, c in known if other == b} <= known
+    assert 100 < len(known) < len(promises) ** 2 / 2
+    assert replace(promises[0], epsilon=0.0).implies(promises[0])
+
+
+def test_levels_agree_with_their_curves():
+    """What a level implies of (epsilon, delta), it implies through every level in between."""
+    for epsilon in (0.1, 1.0, 3.0):
+        level = level_of_pure(epsilon)
+        for at in (0.0, 0.5, 1.0):  # a level that pure privacy implies cannot promise more than pure privacy
+            assert gaussian_delta(level, at * epsilon) >= Guarantee(epsilon).delta_at(at * epsilon) - 1e-12
