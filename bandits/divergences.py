@@ -1,4 +1,4 @@
-"""How hard two laws are to tell apart: two Bernoulli means, without and with privacy, and chances beyond e^epsilon.
+"""How hard two Bernoulli means are to tell apart, without and with privacy, and the largest mean still plausible.
 
 The private divergence is that of Azize, Wu, Honda, Orabona, Ito and Basu (2025, arXiv 2505.05613):
 
@@ -11,12 +11,8 @@ logit(z) = logit(y) - epsilon, and there it is -epsilon x - log(1 - y (1 - e^-ep
 
 import math
 
-import numpy as np
-
-from bandits.arrays import FloatArray
 from bandits.compiled import compiled
 
-LARGEST_EXPONENT = 709.0  # e^710 is beyond doubles
 NEWTON_STEPS = 60  # more than any root has needed; from the right of a convex function every step goes towards it
 
 
@@ -96,11 +92,3 @@ def private_upper_end(x: float, level: float, epsilon: float) -> float:
     if last >= 1 or (last > 0 and level <= bernoulli_divergence(x, last)):
         return divergence_upper_end(x, level)
     return min(1.0, math.expm1(-epsilon * x - level) / math.expm1(-epsilon))
-
-
-def grown(chances: FloatArray, epsilon: float) -> FloatArray:
-    """e^epsilon times `chances` >= 0; infinite where that is beyond doubles, and 0 where the chance is 0."""
-    if epsilon < LARGEST_EXPONENT:
-        return math.exp(epsilon) * chances
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(np.exp(epsilon + np.log(chances)))

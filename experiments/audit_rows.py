@@ -143,7 +143,7 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, finding, level, domain, convention, arms, horizon)
     if is_own(policy) and not runs and row.verdict in (Verdict.KEPT, Verdict.TIGHT):
-        row = dataclasses.replace(row, verdict=DECLARED)
+        row = dataclasses.replace(row, verdict=DECLARED, paper_verdict=DECLARED)
     row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]))
     if isinstance(played, GivenMoments):
         return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 OURS = tuple(str(Path(bandits.__file__).parents[1] / package) + "/" for package in ("bandits", "experiments"))
 LIBRARIES = ("site-packages", "lib/python")
+COMPILED = (".pyx", ".pxd")  # sources that libraries are compiled from, named without their folder
 
 
 class NotRepeatableError(Exception):
@@ -49,7 +50,8 @@ def in_words(error: BaseException) -> str:
 
 def place_of(error: BaseException) -> str:
     """Where an error was raised, the last place in a file of the user's if there is one: FILE, line N, in FUNCTION."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in every if not frame.filename.startswith("<") and not frame.filename.endswith(COMPILED)]
     own = [frame for frame in frames if not any(part in frame.filename for part in (*OURS, *LIBRARIES))]
     last = (own or frames)[-1:]
     return "".join(f"{frame.filename}, line {frame.lineno}, in {frame.name}" for frame in last)

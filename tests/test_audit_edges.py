@@ -14,8 +14,8 @@ from bandits.audit.halting import log_halting
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.audit.verdicts import Bounds, Verdict, judge
-from bandits.divergences import grown
 from bandits.environments.bernoulli import Bernoulli
+from bandits.exponents import grown
 from bandits.loops.stopping import required_sum
 from bandits.policies.distributed import DistRDPSE
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP

@@ -101,7 +101,7 @@ def test_configs_are_named_as_their_policies_and_list_every_parameter():
         policy = policy_of(name)
         assert policy.name == name
         text = (CONF / "policy" / f"{name}.yaml").read_text()
-        assert all(f"\n{field.name}:" in text for field in dataclasses.fields(policy))
+        assert all(f"\n{field.name}:" in text for field in dataclasses.fields(policy) if field.init)
 
 
 @dataclass(frozen=True)

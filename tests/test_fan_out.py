@@ -65,7 +65,7 @@ FILES = {
     "audits.yaml": "- {policy: commits, budget.epsilon: 1, horizon: 4, runs: [2000, 3000]}\n",
     "claims/own.yaml": """
         - {id: below, where: w, claim: c, experiments: [own1], test: bound, bound: commits.bound,
-           arguments: {horizon: horizon}, filter: {policy: commits}}
+           arguments: {horizon: horizon}, filter: {policy: commits}, threshold: ours}
     """,
 } | {
     f"experiment/own{number}.yaml": f"""

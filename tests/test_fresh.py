@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from experiments.config import compose
+from experiments.store.place import Place
 from scripts import figures
 from scripts.drawing import fresh
 
@@ -58,7 +59,7 @@ def test_a_result_that_changed_draws_it_again(draw, tmp_path):
     os.utime(file, ns=(1, 1))  # as a copy of the same bytes has
     assert not draw()
     file.unlink()
-    assert draw("runner.workers=2", replications=2) in (True, False)  # computed again: its footer has other times
+    assert draw(replications=2) in (True, False)  # computed again: its footer has other times
     assert (tmp_path / "figures" / "sajed2019" / "fig01.png").exists()
 
 
@@ -182,14 +183,15 @@ def test_code_and_colours_are_inputs(monkeypatch, tmp_path, place):
 
 
 def test_everything_else_is_an_input_too(tmp_path):
-    (tmp_path / "cell").write_bytes(b"numbers")
+    place = Place(tmp_path / "cell", "c1/ucb1-0123456789abcdef")
+    place.file.write_bytes(b"numbers")
     digests = {
-        fresh.digest_of_figure({"title": "a"}, ["key 2"], [tmp_path / "cell"], "command"),
-        fresh.digest_of_figure({"title": "b"}, ["key 2"], [tmp_path / "cell"], "command"),
-        fresh.digest_of_figure({"title": "a"}, ["key 3"], [tmp_path / "cell"], "command"),
+        fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "command"),
+        fresh.digest_of_figure({"title": "b"}, ["key 2"], [place], "command"),
+        fresh.digest_of_figure({"title": "a"}, ["key 3"], [place], "command"),
         fresh.digest_of_figure({"title": "a"}, ["key 2"], [], "command"),
-        fresh.digest_of_figure({"title": "a"}, ["key 2"], [tmp_path / "cell"], "other"),
+        fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "other"),
     }
-    (tmp_path / "cell").write_bytes(b"other numbers")
-    digests.add(fresh.digest_of_figure({"title": "a"}, ["key 2"], [tmp_path / "cell"], "command"))
+    place.file.write_bytes(b"other numbers")
+    digests.add(fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "command"))
     assert len(digests) == 6

@@ -65,4 +65,4 @@ def test_bad_limits_are_refused(call):
         MonotoneSearch("gumbel", 1)
     outcome = call("generations=0", main=main)
     assert (outcome.code, outcome.err) == (2, "error: generations=0: generations: must be a whole number >= 1, got 0\n")
-    assert "give nothing" in call("speed=1", main=main).err
+    assert "speed=1: unknown word; known: --help, generations=NUMBER" in call("speed=1", main=main).err

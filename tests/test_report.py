@@ -246,7 +246,7 @@ def test_without_a_name_all_experiments_are_shown(mine):
     names = list(jobs)
     assert jobs["tao2022/fig01"] == ["+experiment=tao2022/fig01", "horizon=1e5"]
     assert set(names) == set(command.composer.choices("experiment"))
-    assert names[0] == "sajed2019/fig01"
+    assert names[0] == "gajane2018/curves"  # of the earliest paper
     assert names[-1].startswith("mine/")
 
 

@@ -34,6 +34,7 @@ NAMES = [
     "wu2025/rates",
     "wu2025/one_gap",
     "wu2025/offsets",
+    "wu2025/offsets",
     "wu2025/prefixes",
 ]
 
@@ -114,7 +115,7 @@ def test_without_a_name_all_are_listed(call, words):
         (["slopes", "wang2024/fig66"], "unknown experiment; did you mean wang2024/fig06"),
         (["slopes", "wang2024/fig04"], "error: wang2024/fig04: its figure fits no slope"),
         (["slopes", "wang2024/start_phases"], "error: wang2024/start_phases: its figure fits no slope"),
-        (["slopes", "wang2024/fig06", "published_dir=nowhere"], "72 of 72 cells are not stored yet; run: python -m"),
+        (["slopes", "wang2024/fig06", "published_dir=null"], "72 of 72 cells are not stored yet; run: python -m"),
         (
             ["final_regret", "wang2024/fig04", "horizon=1e4"],
             "run: python -m experiments.run +experiment=wang2024/fig04",

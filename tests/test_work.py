@@ -35,7 +35,8 @@ def index(*cells, seconds):
         for name in ("policy", "arms", "horizon")
     }
     counts = np.ones(len(cells), int)
-    return Index([str(cell) for cell in cells], counts, counts, np.array(seconds), columns, {})
+    names = [str(cell) for cell in cells]
+    return Index(names, names, counts, counts, np.array(seconds), columns, {})
 
 
 @pytest.fixture

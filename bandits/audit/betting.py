@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.divergences import LARGEST_EXPONENT
+from bandits.exponents import LARGEST_EXPONENT
 
 BATCH = 50  # pairs of runs between two choices of the event and the bet
 MOST = 0.9  # of the largest bet that cannot ruin

@@ -12,7 +12,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.transcripts import Decision
-from bandits.divergences import grown
+from bandits.exponents import grown
 
 LARGEST_LOSS = 60.0  # of a log ratio that is told apart from larger ones
 LARGEST_EPSILON = 600.0  # whose exponential is a double

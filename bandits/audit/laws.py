@@ -9,10 +9,8 @@ from scipy import special
 
 from bandits.arrays import FloatArray
 from bandits.audit.quadrature import nodes_between
-from bandits.divergences import grown
+from bandits.exponents import FLOOR, grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
-
-FLOOR = 1e-300  # of a chance that is not 0: what is smaller loses digits as a double, and then is 0
 
 
 class Law(Protocol):

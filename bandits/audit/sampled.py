@@ -17,7 +17,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.audit.betting import betting_delta, betting_epsilon
 from bandits.audit.transcripts import Convention
 from bandits.audit.verdicts import Bounds, Finding
-from bandits.divergences import grown
+from bandits.exponents import grown
 from bandits.guarantees import Guarantee, Neighbours
 from bandits.learner import Learner
 from bandits.parameters import ParameterError, require

@@ -16,9 +16,8 @@ from enum import StrEnum
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.laws import FLOOR
 from bandits.audit.verdicts import Bounds
-from bandits.divergences import grown
+from bandits.exponents import FLOOR, grown
 from bandits.parameters import ParameterError
 
 LARGEST = 1 << 24  # probabilities that are held at once

@@ -8,8 +8,8 @@ import numpy as np
 
 from bandits.bounds.gaussian_leaders import gaussian_leader_slope
 from bandits.bounds.wang2024 import dp_ftpl_gauss_regret, gdp_elim_new_regret, transcript_lower_bound
-from bandits.divergences import grown
 from bandits.exact.gaussian_leaders import fixed_rewards_pulls
+from bandits.exponents import grown
 from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.claims.checks import ROUNDING

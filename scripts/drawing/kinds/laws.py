@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from bandits.arrays import FloatArray
-from bandits.divergences import grown
+from bandits.exponents import grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.errors import UserError, nearest
 from experiments.stored import Stored
