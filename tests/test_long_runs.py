@@ -167,7 +167,8 @@ def test_a_failure_is_recorded_with_seed_and_traceback_until_the_cell_succeeds(s
     assert told["traceback"][-1] == "RuntimeError: it is <broken>"
     assert any("in simulate" in line for line in told["traceback"])
     assert f"replication {told['replication']}" in str(raised.value)
-    assert f"experiments.replay key={cell.key} replication={told['replication']}" in str(raised.value)
+    assert f" key={cell.key} replication={told['replication']}" in str(raised.value)
+    assert "python -m experiments.replay " in str(raised.value)
     with pytest.raises(RuntimeError, match="broken"):
         cell.replicate(told["replication"])
     assert all(cell.replicate(number) for number in range(told["replications"][0], told["replication"]))

@@ -103,6 +103,8 @@ def kept_small(command):
         return ["paper=azize2022"]
     if "exact_against_simulated" in command:
         return ["runs=20"]
+    if "experiments.store remove" in command:  # what the commands before it have simulated
+        return ["horizon=20000"]
     simulates = "experiments.run" in command or ("horizon=" in command and "experiments.audit" not in command)
     return ["horizon=20000", "replications=2"] if simulates else []
 
