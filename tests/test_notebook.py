@@ -14,6 +14,7 @@ SMALL = ("instance=c1", "instance.arms=2", "horizon=1e3")
 
 @pytest.mark.slow
 def test_the_notebook_runs(tmp_path, monkeypatch):
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # which commands that draw set for what they start
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     assert all(not cell.get("outputs") for cell in notebook.cells)  # they would grow old

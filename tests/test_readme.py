@@ -170,7 +170,7 @@ def test_search_path_does_the_same(folder):
 @pytest.mark.slow
 def test_an_edited_policy_is_noticed(folder):
     command = ".venv/bin/python -m experiments.run --config-dir mine policy=explore_then_commit results_dir=mine/edited"
-    asked = ["horizon=100", "replications=1"]
+    asked = ["horizon=100", "replications=1", "published_dir=null"]
     assert shell(folder, command, *asked).stderr == ""
     file = folder / "mine" / "explore_then_commit.py"
     text = file.read_text()

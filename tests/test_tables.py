@@ -33,9 +33,8 @@ NAMES = [
     "wang2024/start_phases",
     "wu2025/rates",
     "wu2025/one_gap",
-    "wu2025/offsets",
-    "wu2025/offsets",
     "wu2025/prefixes",
+    "wu2025/offsets",
 ]
 
 

@@ -26,15 +26,14 @@ def klucb_cf_regret(means: ArrayLike, epsilon: float, horizon: float, c: float) 
     plus the largest gap times `klucb_cf_misses`. L(T) = log T + c log log T, d = kl(r, r*) is that of the bits, and
     k = kl(y, r) where r < y < r* and kl(y, r*) = d / (1 + eta).
     """
-    require(3 <= c <= 1e6, "c", c, "a number >= 3, as the proof asks for")
     require_epsilon(epsilon)
-    require_horizon(horizon)
+    misses = klucb_cf_misses(horizon, c)
     arms = np.asarray(means, dtype=np.float64)
     within = len(arms) > 1 and bool(((arms >= 0) & (arms < 1)).all()) and arms.min() < arms.max()
     require(within, "means", means, "numbers in [0, 1), at least one below the largest")
     bits = [response(mean, epsilon) for mean in arms.tolist()]
     level = _level(math.log(horizon), c)
-    regret = float(arms.max() - arms.min()) * klucb_cf_misses(horizon, c)
+    regret = float(arms.max() - arms.min()) * misses
     for mean, bit in zip(arms.tolist(), bits, strict=True):
         if mean < arms.max():
             regret += (arms.max() - mean) * _pulls(bit, max(bits), level)
@@ -46,6 +45,7 @@ def klucb_cf_misses(horizon: float, c: float) -> float:
 
     The sum of min(1, e ceil(L(t) log t) exp(-L(t))) (Garivier and Cappe 2011, Theorem 10).
     """
+    require(3 <= c <= 1e6, "c", c, "a number >= 3, as the proof asks for")
     require_horizon(horizon)
     steps = np.arange(1, int(min(SUMMED, horizon)) + 1)
     found = float(sum(_miss(math.log(t), c) for t in steps.tolist()))

@@ -26,7 +26,7 @@ from bandits.bounds.common import (
 )
 from bandits.divergences import bernoulli_divergence
 from bandits.environments.heavy_tails import require_exponent
-from bandits.parameters import require, require_arms
+from bandits.parameters import require, require_arms, require_epsilon
 
 
 def local_variation_lower_bound_slope(means: ArrayLike, epsilon: float, v: float) -> float:
@@ -149,6 +149,7 @@ def local_bernoulli_asymptote(means: ArrayLike, epsilon: float, horizon: float) 
 
 def response(mean: float, epsilon: float) -> float:
     """The mean of randomised response to a Bernoulli reward."""
+    require_epsilon(epsilon)
     truth = 1 / (1 + math.exp(-epsilon))  # the probability of saying what is so
     return truth * mean + (1 - truth) * (1 - mean)
 
