@@ -8,16 +8,18 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
+from bandits.audit import halting
 from bandits.audit.audits import decision, event, releases, transcript
 from bandits.audit.epochs import phase_delta
 from bandits.audit.halting import log_halting
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.audit.verdicts import Bounds, Verdict, judge
-from bandits.environments.bernoulli import Bernoulli
+from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.exponents import grown
 from bandits.loops.stopping import required_sum
 from bandits.policies.distributed import DistRDPSE
+from bandits.policies.full_information import RNMFTNL
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
 from bandits.policies.hybrid_ucb import DPUCBInt
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, GDPElimNew, PerturbedLeader
@@ -189,6 +191,11 @@ def test_events_after_start_phases(policy, horizon, shown):
     assert event(policy, horizon).epsilon.shown == pytest.approx(shown, abs=1e-3)
 
 
+def test_dp_ts_ucb_plays_a_single_step():
+    pulls = DPTSUCB(1.0, 1e-6).simulate(Bernoulli((0.9, 0.5)), 1, np.array([1]), np.random.default_rng(1))
+    assert pulls.tolist() == [[1, 0]]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-12), (1e-100, 1e-90), (710.0, 0.01)])
 def test_dp_ts_ucb_plays_with_budgets_at_both_ends(epsilon, delta):
@@ -203,3 +210,37 @@ def test_dp_ts_ucb_plays_with_budgets_at_both_ends(epsilon, delta):
 def test_a_random_prefix_says_where_its_bound_is_proved():
     assert RandomPrefix(epsilon=2.0).caveats(None, 10) == ()
     assert RandomPrefix(epsilon=2.1).caveats(None, 10) == ("the bound on regret is proved for epsilon up to 2 alone",)
+
+
+class Derived(RNMFTNL):
+    """A policy derived from RNM-FTNL that may use fewer vectors of an epoch, and has no ledger of its own."""
+
+
+def test_a_derived_leader_is_shown_to_spend_nothing():
+    """The worst input of its class of origin need not be its own."""
+    own, derived = (decision(kind(1.0), 2, 1000, Domain.UNIT).epsilon for kind in (RNMFTNL, Derived))
+    assert own.shown > 0.9
+    assert (derived.kept, derived.shown) == (own.kept, 0.0)
+
+
+def test_a_start_phase_that_ends_with_the_horizon_was_never_left():
+    for policy, instance in ((DPTSUCB(1.0, level=0.5), C2(3)), (DPFTPLGauss(1.0, 0.01), C2(3))):
+        needed = 3 * (policy.start if isinstance(policy, DPFTPLGauss) else policy.first_epoch(1000))
+        at = [horizon for horizon in range(1, 2000) if policy.caveats(instance, horizon)][-1]
+        assert at == needed or isinstance(policy, DPTSUCB)  # whose first epoch grows with the horizon
+        assert policy.caveats(instance, at)
+        assert policy.caveats(instance, at + 1) == ()
+        if isinstance(policy, DPTSUCB):
+            assert 3 * policy.first_epoch(at) >= at
+            assert 3 * policy.first_epoch(at + 1) < at + 1
+
+
+def test_the_error_of_a_halt_is_what_is_stated(monkeypatch):
+    """With four times as many pieces of the integral nothing moves by a hundredth of it."""
+    rule = DPExponentialNAS(1.0, 0.5, 0.05).constants(1.0)
+    questions = [2**number for number in range(1, 18)]
+    found = halting.halting_bounds(questions, rule)
+    monkeypatch.setattr(halting, "PIECES", 4 * halting.PIECES)
+    finer = halting.halting_bounds(questions, rule)
+    assert found.error == 1e-9
+    assert abs(finer.shown - found.shown) < 1e-11

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from bandits import ParameterError
 from bandits.bounds import local_privacy, sajed2019, tao2022, wang2024, wu2025
 
 GAPS = np.array([0.5, 0.25])
@@ -108,3 +109,10 @@ def test_wang2024_where_privacy_costs_more_than_learning():
     assert wang2024.gdp_elim_new_regret(GAPS, 0.0, 0.001, 10**5) == pytest.approx(expected)
     # the start phase of Beta at delta^2 = 1/1000: 40 e 1000 / (9 pi) = 3845.6, less than 8000 log(40) / (81 x 0.01)
     assert wang2024.dp_ftpl_beta_regret(np.array([0.5]), 0.1, 10**-1.5, 100, 0.01) == pytest.approx(0.5 * 3846)
+
+
+def test_an_arm_that_is_better_by_a_gap_needs_room():
+    """Means of at most 1 - gap and above it by a gap: gaps of 1/2 and more have none."""
+    assert sajed2019.private_lower_bound(np.array([0.499]), 0.5, 1e18) == pytest.approx(math.log(1e18) / 100)
+    with pytest.raises(ParameterError, match="gaps: must be below 1/2"):
+        sajed2019.private_lower_bound(np.array([0.5]), 0.5, 1e18)

@@ -51,6 +51,8 @@ COMMANDS = list(
         if line.startswith(PYTHON)
     )
 )
+MAKES = re.compile(r"experiments\.run|complete=true|results_dir=mine/results")  # what later commands read
+TYPED: set[str] = set()  # commands that were typed in the folder of the tests
 WAITING = r"^(compiling .*, once|\w+: \d+ of \d+ .*)\n"  # what a slow machine says of what it is at
 CONSOLE = [text for language, text in BLOCKS if language == "console"]
 EXAMPLES = [text for language, text in BLOCKS if language == "python" and "# mine/" not in text]
@@ -126,7 +128,12 @@ def test_the_example_is_complete():
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_work(folder, command):
+    for earlier in COMMANDS[: COMMANDS.index(command)]:  # what it reads, where it is typed without those before it
+        if earlier not in TYPED and MAKES.search(earlier):
+            shell(folder, earlier, *kept_small(earlier))
+            TYPED.add(earlier)
     process = shell(folder, command, *kept_small(command))
+    TYPED.add(command)
     assert (process.returncode, besides(process.stderr)) == (0, "")
     assert process.stdout
 

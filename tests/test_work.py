@@ -1,6 +1,9 @@
 """Time left follows what like cells take, not how many replications are left."""
 
 import math
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
+from experiments import cost
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
 from experiments.progress import Progress
@@ -130,3 +134,10 @@ def test_progress_says_the_time_that_is_left_by_the_share():
     assert "left" not in str(made), "nothing is done yet"
     made.after(None, replications=50)
     assert str(made) == "simulating: 50 of 100 replications, after 10 s, 5 replications a second, about 40 s left"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of a process")
+def test_memory_is_told_in_megabytes():
+    """The most that this process has had, which the system tells in kB."""
+    (most,) = re.findall(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), flags=re.MULTILINE)
+    assert cost._megabytes([]) == pytest.approx(int(most) / 1024, rel=0.05)

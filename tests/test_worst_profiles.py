@@ -38,6 +38,14 @@ def test_the_search_is_the_same_from_the_same_stream():
     assert first == second
 
 
+@pytest.mark.parametrize("generations", [1, 2])
+def test_a_generation_has_ten_profiles_for_each_dimension(generations):
+    """Two dimensions; the local search at the end, from one profile, tries fewer than a generation."""
+    space = WorstProfile(arms=8, least_gap=0.01, scales=1, generations=generations)
+    *_, tried = space.search(RNMFTNL(0.5), 100, stream("generations", 0))
+    assert 20 * (generations + 1) <= tried < 20 * (generations + 2)
+
+
 @pytest.mark.parametrize(
     ("make", "field"),
     [

@@ -155,8 +155,8 @@ class DPTSUCB(Policy):
         return (f"the first epochs need {needed} steps and were never left",) if horizon <= needed else ()
 
     def spread(self, horizon: int) -> float:
-        """v = log(T)^alpha, the variance of a value times the rewards behind it."""
-        return float(math.log(horizon) ** self.alpha)
+        """v = log(T)^alpha, the variance of a value times the rewards behind it; a run of one step has that of two."""
+        return float(math.log(max(horizon, 2)) ** self.alpha)
 
     def draws(self, horizon: int) -> int:
         """phi = ceil(c0 T^((1 - alpha) / 2) log(T)^((3 - alpha) / 2)), with c0 = 2 sqrt(2 pi e).
@@ -167,7 +167,7 @@ class DPTSUCB(Policy):
         that phi Q(x) >= log T. The paper prints sqrt(2 c0 T^((1 - alpha) / 2) log(T)^(1.5 (1 - alpha))) as the
         level, sqrt(2) more than follows from phi.
         """
-        log = math.log(horizon)
+        log = math.log(max(horizon, 2))
         return math.ceil(ENOUGH_DRAWS * math.exp((1 - self.alpha) / 2 * log) * float(log ** ((3 - self.alpha) / 2)))
 
     def first_epoch(self, horizon: int) -> int:
