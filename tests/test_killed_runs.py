@@ -67,7 +67,14 @@ def started(folder, results, *words, **how):
     """A command that simulates with two workers."""
     asked = ["--config-dir", folder, "policy=paced", "horizon=10", f"replications={COUNT}", "runner.workers=2"]
     command = [sys.executable, "-c", COMMAND, *asked, f"results_dir={folder / results}", *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+        **how,
+    )
 
 
 def rows(folder, results):

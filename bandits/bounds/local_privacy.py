@@ -136,9 +136,9 @@ def local_bernoulli_lower_bound_slope(means: ArrayLike, epsilon: float) -> float
     within = len(arms) > 1 and bool(((arms >= 0) & (arms < 1)).all()) and arms.min() < arms.max()
     require(within, "means", means, "numbers in [0, 1), at least one below the largest")
     gaps = arms.max() - arms
-    best = response(float(arms.max()), epsilon)
+    best = _response(float(arms.max()), epsilon)
     pairs = zip(gaps[gaps > 0], arms[gaps > 0], strict=True)
-    return sum(float(gap) / bernoulli_divergence(response(float(mean), epsilon), best) for gap, mean in pairs)
+    return sum(float(gap) / bernoulli_divergence(_response(float(mean), epsilon), best) for gap, mean in pairs)
 
 
 def local_bernoulli_asymptote(means: ArrayLike, epsilon: float, horizon: float) -> float:
@@ -150,6 +150,11 @@ def local_bernoulli_asymptote(means: ArrayLike, epsilon: float, horizon: float) 
 def response(mean: float, epsilon: float) -> float:
     """The mean of randomised response to a Bernoulli reward."""
     require_epsilon(epsilon)
+    return _response(mean, epsilon)
+
+
+def _response(mean: float, epsilon: float) -> float:
+    """The same without privacy too, where epsilon is infinite."""
     truth = 1 / (1 + math.exp(-epsilon))  # the probability of saying what is so
     return truth * mean + (1 - truth) * (1 - mean)
 
