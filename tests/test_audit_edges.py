@@ -110,6 +110,16 @@ def test_a_phase_of_bits_has_the_differences_that_bits_have():
     assert phase_delta(1.0, 0.05, 1474, 0.5, bits=True)[0] == pytest.approx(0.0265312, abs=1e-7)
 
 
+def plain_log_halting(excess, scales, nodes):
+    """Log chance to halt at the last question, as a plain sum over B from far below to far above all that matters."""
+    b = np.linspace(excess.min() - 60 * scales.threshold, 60 * scales.threshold, nodes)
+    terms = stats.laplace.logpdf(b, scale=scales.threshold)
+    terms += stats.laplace.logcdf(excess[-1] - b, scale=scales.question)
+    for lead in excess[:-1]:
+        terms += stats.laplace.logsf(lead - b, scale=scales.question)
+    return float(logsumexp(terms)) + math.log(b[1] - b[0])
+
+
 @pytest.mark.parametrize("rule", [DPExponentialNAS(1.0, 0.5, 0.05), DPExponentialNAS(1.0, 0.9, 0.9)])
 def test_a_halt_after_the_sum_has_fallen_far(rule):
     """2^10 values 1, then -1 until the sum is -10, then 0 up to 2^12: the mass of B is far below the largest excess."""
@@ -118,14 +128,8 @@ def test_a_halt_after_the_sum_has_fallen_far(rule):
     sums = np.cumsum(values)[counts - 1]
     constants = rule.constants(1.0)
     required = np.array([required_sum(count, number, constants) for number, count in enumerate(counts.tolist(), 1)])
-    scales, excess = constants.scales, np.abs(sums) - required
-    b = np.linspace(excess.min() - 60 * scales.threshold, 60 * scales.threshold, 400_001)
-    terms = stats.laplace.logpdf(b, scale=scales.threshold)
-    terms += stats.laplace.logcdf(excess[-1] - b, scale=scales.question)
-    for lead in excess[:-1]:
-        terms += stats.laplace.logsf(lead - b, scale=scales.question)
-    expected = float(logsumexp(terms)) + math.log(b[1] - b[0])
-    assert log_halting(sums, required, scales) == pytest.approx(expected, abs=1e-6)
+    expected = plain_log_halting(np.abs(sums) - required, constants.scales, 400_001)
+    assert log_halting(sums, required, constants.scales) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_halt_that_is_asked_for_at_every_value():
@@ -133,14 +137,8 @@ def test_a_halt_that_is_asked_for_at_every_value():
     constants = DPNAS(4.0, 0.5, 0.05).constants(1.0)
     sums = np.cumsum(np.concatenate([np.ones(40), -np.ones(20)]))
     required = np.array([required_sum(count, count, constants) for count in range(1, 61)])
-    scales, excess = constants.scales, np.abs(sums) - required
-    b = np.linspace(excess.min() - 60 * scales.threshold, 60 * scales.threshold, 200_001)
-    terms = stats.laplace.logpdf(b, scale=scales.threshold)
-    terms += stats.laplace.logcdf(excess[-1] - b, scale=scales.question)
-    for lead in excess[:-1]:
-        terms += stats.laplace.logsf(lead - b, scale=scales.question)
-    expected = float(logsumexp(terms)) + math.log(b[1] - b[0])
-    assert log_halting(sums, required, scales) == pytest.approx(expected, abs=1e-6)
+    expected = plain_log_halting(np.abs(sums) - required, constants.scales, 200_001)
+    assert log_halting(sums, required, constants.scales) == pytest.approx(expected, abs=1e-6)
 
 
 def best_path(policy, horizon):
