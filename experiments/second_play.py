@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -121,9 +122,10 @@ def _receive(stream: BinaryIO | Any) -> bytes:
 def serve() -> None:
     """Fork for each message, and send on what the fork found; ends when nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who asked
+    import_module("pandas")  # its compiled code warns of a datetime that is not the one it was compiled with
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a policy prints is no answer
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, BrokenPipeError):  # who asked has ended
         while True:
             message = _receive(asked)
             found, told = os.pipe()

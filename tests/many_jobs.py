@@ -13,12 +13,11 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+import traceback
 from pathlib import Path
-from types import SimpleNamespace
 
-from bandits import Guarantee, StepwisePolicy
 from bandits.environments.bernoulli import C1
+from bandits.policies.elimination import DPSE
 from experiments import progress
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
@@ -27,40 +26,26 @@ from experiments.store import Store
 
 JOBS, CELLS, OF_EACH, REPLICATIONS = 40, 20, 8, 4
 KILLED = range(3, JOBS, 8)
-
-
-@dataclass(frozen=True)
-class Resting(StepwisePolicy):
-    """Pulls any arm and rests, so that jobs are at work at the same time, on a machine of few cores too."""
-
-    name = "resting"
-    label = "Resting"
-    citation = "none"
-    guarantee = Guarantee(1.0)
-    number: int = 0
-
-    def start(self, arms, horizon):
-        time.sleep(0.05)
-        return SimpleNamespace(arms=arms)
-
-    def select(self, state, t, rng):
-        return int(rng.integers(state.arms))
-
-    def update(self, state, arm, reward, rng):
-        pass
+REST = 0.2  # seconds before a replication, so that jobs are at work at the same time, on a machine of few cores too
 
 
 def requests_of(job: int) -> list[Request]:
     """The cells that a job asks for: eight of twenty, each asked for by sixteen jobs."""
     numbers = [(job + place) % CELLS for place in range(OF_EACH)]
-    return [Request(RegretCell(C1(3), Resting(number), 20), REPLICATIONS, {}) for number in numbers]
+    return [Request(RegretCell(C1(3), DPSE(1.0), 20 + number), REPLICATIONS, {}) for number in numbers]
 
 
 def work(root: Path, job: int) -> int:
     """What one job does; how many replications it simulated."""
     made = []
     timed = block._timed
-    block._timed = lambda cell, number: made.append(number) or timed(cell, number)
+
+    def rested(cell, number):
+        time.sleep(REST)
+        made.append(number)
+        return timed(cell, number)
+
+    block._timed = rested
     store = Store(root)
     run(look_up(requests_of(job), store), store, workers=1)
     return len(made)
@@ -77,7 +62,10 @@ def child(root: Path, job: int, answer: int) -> None:
     try:
         os.write(answer, json.dumps(work(root, job)).encode())
         code = 0
+    except BaseException:
+        traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(code)
 
 
