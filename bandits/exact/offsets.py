@@ -80,7 +80,7 @@ def _after_the_first_step(gaps: "Interpolated", horizon: int, ratio: float) -> f
 
 
 def _pieces(end: float, ratio: float) -> tuple[FloatArray, FloatArray]:
-    """Midpoints of the pieces of [1 / ratio^2, end] on which rounded ends are constant, and integrals of 1 / x there."""
+    """Midpoints of the pieces of [1 / ratio^2, end] with constant rounded ends, and integrals of 1 / x over them."""
     start = ratio**-2
     if end <= start:
         return np.empty(0), np.empty(0)
