@@ -1,1 +1,1 @@
-"""How policies run: fast loops that are exact without looking at every step, and the plain ones in `plain`."""
+"""How policies run: fast loops that are exact without looking at every step."""
