@@ -1,4 +1,4 @@
-"""A verdict is of the code and the results that are there now: nothing of a claim is kept from one command to the next."""
+"""A verdict is of the code and the results that are there now: nothing of a claim is kept between commands."""
 
 import sys
 
@@ -18,7 +18,7 @@ def check():
     return [Setting({{}}, exactly(1.0), at_most={number} * LIMIT)]
 
 
-def bound(t):
+def bound(horizon):
     return {number} * LIMIT
 """
 CLAIMS = """
@@ -31,9 +31,14 @@ CLAIMS = """
   experiments: [mine]
   filter: {}
   bound: own_form.bound
-  arguments: {t: t}
+  arguments: {horizon: horizon}
 """
-EXPERIMENT = "# @package _global_\nhorizon: 50\nreplications: 4\ncells: [{instance: c1, policy: ucb1}]\n"
+EXPERIMENT = """
+# @package _global_
+horizon: 50
+replications: 4
+cells: [{instance: bernoulli, instance.means: [[0.9, 0.1]], policy: ucb1}]
+"""
 
 
 @pytest.fixture
@@ -45,7 +50,7 @@ def folder(tmp_path, monkeypatch):
         (mine / place).parent.mkdir(parents=True)
         (mine / place).write_text(text)
     (mine / "own_form.py").write_text(FORM.format(number=1))
-    (mine / "own_limit.py").write_text("LIMIT = 1e6\n")
+    (mine / "own_limit.py").write_text("LIMIT = 20.0\n")
     yield mine
     for name in ("own_form", "own_limit"):
         sys.modules.pop(name, None)
@@ -57,14 +62,16 @@ EDITS = {"own_form.py": FORM.format(number=0), "own_limit.py": "LIMIT = 0.0\n"}
 @pytest.mark.parametrize("edited", EDITS)
 def test_an_edit_of_a_form_of_ones_own_changes_the_verdict(call, folder, tmp_path, edited):
     """Of a function that computes, of a bound, and of what they import; the results stay."""
+    edits: list[int] = []
     places = ["--config-dir", folder, f"results_dir={tmp_path}/results"]
     assert call(*places, "+experiment=mine", "runner.workers=1").code == 0
 
     def verdict(name):
         outcome = call(*places, f"id={name}", main=judge)
         assert (outcome.code, outcome.err) == (0, "")
+        assert ("no factor turns it: a bound is 0 or less" in outcome.out) == (name == "own-bound" and bool(edits))
         return outcome.out.partition("\n")[0].partition(": ")[2].removesuffix(" (claim of ours)")
 
     assert [verdict(name) for name in ("own-check", "own-bound")] == ["holds", "holds"]
-    (folder / edited).write_text(EDITS[edited])
+    edits.append((folder / edited).write_text(EDITS[edited]))
     assert [verdict(name) for name in ("own-check", "own-bound")] == ["fails", "fails"]
