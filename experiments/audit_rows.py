@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import dearest, decision, event, releases, transcript, value
+from bandits.audit.audits import PROMISED, Level, cost_at
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
 from bandits.audit.transcripts import Convention
@@ -35,24 +35,6 @@ OURS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of a
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # of a class of the user's that was not played: nothing ties its ledger to its code
 Word = TypeVar("Word", bound=StrEnum)
-
-
-class Level(StrEnum):
-    """What is audited: noisy numbers, a leader's value, a decision given the history, all arms, or one sequence."""
-
-    RELEASE = "release"
-    VALUE = "value"
-    DECISION = "decision"
-    TRANSCRIPT = "transcript"
-    EVENT = "event"
-
-
-LEVELS = {
-    Scope.TRANSCRIPT: Level.TRANSCRIPT,
-    Scope.DECISION: Level.DECISION,
-    Scope.LOCAL: Level.RELEASE,
-    Scope.DISTRIBUTED: Level.RELEASE,
-}
 
 
 @dataclass(frozen=True)
@@ -119,22 +101,13 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
         raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
     domain = policy.domain if ours.domain is None else _word(ours, "domain", Domain)
     convention = _word(ours, "convention", Convention)
-    level = LEVELS.get(policy.guarantee.scope, Level.TRANSCRIPT)
+    level = PROMISED[policy.guarantee.scope]
     level = level if ours.level is None else _word(ours, "level", Level)
     played = policy
     if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
         played = GivenMoments.of(policy, instance)
     try:
-        if level is Level.RELEASE:
-            finding = dearest(releases(played, arms, horizon, domain), policy.guarantee.delta)
-        elif level is Level.DECISION:
-            finding = decision(policy, arms, horizon, domain)
-        elif level is Level.VALUE:
-            finding = value(policy, horizon)
-        elif level is Level.EVENT:
-            finding = event(policy, horizon)
-        else:
-            finding = transcript(played, arms, horizon, domain, convention)
+        finding = cost_at(level, played, arms, horizon, domain, convention)
         if runs:
             require_runs(runs, failure := _failure(ours))
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
