@@ -1,4 +1,4 @@
-"""What all environments and all learners have in common, for any feedback."""
+"""Base classes of environments and learners, for bandits, full information and streams."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,15 +16,15 @@ class Environment(ABC):
     """What a learner faces. Subclasses are frozen dataclasses of their parameters.
 
     `name` is the word used in configs and results, `citation` says where the environment comes from,
-    `revision` is raised by the author when the numbers that it draws change, and `feedback` says in
-    words what a learner sees of it.
+    `revision` is raised by the author when the numbers that the environment draws change, and `feedback`
+    says in words what a learner sees.
     """
 
     name: ClassVar[str]
     citation: ClassVar[str]
     feedback: ClassVar[str]
     revision: ClassVar[int] = 1
-    portable: ClassVar[bool] = True  # False: its numbers are rounded as the processor likes, as a matrix product is
+    portable: ClassVar[bool] = True  # False: last digits depend on the processor, as those of a matrix product do
 
     @property
     @abstractmethod
@@ -45,7 +45,7 @@ class Learner(ABC, Generic[Faced]):
     citation: paper and place of the pseudo-code.
     revision: raised by the author when the numbers that the learner produces change.
     faces: the kind of environment that it learns from.
-    domain: the rewards that its noise is made for; others are refused, or cut off at a bound.
+    domain: the rewards that its noise is calibrated for; others are refused, or cut off at a bound.
     """
 
     name: ClassVar[str]
@@ -57,14 +57,14 @@ class Learner(ABC, Generic[Faced]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the learner promises about privacy: no promise until a class defines it, `NOT_PRIVATE` to say so."""
+        """What the learner promises about privacy: no promise by default; one without privacy returns `NOT_PRIVATE`."""
         return NO_PROMISE
 
     @property
     def paper_guarantee(self) -> Guarantee:
-        """What the paper promises of the algorithm with these parameters; `guarantee` unless a class says more.
+        """What the paper promises for these parameters; equal to `guarantee` unless a class overrides it.
 
-        `guarantee` is what is really spent. Where the printed form breaks its theorem, the two differ.
+        `guarantee` is what is really spent. The two differ where the algorithm as printed contradicts its theorem.
         """
         return self.guarantee
 
@@ -77,15 +77,15 @@ class Learner(ABC, Generic[Faced]):
         return ()
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """What is released about rewards up to the horizon, in disjoint parts: each reward is in one of them.
+        """What is released about rewards up to the horizon, as releases about disjoint sets of rewards.
 
-        The choices follow from these releases and from public numbers, so that they cost no more than the dearest
-        part. Raises `ParameterError` for a policy that does not say.
+        The choices follow from these releases and from public numbers, so they spend no more than the most expensive
+        release (parallel composition). Raises `ParameterError` for a policy without a ledger.
         """
         raise ParameterError("policy", f"{self.name} has no ledger: define ledger(arms, horizon), or audit its runs")
 
     def release_costs(self, arms: int, horizon: int, domain: Domain) -> tuple[Finding, ...]:
-        """What one reward of the domain costs in each part of the ledger."""
+        """The cost of one reward of the domain in each release of the ledger."""
         epsilon = self.guarantee.epsilon
         return tuple(
             Finding(entry.mechanism, entry.calibration, entry.cost(domain), entry.delta(epsilon, domain))
@@ -93,20 +93,20 @@ class Learner(ABC, Generic[Faced]):
         )
 
     def release_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
-        """What all releases cost: the dearest part of the ledger, by delta where the guarantee has one."""
+        """The cost of all releases: that of the most expensive one, by delta where the guarantee has one."""
         return dearest(self.release_costs(arms, horizon, domain), self.guarantee.delta)
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
-        """What one decision costs, the history fixed but for one reward.
+        """The cost of one decision, the history fixed except for one reward.
 
         Lower bounds are those of two arms: more arms can only add outcomes. Raises `ParameterError` for a policy whose
-        single decisions have no law of their own, which is any that does not define this.
+        decisions depend on noise of earlier steps, which is any that does not define this.
         """
         require_domain(0.0, domain)
         raise ParameterError("level", f"decision: {self.name} carries noise over; take level=release or transcript")
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
-        """What the whole sequence of arms costs, or when a rule halts and its estimate."""
+        """The cost of the whole sequence of arms, or of when a rule halts and its estimate."""
         if not self.guarantee.private:
             return Finding("none", "", Bounds(math.inf, 0.0, "none computed", "none: nothing is promised"))
         if type(self).ledger is Learner.ledger:
@@ -117,7 +117,7 @@ class Learner(ABC, Generic[Faced]):
     def transcript_within(
         self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> Finding:
-        """What the transcript costs that follows from `releases`: by default no more, and nothing is shown by arms."""
+        """The cost of the transcript that follows from `releases`: by default no more, with a lower bound of 0."""
         if releases.epsilon is None:
             return releases
         return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=unseen(releases.delta))
@@ -133,14 +133,14 @@ class Learner(ABC, Generic[Faced]):
         return Bounds(math.inf if cost.epsilon is None else cost.epsilon.kept, 0.0, "none computed", "ledger")
 
     def composed_budget(self, arms: int, horizon: int) -> tuple[float, float]:
-        """Epsilon and delta of all decisions that a reward may move: they add up to a promise about the transcript.
+        """The sums of epsilon and of delta over all decisions that a reward may change: a promise about the transcript.
 
-        That of the first pull of an arm moves none of the first pulls of the others.
+        The first pulls of all arms do not depend on rewards.
         """
         return self.guarantee.composed(horizon - arms)
 
     def promised_epsilon(self, arms: int, horizon: int) -> float:
-        """An upper bound on pure epsilon of the transcript, from what is promised; infinite where there is none."""
+        """An upper bound on pure epsilon of the transcript, from what is promised; infinite if there is none."""
         guarantee = self.guarantee
         pure = guarantee.scope in (Scope.TRANSCRIPT, Scope.LOCAL) and guarantee.delta == 0
         return guarantee.epsilon if pure else math.inf

@@ -1,8 +1,9 @@
-"""What one decision of an elimination policy costs, between two arms, exactly.
+"""Exact costs, for two arms, of one decision of an elimination policy.
 
 The difference of two Laplace variables of scale 1 exceeds x >= 0 with the probability exp(-x) (1 + x / 2) / 2, and
-log of that is concave in x. So between two arms the dearest outcome of an epoch is that the worse one survives alone,
-from as far behind as means in [0, 1] can be. More rivals only raise the ratio, as in `bandits.audit.noisy_max`.
+the log of this is concave in x. So between two arms the most expensive outcome of an epoch is that the worse arm
+survives alone, when its mean is as far behind as means in [0, 1] can be. More rivals only raise the ratio, as in
+`bandits.audit.noisy_max`.
 """
 
 import math
@@ -28,8 +29,8 @@ def epoch_bounds(rounds: int, threshold: float, scale: float) -> Bounds:
 def phase_delta(epsilon: float, noise_delta: float, count: int, margin: float, bits: bool) -> tuple[float, str]:
     """The largest delta at `epsilon` found for one phase of GDP-Elim-New with two arms, and its witness.
 
-    The phase ends with the arm whose value leads by more than `margin`, or leaves both. Differences of the means are
-    tried about the margin; of `bits`, rewards 0 or 1, those that they can have, closer and closer to the best.
+    The phase ends with the arm whose value leads by more than `margin`, or keeps both. Differences of the means are
+    tried on a grid around the margin; with `bits`, rewards 0 or 1, only possible differences, on finer and finer grids.
     """
     width = TruncatedLaplace(epsilon, noise_delta, count, 0.0).half_width
     reach = 2 * min(width, 40 / (count * max(epsilon, 1e-12))) + 1 / count
@@ -54,7 +55,7 @@ def phase_delta(epsilon: float, noise_delta: float, count: int, margin: float, b
 def _phase_law(
     epsilon: float, noise_delta: float, count: int, margin: float, lead: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The chances that the arm whose mean is higher by `lead` wins the phase, and that its rival does, or neither."""
+    """The probabilities that the arm whose mean is higher by `lead` wins the phase, that its rival does, or neither."""
     ahead = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, lead - margin))
     behind = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, 0.0))
     ahead_of = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, lead + margin))

@@ -1,7 +1,7 @@
 """The exact law of whole sequences of arms of index policies with Laplace noise, over a few steps.
 
 Such a policy compares noisy sum / pulls + bonus. Given the rewards that it saw, a sequence of arms is an intersection
-of half-spaces of its draws, and has a chance in closed form (`bandits.audit.half_spaces`).
+of half-spaces of its draws, whose probability has a closed form (`bandits.audit.half_spaces`).
 """
 
 import math
@@ -20,8 +20,8 @@ from bandits.audit.verdicts import Bounds, Finding, unseen
 
 MOST_DRAWS = 6  # of a sequence; with one more the closed form has about five times as many parts
 
-FARTHEST = 600.0  # scales that an arm is behind: its chance is a double still
-COARSE = 1e-6  # error of a log ratio with which a law is not called exact
+FARTHEST = 600.0  # scales by which an arm may be behind; its probability does not underflow
+COARSE = 1e-6  # error of a log ratio above which a law is not called exact
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class IndexRule:
 
     Attributes
     ----------
-    sums: of one arm, and how they get their noise; those of the others are like it.
+    sums: the sums of one arm and how they get their noise; the same for every arm.
     bonus: of all arms at a step, from their pulls.
-    interval: pulls of each arm in the round robin, and of the leader between two choices.
-    every_step: whether each sum takes an item at every step, 0 where its arm was not pulled.
-    lasting: whether a bonus is that of the step at which the sum was released, not of the present one.
+    interval: pulls of each arm in the first round-robin, and of the leader between two choices.
+    every_step: whether each sum takes an item at every step, 0 if its arm was not pulled.
+    lasting: whether a bonus is that of the step at which the sum was released, not of the present step.
     """
 
     sums: RunningSums
@@ -44,7 +44,7 @@ class IndexRule:
     lasting: bool = False
 
     def draws_in(self, items: int) -> list[int]:
-        """The draws in the noise of the sum of that many items, each by the number of items when it was made."""
+        """The draws in the noise of the sum of `items` items, each named by the number of items when it was drawn."""
         found = []
         while items:
             found.append(items)
@@ -54,10 +54,10 @@ class IndexRule:
 
 @dataclass
 class _Walk:
-    """One sequence of arms under all rewards that it can see, each the lowest or the highest that is allowed.
+    """One sequence of arms for all sequences of rewards, each reward the lowest or the highest that is allowed.
 
-    Reward t is the highest in case c if bit t of c is set. `forms` and `constants` are the half-spaces so far: whole
-    coefficients of the draws, named by arm and number, and shapes (cases,).
+    Reward t is the highest in case c if bit t of c is set. `forms` and `constants` are the half-spaces so far: integer
+    coefficients of the draws, named by arm and number, and constants of shape (cases,).
     """
 
     rule: IndexRule
@@ -74,7 +74,7 @@ class _Walk:
         self.bonuses = np.zeros(self.arms)
 
     def possible(self, sequence: IntArray) -> bool:
-        """Whether the policy can pull these arms at all; with it, the half-spaces in which it does."""
+        """Whether the policy can pull these arms in this order; collects the half-spaces in which it does."""
         rounds = self.arms * self.rule.interval
         for step, arm in enumerate(map(int, sequence)):
             if step >= rounds and step % self.rule.interval == 0:
@@ -93,7 +93,7 @@ class _Walk:
                 self._above(arm, rival, step)
 
     def _above(self, arm: int, rival: int, step: int) -> None:
-        """That the index of `arm` is at least that of `rival`, times the pulls of both so that numbers are whole."""
+        """Add the half-space `index of arm >= index of rival`, times the pulls of both: coefficients are integers."""
         form: dict[tuple[int, int], int] = {}
         constant = np.zeros(len(self.cases))
         for of, other, sign in ((arm, rival, 1), (rival, arm, -1)):
@@ -110,7 +110,7 @@ class _Walk:
         self.pulls[arm] += 1
 
     def half_spaces(self) -> tuple[list[Form], Draws]:
-        """The forms as rows, and their draws; draws that only come together are one variable."""
+        """The forms as rows, and their draws; draws with the same coefficients everywhere are one variable."""
         together: dict[tuple[tuple[int, ...], float], int] = {}
         for name in sorted({name for form in self.forms for name in form}):
             column = tuple(form.get(name, 0) for form in self.forms), float(self.rule.sums.scales[name[1] - 1])
@@ -142,10 +142,10 @@ def index_transcripts(rule: IndexRule, arms: int, horizon: int, domain: Domain, 
 
 
 def sequence_chances(rule: IndexRule, arms: int, sequence: IntArray, domain: Domain) -> tuple[FloatArray, float]:
-    """The chance of one sequence of arms for all rewards before its last, and the error of its logarithm.
+    """The probability of one sequence of arms for all rewards before its last step, and the error of its logarithm.
 
-    The error is infinite where a chance is too small for a double. Shape (2^(horizon - 1),): bit t of a place says
-    whether reward t is the highest or the lowest.
+    The error is infinite if a probability is too small for a double. Shape (2^(horizon - 1),): bit t of the index says
+    whether reward t is the highest (1) or the lowest (0).
     """
     walk = _Walk(rule, arms, domain, np.arange(1 << (len(sequence) - 1)))
     if not walk.possible(sequence):
@@ -180,7 +180,8 @@ def index_transcript_cost(
     """What transcripts of an index policy cost, if its releases cost `upper`; delta is that at the epsilon `claimed`.
 
     One choice between two arms: its law, exact for all rewards of the domain. Few steps: all sequences and all rewards
-    at the ends of the domain, exact where there are no others, else from below. Beyond: the first choice, from below.
+    at the ends of the domain; exact for rewards 0 or 1, else a lower bound. More steps: a lower bound from the first
+    choice.
     """
     assert upper.epsilon is not None
     choice = _first_choice(rule, arms, horizon, domain)
@@ -199,7 +200,7 @@ def index_transcript_cost(
 
 
 def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, convention: Convention) -> Transcripts | None:
-    """The law of all sequences; None where there are too many, or where doubles are too coarse for their chances."""
+    """The law of all sequences; None if there are too many, or if their probabilities are too small for doubles."""
     if not fits(rule, arms, horizon):
         return None
     found = index_transcripts(rule, arms, horizon, domain, convention)
@@ -207,9 +208,9 @@ def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, conven
 
 
 def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> Bounds:
-    """What the first choice between two arms costs, 0 where the horizon ends before it.
+    """The cost of the first choice between two arms, 0 if the horizon ends before it.
 
-    `kept` is finite where no other choice follows.
+    `kept` is finite if no other choice follows.
     """
     first = arms * rule.interval
     if first >= horizon:
@@ -217,7 +218,7 @@ def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> B
     if arms != 2:
         return Bounds(math.inf, 0.0, "no law of two arms", "ledger")
     draws = rule.draws_in(first if rule.every_step else rule.interval)
-    scale = float(rule.sums.scales[draws[0] - 1])  # that of all draws so far
+    scale = float(rule.sums.scales[draws[0] - 1])  # the scale of all draws so far
     change = float(rule.sums.high[0] - lowest(rule.sums.low, domain)[0]) / scale
     behind = min(rule.interval - 1, int(FARTHEST / change))
     shown, witness = first_choice(2 * len(draws), change, behind)
@@ -228,10 +229,9 @@ def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> B
 def first_choice(draws: int, change: float, behind: int = 0) -> tuple[float, str]:
     """Pure epsilon of the first choice between two arms with `draws` Laplace draws in all.
 
-    One reward moves the difference by `change` scales.
-    Arm 1 is chosen although it is behind by `behind` rewards, or by one more. The log of the chance is concave in the
-    difference, so that it is the dearest where arm 1 is as far behind as can be: with one reward each, and no others
-    between, this is exact for all rewards of the domain.
+    One reward moves the difference by `change` scales. Arm 1 is chosen although it is behind by `behind` rewards, or by
+    one more. The log probability is concave in the difference, so that the cost is the largest if arm 1 is as far
+    behind as possible. If `behind` is the largest possible number, this is exact for all rewards of the domain.
     """
     return math.log(sum_tail(draws, behind * change) / sum_tail(draws, (behind + 1) * change)), (
         f"arm 2 with {behind + 1} of the highest rewards, arm 1 with one or none; arm 1 is the first to be chosen"

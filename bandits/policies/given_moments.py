@@ -1,4 +1,4 @@
-"""Policies for heavy tails on given rewards: the moment, which belongs to an instance, is given beside the table."""
+"""Policies for heavy tails on given rewards: the moment, which otherwise comes from the instance, is a parameter."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ from bandits.policies.heavy_tailed import DPRSE, DPRUCB, HeavyTailedPolicy, Mome
 class GivenMoments(Policy):
     """A policy of Tao et al. (2022) that is told E |X|^(1+v) <= u, so that it can be played on a table of rewards.
 
-    A table cannot tell u and v: they say where rewards are cut off, and the noise is made for that. Rewards beyond a
-    bound count as 0, as in the policy itself, so that every table is allowed. Guarantee: that of the policy.
+    A table does not contain u and v, which decide where rewards are cut off and how much noise is added. Rewards beyond
+    a bound count as 0, as in the policy itself, so that every table is allowed. Guarantee: that of the policy.
     """
 
     policy: HeavyTailedPolicy
@@ -38,7 +38,7 @@ class GivenMoments(Policy):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """That of the policy."""
+        """The name of the policy."""
         return self.policy.name
 
     @property
@@ -60,7 +60,7 @@ class GivenMoments(Policy):
     def transcript_within(
         self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> Finding:
-        """Of DPRSE: the dearest epoch that ends before the horizon if no arm falls, between two arms."""
+        """Of DPRSE: the most expensive epoch of two arms that ends before the horizon if none is removed."""
         policy = self.policy
         if not isinstance(policy, DPRSE):
             return super().transcript_within(releases, arms, horizon, domain, convention)

@@ -69,9 +69,9 @@ class PerturbedLeader(Policy):
         return TruncatedLaw(TruncatedLaplace(constants.epsilon, constants.delta, pulls, first))
 
     def decision(self, pulls: IntArray, sums: FloatArray, horizon: int) -> FloatArray:
-        """The chance of each arm to be pulled next, shape (arms,), after `pulls` with the reward `sums`.
+        """The probability of each arm to be pulled next, shape (arms,), after `pulls` with the reward `sums`.
 
-        In the start phase that is one arm for sure.
+        In the start phase one arm has probability 1.
         """
         if int(pulls.min()) < self.start:
             return np.asarray(np.arange(len(pulls)) == int(np.argmax(pulls < self.start)), dtype=np.float64)
@@ -94,7 +94,7 @@ class PerturbedLeader(Policy):
         return self.guarantee.delta_at(self.guarantee.epsilon)
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
-        """At the first pull that the start phase allows, where it costs the most."""
+        """The cost of a decision right after the start phase, where it is the largest."""
         require_domain(0.0, domain)
         law, promise = self._decisions(horizon), self.guarantee
         if not promise.private:
@@ -116,7 +116,10 @@ class PerturbedLeader(Policy):
         return Finding("all transcripts", "", epsilon, delta)
 
     def sequence_cost(self, horizon: int) -> Finding:
-        """What one explicit sequence of two arms shows of the transcript, for any horizon; kept is what adds up."""
+        """A lower bound on the cost of the transcript, from one explicit sequence of two arms, for any horizon.
+
+        The upper bound, for delta = 0, is the sum of the budgets of all decisions after the reward.
+        """
         shown, witness = explicit_event(self._decisions(horizon), horizon, self.start)
         kept = self.promised_epsilon(2, horizon)
         return Finding(
@@ -146,7 +149,7 @@ class PerturbedLeader(Policy):
         return self.guarantee.composed(horizon - arms * max(self.start, 1))
 
     def promised_epsilon(self, arms: int, horizon: int) -> float:
-        """What all decisions add up to; infinite with delta > 0, which adds up to no pure epsilon."""
+        """The sum over all decisions; infinite if decisions have delta > 0."""
         pure = self.guarantee.private and self.guarantee.delta == 0
         return self.composed_budget(arms, horizon)[0] if pure else math.inf
 
@@ -231,10 +234,10 @@ def require_budget(epsilon: float, delta: float) -> None:
 
 @dataclass(frozen=True)
 class WithStartPhase(DecisionPrivate):
-    """A law that is private only after enough pulls.
+    """A perturbed leader that is private only after enough pulls of every arm.
 
     `start_phase` chooses how many: `paper`, the printed bound, or `exact`, the fewest from which on the
-    condition of Lemma 8 holds for every history; the promise is the same.
+    condition of Lemma 8 holds for every history; the guarantee is the same.
     """
 
     lengths: ClassVar[Lengths]
@@ -249,10 +252,10 @@ class WithStartPhase(DecisionPrivate):
         """The smallest delta at which one perturbed value meets the condition of Lemma 8, from the start phase on."""
 
     def value_cost(self, horizon: int) -> Finding:
-        """What one perturbed value costs, seen right after the start phase: that of Lemma 8 of Wang and Zhu (2024).
+        """The cost of releasing one perturbed value right after the start phase, as in Lemma 8 of Wang and Zhu (2024).
 
-        Their promise is about the arm that the values choose, which shows less; their proofs bound the value. From
-        below: an arm without a reward of 1, or with one.
+        Their promise is about the arm that the values choose, which shows less; their proofs bound the value. The lower
+        bound compares the reward sums 0 and 1.
         """
         if horizon <= self.start:
             raise ParameterError("horizon", f"too short: the first value is drawn after {self.start} pulls")
@@ -303,8 +306,8 @@ class DPFTPLBeta(WithStartPhase):
     """DP-FTPL-Beta (Wang and Zhu 2024, Algorithm 2): Beta(R + 1 + k, N - R + 1 + k), k = floor(N / 8) + 1.
 
     Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward (Theorem 13). For epsilon
-    above 1.83 the printed start phase has no proof, and from 25 on it is too short for Lemma 8 and minute deltas; there
-    the start phase `paper` is the longer of printed and exact. `printed` is the printed one whatever epsilon is, and
+    above 1.83 the printed start phase has no proof, and from 25 on it is too short for Lemma 8 at tiny deltas; there
+    the start phase `paper` is the longer of printed and exact. `printed` is the printed one for every epsilon, and
     declares the delta of its values where that is larger.
     """
 
@@ -387,7 +390,7 @@ class GDPElimNew(Policy):
         require_unit_rewards(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The value of one arm in each phase, with the phase that is under way at the horizon."""
+        """The value of one arm in each phase, including the phase that is under way at the horizon."""
         releases: list[Release] = []
         pulls = 0
         for phase in itertools.count(1):
@@ -399,9 +402,9 @@ class GDPElimNew(Policy):
         raise AssertionError("phases grow, so that one does not end before the horizon")
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
-        """The dearest phase that ends before the horizon."""
+        """The most expensive phase that ends before the horizon."""
         require_domain(0.0, domain)
-        phases = range(1, len(self.ledger(arms, horizon)))  # what a phase under way has released plays no part
+        phases = range(1, len(self.ledger(arms, horizon)))  # the last one of the ledger releases nothing by then
         lengths = [(self.phase_length(phase, horizon), 2.0**-phase) for phase in phases]
         if not lengths:
             return Finding("phase", "", NOTHING, NOTHING)
