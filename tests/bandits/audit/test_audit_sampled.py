@@ -38,7 +38,7 @@ from bandits.policies.private_ucb import DPUCB
 from bandits.policies.random_prefix import RandomPrefix
 from bandits.policies.stopping_rules import DPNAS
 from bandits.policies.ucb import UCB1
-from experiments.audit_plays import plays
+from experiments.audit.plays import plays
 from tests.bandits.two_samples import assert_same_law
 
 MEANS = (0.9, 0.2, 0.5)

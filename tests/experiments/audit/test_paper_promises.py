@@ -21,7 +21,8 @@ from bandits.policies.heavy_tailed import DPRUCB
 from bandits.policies.hybrid_ucb import DPUCBInt
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew
 from bandits.policies.random_prefix import RandomPrefix
-from experiments.audit_rows import AuditRow, audit
+from experiments.audit import table
+from experiments.audit.rows import AuditRow, audit
 from experiments.config.compose import Composer
 from scripts import privacy
 
@@ -35,7 +36,7 @@ def row(*overrides, **keys):
 
 @pytest.fixture(scope="module")
 def stored():
-    return [AuditRow(**values) for values in pd.read_parquet(privacy.ROWS).to_dict("records")]
+    return [AuditRow(**values) for values in pd.read_parquet(table.ROWS).to_dict("records")]
 
 
 def test_printed_forms_are_held_to_their_theorems():
