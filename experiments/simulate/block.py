@@ -16,7 +16,7 @@ from experiments.provenance import provenance
 from experiments.stored import Replications
 
 Timed = tuple[dict[str, Any], float]  # the row of a replication, and the seconds that it took
-REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message says all
+REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message, if there is one, says all
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def attempt(task: Task) -> Outcome:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        why = str(error) if isinstance(error, REFUSED) else in_words(error)
+        why = (isinstance(error, REFUSED) and str(error)) or in_words(error)
         told = "".join(traceback.format_exception(error))
         return Failure.of(task, task.numbers[min(len(done), len(task.numbers) - 1)], why, told)
 

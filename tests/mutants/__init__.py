@@ -4,9 +4,9 @@
     python -m tests.mutants bounds policies/ftpl  # those whose file has one of these words in its path
 
 The lists are the YAML files of this folder: for each file of the code its mutations, each with an `old` text that
-occurs once in the file, a `new` one, and the `tests` that fail then, as pytest names them below tests/. One that
-changes nothing that could be seen is `equivalent`, with the reason. Tests run in a copy of the repository without
-results/: what is stored was made by the same code, and should not be what notices.
+occurs once in the file, a `new` one, and the `tests` that fail then, as pytest names them, without the folder of their
+file. One that changes nothing that could be seen is `equivalent`, with the reason. Tests run in a copy of the
+repository without results/: what is stored was made by the same code, and should not be what notices.
 
 Compiled loops: `bandits.compiled` keeps machine code in a folder named after the sources, so that a mutation of any
 file of `bandits` has its own, and shares it here where the file holds no compiled loop. Bytecode is told apart by the
@@ -86,10 +86,17 @@ class Mutant:
         return "".join(f"no such test: {test}. " for test in self.tests if not _exists(test))
 
 
+def _path(test: str) -> str:
+    """A test as pytest names it from the repository on: files of tests have names of their own, wherever they are."""
+    file, colons, name = test.partition("::")
+    (path,) = (REPOSITORY / "tests").rglob(file)
+    return f"{path.relative_to(REPOSITORY)}{colons}{name}"
+
+
 def _exists(test: str) -> bool:
     file, _, name = test.partition("::")
-    path = REPOSITORY / "tests" / file
-    return path.exists() and f"def {name.partition('[')[0]}(" in path.read_text()
+    paths = list((REPOSITORY / "tests").rglob(file))
+    return len(paths) == 1 and f"def {name.partition('[')[0]}(" in paths[0].read_text()
 
 
 def listed() -> list[Mutant]:
@@ -136,7 +143,7 @@ class Scratch:
 
     def fails(self, tests: Iterable[str]) -> bool | None:
         """Whether one of the `tests` fails; None if they cannot be run to an end."""
-        process = _SERVER.Process(target=_run, args=(self.folder, [f"tests/{test}" for test in tests]))
+        process = _SERVER.Process(target=_run, args=(self.folder, [_path(test) for test in tests]))
         process.start()
         process.join(PATIENCE)
         if process.exitcode is None:
@@ -183,6 +190,8 @@ def _run(folder: Path, tests: list[str]) -> None:
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "loops")}
     sys.dont_write_bytecode = True
     sys.path[:] = [str(folder), *(place for place in sys.path if place not in ("", str(REPOSITORY)))]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+        del sys.modules[name]  # those of the copy are meant
     import numba
     import pytest
 
