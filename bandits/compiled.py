@@ -1,4 +1,4 @@
-"""The one way this project compiles a loop."""
+"""Compile loops to machine code with numba, in a cache that follows the sources."""
 
 import hashlib
 import os
@@ -40,6 +40,7 @@ def compiled(loop: Loop) -> Loop:
 
     Division follows numpy (no exception on zero). Floating point is never reordered or fused, so that a
     compiled loop and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it
-    divides by zero. Other threads run meanwhile, as the one that ends a process whose parent has died.
+    divides by zero. The interpreter lock is released: other threads go on, such as the one that ends a process
+    whose parent has died.
     """
     return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy")(loop))

@@ -1,4 +1,4 @@
-"""What every policy must do, as checks for any policy, also for one outside this repository.
+"""Checks that every policy must pass, including policies outside this repository.
 
     import pytest
     from bandits.conformance import CHECKS
@@ -7,8 +7,8 @@
     def test_conformance(check):
         check(MyPolicy(epsilon=0.5))
 
-A check raises `AssertionError` with what is wrong. The checks try small instances and horizons;
-they show mistakes, they do not prove privacy.
+A check raises `AssertionError` that says what is wrong. The checks use small instances and horizons:
+they find mistakes, they do not prove privacy.
 """
 
 import dataclasses
@@ -88,7 +88,7 @@ def is_described(policy: AnyPolicy) -> None:
 
 
 def declares_its_guarantee(policy: AnyPolicy) -> None:
-    """The guarantee is data: what is really spent, also where that is more than was asked."""
+    """The guarantee is declared as data: what is really spent, even if that is more than was asked for."""
     assert isinstance(policy.guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
     assert policy.guarantee.declared, "no guarantee: declare a bandits.Guarantee, or bandits.guarantees.NOT_PRIVATE"
     assert isinstance(policy.paper_guarantee, Guarantee), "paper_guarantee is not a bandits.Guarantee"
@@ -97,7 +97,8 @@ def declares_its_guarantee(policy: AnyPolicy) -> None:
 def keeps_its_guarantee(policy: AnyPolicy) -> None:
     """What the ledger releases costs no more than the guarantee declares, over the allowed rewards of its domain.
 
-    A promise about one decision is checked by `python -m experiments.audit`, and one without a ledger by its runs.
+    Policies that promise something about one decision, or have no ledger, pass: `python -m experiments.audit` and
+    audits of runs check these.
     """
     guarantee = policy.guarantee
     if guarantee.scope in (Scope.DECISION, Scope.NONE) or type(policy).ledger is Learner.ledger:
@@ -121,7 +122,7 @@ def counts_every_step(policy: AnyPolicy) -> None:
 
 
 def survives_short_horizons(policy: AnyPolicy) -> None:
-    """The horizon may end anywhere, right after one pull of every arm at the earliest."""
+    """Any horizon works that allows one pull of every arm."""
     for instance in accepted(policy):
         arms = len(instance.gaps)
         for horizon in (arms, arms + 1, 2 * arms, 37):
@@ -130,7 +131,7 @@ def survives_short_horizons(policy: AnyPolicy) -> None:
 
 
 def is_reproducible(policy: AnyPolicy) -> None:
-    """The same stream gives the same pulls, also from a copy, and global random state is not used."""
+    """The same stream gives the same pulls, even for a copy of the policy, and global random state is not used."""
     checkpoints = checkpoint_grid(HORIZON)
     before = _global_state()
     first = _play(policy, accepted(policy)[0], HORIZON, checkpoints)
@@ -140,7 +141,7 @@ def is_reproducible(policy: AnyPolicy) -> None:
 
 
 def draws_from_its_rng_alone(policy: AnyPolicy) -> None:
-    """No generator of its own has the same seed in two plays: all replications would draw the same noise."""
+    """The policy makes no generator with a fixed seed: all replications would draw the same noise."""
     instance, checkpoints = accepted(policy)[0], checkpoint_grid(HORIZON)
 
     def play(number: int) -> None:
@@ -152,7 +153,7 @@ def draws_from_its_rng_alone(policy: AnyPolicy) -> None:
 
 
 def remembers_nothing(policy: AnyPolicy) -> None:
-    """What was played before changes nothing, nor does a clock, nor is anything kept in the modules of a policy."""
+    """A play depends neither on earlier plays, nor on a clock, nor on state in the modules of the policy."""
     instance, checkpoints = accepted(policy)[0], checkpoint_grid(HORIZON)
 
     def plays(of: AnyPolicy, *numbers: int) -> IntArray:
@@ -166,7 +167,7 @@ def remembers_nothing(policy: AnyPolicy) -> None:
 
 
 def _modules_of(policy: AnyPolicy) -> list[ModuleType]:
-    """The modules in the folder of a policy from outside this package, which may be parts of it."""
+    """The loaded modules in the folder of a policy from outside this package; none for the policies of this package."""
     module = sys.modules[type(policy).__module__]
     if module.__name__.partition(".")[0] in ("bandits", "__main__") or not getattr(module, "__file__", None):
         return []
@@ -177,7 +178,7 @@ def _modules_of(policy: AnyPolicy) -> list[ModuleType]:
 
 @contextmanager
 def _afresh(policy: AnyPolicy) -> Iterator[Callable[[], AnyPolicy]]:
-    """Within, the modules of a policy are forgotten; yields what imports them again and makes the same policy."""
+    """Unload the modules of a policy during the block; yields a function that imports them again for a fresh copy."""
     cls, known = type(policy), {module.__name__: module for module in _modules_of(policy)}
     if not known or "<locals>" in cls.__qualname__:
         yield lambda: policy
@@ -206,7 +207,7 @@ def _global_state() -> bytes:
 
 
 def ignores_checkpoints(policy: AnyPolicy) -> None:
-    """Where pulls are recorded does not change what is played."""
+    """The choice of checkpoints does not change what is played."""
     few, many = np.array([HORIZON // 3, HORIZON]), np.arange(1, HORIZON + 1)
     sparse = _play(policy, accepted(policy)[0], HORIZON, few)
     dense = _play(policy, accepted(policy)[0], HORIZON, many)

@@ -1,4 +1,4 @@
-"""How hard two Bernoulli means are to tell apart, without and with privacy, and the largest mean still plausible.
+"""Divergences of Bernoulli means, without and with privacy, and the confidence bounds that follow from them.
 
 The private divergence is that of Azize, Wu, Honda, Orabona, Ito and Basu (2025, arXiv 2505.05613):
 
@@ -13,7 +13,7 @@ import math
 
 from bandits.compiled import compiled
 
-NEWTON_STEPS = 60  # more than any root has needed; from the right of a convex function every step goes towards it
+NEWTON_STEPS = 60  # more than any root has needed; from the start that is chosen every step goes towards the root
 
 
 @compiled

@@ -1,10 +1,8 @@
-"""What a policy's numbers may not come from: generators of its own, and clocks.
+"""Find policies whose numbers come from a random generator with a fixed seed, or from a clock.
 
-A generator that is made while a policy plays and whose seed is the same in every run draws the same noise in all.
-
-What a policy or an instance draws has to come from the generator that is handed over. A generator of its own is as good
-if its seed is drawn from that one. To tell one from the other, watch two runs with different generators: a seed that
-both have does not depend on what was handed over.
+What a policy or an instance draws must come from the generator that it is given, or from one whose seed is drawn from
+that. A generator with a fixed seed would draw the same noise in every replication. To find one, watch two runs that
+are given different generators: a seed that occurs in both does not depend on the generator that was given.
 """
 
 import datetime
@@ -22,12 +20,12 @@ import numpy as np
 NUMPY = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 AHEAD = 40_000_000.0  # seconds, more than a year
 CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
-STEPS = 200  # of calls that are gone through, from the place where a generator is made
+STEPS = 200  # callers that are looked at, upwards from the call that makes a generator
 
 
 @contextmanager
 def watched(files: Collection[str]) -> Iterator[set[str]]:
-    """Within, the generators that are made by calls from code in `files` are noted, each with its seed, as text."""
+    """Yields a set that collects, during the block, the generators made by code in `files`: name and seed as text."""
     made: set[str] = set()
     places: list[tuple[Any, str, Any]] = [(np.random, name, getattr(np.random, name)) for name in NUMPY]
     places.append((random, "Random", random.Random))
@@ -41,10 +39,10 @@ def watched(files: Collection[str]) -> Iterator[set[str]]:
 
 
 def _noting(maker: Any, name: str, made: set[str], files: frozenset[str]) -> Any:
-    """`maker`, which also notes what it is called with; a class stays one, as some ask for instances of it."""
+    """`maker`, with its arguments noted at each call; a class stays a class, so that `isinstance` works."""
     note = partial(_note, name, made, files)
 
-    class Noting(type(maker) if isinstance(maker, type) else type):  # type: ignore[misc]  # which is known late
+    class Noting(type(maker) if isinstance(maker, type) else type):  # type: ignore[misc]  # the base is known at run time only
         def __call__(self, *arguments: Any, **named: Any) -> Any:
             note(arguments, named, sys._getframe(1))
             return maker(*arguments, **named)
@@ -63,7 +61,7 @@ def _note(
 ) -> None:
     seed = [*arguments, *named.values()]
     if not seed or any(value is None or isinstance(value, np.random.Generator) for value in seed):
-        return  # from the system, which another run shows, or what was handed over itself
+        return  # seeded by the system, which another check finds, or by the given generator itself
     for _ in range(STEPS):
         if frame is None:
             return
@@ -82,7 +80,7 @@ def _as_text(seed: Any) -> str:
 
 @contextmanager
 def clocks_ahead() -> Iterator[None]:
-    """Within, clocks are ahead by more than a year, for modules that are imported within or ask their module `time`."""
+    """Set clocks ahead by more than a year, for modules imported during the block or that call `time.NAME`."""
     places: list[tuple[Any, str, Any]] = [(datetime, "datetime", datetime.datetime)]
     places += [(time, name, getattr(time, name)) for clock in CLOCKS for name in (clock, f"{clock}_ns")]
     real = datetime.datetime
@@ -115,7 +113,7 @@ def _later(clock: Callable[[], float], ahead: float) -> Callable[[], float]:
 
 
 def foreign_generator(play: Callable[[int], Any], files: Collection[str]) -> str | None:
-    """A generator of the same seed in two plays, `play(0)` and `play(1)` with different generators; None without."""
+    """A generator that has the same seed in `play(0)` and `play(1)`, which get different generators; None if none."""
     with watched(files) as first:
         play(0)
     with watched(files) as second:

@@ -12,10 +12,10 @@ from bandits.parameters import ParameterError, require
 class Scope(StrEnum):
     """Which output the promise covers.
 
-    TRANSCRIPT: all that is released: the whole sequence of pulled arms, or when a stopping rule halts and its estimate.
+    TRANSCRIPT: all that is released: the sequence of pulled arms, or the stopping time and estimate of a stopping rule.
     DECISION: the single arm pulled at one step, the history before it held fixed.
     LOCAL: every reward, before the learner sees it.
-    DISTRIBUTED: every sum that the learner receives; no server is trusted with rewards, and the arms follow from sums.
+    DISTRIBUTED: every sum that the learner receives; no server sees a reward, and the arms follow from the sums.
     NONE: nothing; the policy is not private.
     """
 
@@ -30,7 +30,7 @@ WIDER = {
     Scope.LOCAL: Scope.DISTRIBUTED,
     Scope.DISTRIBUTED: Scope.TRANSCRIPT,
     Scope.TRANSCRIPT: Scope.DECISION,
-}  # a promise about the first is one about the second, of the same amount except about a decision
+}  # a promise about the key implies one about the value, with the same epsilon except about a decision
 ROUNDING = 1e-9  # relative; promises that differ by less are equal
 
 
@@ -46,7 +46,7 @@ class Neighbours(StrEnum):
 class Guarantee:
     """(epsilon, delta)-differential privacy of `scope` between `neighbours`.
 
-    A policy that is not private has `epsilon = inf` and scope NONE; so has one that does not say, `declared` False.
+    A policy that is not private has `epsilon = inf` and scope NONE; with `declared` False it does not say.
     Gaussian differential privacy has a `level` beside the one pair (epsilon, delta) at which it is quoted, and
     `delta_at` gives the others. Raises `ParameterError` for a negative or undefined epsilon, a delta outside [0, 1), a
     scope that contradicts epsilon, a promise that is not declared, or a level that does not keep (epsilon, delta).
@@ -84,14 +84,14 @@ class Guarantee:
 
     @property
     def absence(self) -> str:
-        """What there is in place of a promise, in words: a policy without privacy says so, or says nothing."""
+        """Words for a guarantee that promises nothing: `not private` if declared so, else `no promise`."""
         return "not private" if self.declared else "no promise"
 
     def delta_at(self, epsilon: float) -> float:
-        """The smallest delta at which it is known to be (`epsilon`, delta)-private: 1 where nothing is known.
+        """The smallest delta for which (`epsilon`, delta)-privacy is known; 1 if nothing is known.
 
-        Below the epsilon of the promise it is delta + (1 - delta) (e^promised - e^epsilon) / (1 + e^promised), which
-        nothing improves (Kairouz, Oh and Viswanath 2015; docs/theorems.md, 6.2).
+        Below the epsilon of the promise it is delta + (1 - delta) (e^promised - e^epsilon) / (1 + e^promised), the
+        best possible (Kairouz, Oh and Viswanath 2015; docs/theorems.md, 6.2).
         """
         if self.level is not None:
             return gaussian_delta(self.level, epsilon)
@@ -101,11 +101,11 @@ class Guarantee:
         return self.delta + (1 - self.delta) * excess
 
     def about(self, scope: Scope) -> Self | None:
-        """What it promises about another scope, None for nothing (docs/theorems.md, 6.1 and 6.4).
+        """The guarantee about another scope that this one implies, None if none (docs/theorems.md, 6.1 and 6.4).
 
-        Local promises are distributed ones, these are promises about the transcript, of the same amount. A purely
-        epsilon-private transcript makes one decision, its history fixed, 2 epsilon-private. With delta > 0 or a level
-        it promises nothing of a decision: the history may be one that is rare.
+        A local guarantee is also a distributed one, and a distributed one holds for the transcript, with the same
+        epsilon and delta. A purely epsilon-private transcript makes one decision, its history fixed, 2 epsilon-private.
+        With delta > 0 or a level nothing follows for a decision: its history may be a rare one.
         """
         if scope is self.scope or not self.private:
             return self if scope is self.scope else None
@@ -119,7 +119,7 @@ class Guarantee:
         return replace(self, epsilon=2 * self.epsilon, scope=wider)
 
     def implies(self, other: "Guarantee") -> bool:
-        """Whether every mechanism that keeps this promise keeps the `other` too (docs/theorems.md, section 6)."""
+        """Whether every mechanism with this guarantee also has the `other` (docs/theorems.md, section 6)."""
         if not other.private:
             return True
         known = self.about(other.scope) if self.neighbours is other.neighbours else None
@@ -133,7 +133,7 @@ class Guarantee:
 
     @property
     def _implied_level(self) -> float:
-        """The least level of GDP that it implies: infinite for one (epsilon, delta) with delta > 0."""
+        """The least level of GDP that follows: infinite for a single pair (epsilon, delta) with delta > 0."""
         if self.level is not None:
             return self.level
         return math.inf if self.delta > 0 else level_of_pure(self.epsilon)

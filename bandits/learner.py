@@ -1,4 +1,4 @@
-"""What all environments and all learners have in common, for any feedback."""
+"""Base classes of environments and learners, for bandits, full information and streams."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
@@ -12,15 +12,15 @@ class Environment(ABC):
     """What a learner faces. Subclasses are frozen dataclasses of their parameters.
 
     `name` is the word used in configs and results, `citation` says where the environment comes from,
-    `revision` is raised by the author when the numbers that it draws change, and `feedback` says in
-    words what a learner sees of it.
+    `revision` is raised by the author when the numbers that the environment draws change, and `feedback`
+    says in words what a learner sees.
     """
 
     name: ClassVar[str]
     citation: ClassVar[str]
     feedback: ClassVar[str]
     revision: ClassVar[int] = 1
-    portable: ClassVar[bool] = True  # False: its numbers are rounded as the processor likes, as a matrix product is
+    portable: ClassVar[bool] = True  # False: last digits depend on the processor, as those of a matrix product do
 
     @property
     @abstractmethod
@@ -41,7 +41,7 @@ class Learner(ABC, Generic[Faced]):
     citation: paper and place of the pseudo-code.
     revision: raised by the author when the numbers that the learner produces change.
     faces: the kind of environment that it learns from.
-    domain: the rewards that its noise is made for; others are refused, or cut off at a bound.
+    domain: the rewards that its noise is calibrated for; others are refused, or cut off at a bound.
     """
 
     name: ClassVar[str]
@@ -53,14 +53,14 @@ class Learner(ABC, Generic[Faced]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the learner promises about privacy: no promise until a class defines it, `NOT_PRIVATE` to say so."""
+        """What the learner promises about privacy: no promise by default; one without privacy returns `NOT_PRIVATE`."""
         return NO_PROMISE
 
     @property
     def paper_guarantee(self) -> Guarantee:
-        """What the paper promises of the algorithm with these parameters; `guarantee` unless a class says more.
+        """What the paper promises for these parameters; equal to `guarantee` unless a class overrides it.
 
-        `guarantee` is what is really spent. Where the printed form breaks its theorem, the two differ.
+        `guarantee` is what is really spent. The two differ where the algorithm as printed contradicts its theorem.
         """
         return self.guarantee
 
@@ -73,10 +73,10 @@ class Learner(ABC, Generic[Faced]):
         return ()
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """What is released about rewards up to the horizon, in disjoint parts: each reward is in one of them.
+        """What is released about rewards up to the horizon, as releases about disjoint sets of rewards.
 
-        The choices follow from these releases and from public numbers, so that they cost no more than the dearest
-        part. Raises `ParameterError` for a policy that does not say.
+        The choices follow from these releases and from public numbers, so they spend no more than the most expensive
+        release (parallel composition). Raises `ParameterError` for a policy without a ledger.
         """
         raise ParameterError("policy", f"{self.name} has no ledger: define ledger(arms, horizon), or audit its runs")
 

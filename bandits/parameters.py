@@ -1,4 +1,4 @@
-"""Errors of one line for parameters that a class refuses."""
+"""`ParameterError`, the one-line error for a parameter that is refused, and common checks."""
 
 
 class ParameterError(ValueError):
@@ -26,10 +26,10 @@ def require(condition: bool, parameter: str, value: object, allowed: str) -> Non
 
 
 def require_epsilon(epsilon: float) -> None:
-    """A privacy budget is a number above zero (a NaN is not), and its square neither overflows nor vanishes."""
+    """Refuse a privacy budget that is not positive, is NaN, or whose square overflows or underflows."""
     require(1e-100 <= epsilon <= 1e100, "epsilon", epsilon, "a finite number > 0 (in 1e-100..1e100)")
 
 
 def require_arms(arms: int, most: int = 2**62) -> None:
-    """There are at least two arms, and not more than are counted in 64 bits, or than fit into memory one by one."""
+    """Refuse fewer than two arms, or more than `most`: what 64 bits count, or what fits into memory one by one."""
     require(2 <= arms <= most, "arms", arms, f"a whole number >= 2 (and at most {most})")

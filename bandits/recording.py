@@ -36,7 +36,7 @@ def regret(pulls: IntArray, gaps: FloatArray) -> FloatArray:
 
 
 class PullLog:
-    """Pulls of every arm at each checkpoint, written one stretch at a time.
+    """Pulls of every arm at each checkpoint, recorded many steps at a time.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class PullLog:
         return self._stretch(viable, rounds, lambda steps: np.clip(steps[:, None] - before, 0, rounds))
 
     def _stretch(self, viable: IntArray, rounds: int, order: Callable[[IntArray], IntArray]) -> bool:
-        """Pull in an order that says how often each arm had its turn after so many steps."""
+        """Pull each viable arm `rounds` times; `order` gives the pulls of each arm after so many of these steps."""
         wanted = rounds * len(viable)
         steps = min(wanted, self.steps_left)
         first, last = np.searchsorted(self._checkpoints, [self._step, self._step + steps], side="right")
@@ -75,12 +75,12 @@ class PullLog:
         return steps == wanted
 
     def exploit(self, arm: int) -> IntArray:
-        """Pull `arm` until the horizon; the finished record."""
+        """Pull `arm` until the horizon; returns the finished record."""
         self.round_robin(np.array([arm]), self.steps_left)
         return self.pulls
 
 
 def _turns(steps: IntArray, size: int) -> IntArray:
-    """How often each of `size` arms had its turn after `steps` steps, shape (len(steps), size)."""
+    """How often round-robin pulls each of `size` arms in `steps` steps, shape (len(steps), size)."""
     full, begun = np.divmod(steps[:, None], size)
     return np.asarray(full + (np.arange(size) < begun))

@@ -31,13 +31,13 @@ from bandits.policies.perturbed_leader import (
 )
 from bandits.policies.stopping_rules import StoppingRule
 
-FARTHEST = 600.0  # scales that an arm is behind: its chance is a double still
-COARSE = 1e-6  # error of a log ratio with which a law is not called exact
+FARTHEST = 600.0  # scales by which an arm may be behind; its probability does not underflow
+COARSE = 1e-6  # error of a log ratio above which a law is not called exact
 NOTHING = Bounds(0.0, 0.0, "nothing that is released up to this horizon depends on a reward", "ledger")
 
 
 def releases(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> tuple[Finding, ...]:
-    """What each part of the ledger costs."""
+    """The cost of each release of the ledger."""
     epsilon = policy.guarantee.epsilon
     return tuple(
         Finding(entry.mechanism, entry.calibration, entry.cost(domain), entry.delta(epsilon, domain))
@@ -46,7 +46,7 @@ def releases(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> t
 
 
 def dearest(findings: tuple[Finding, ...], delta: float) -> Finding:
-    """The part of a ledger that costs the most; parts are about disjoint rewards, so that it is what all cost."""
+    """The release of a ledger that costs the most: the cost of all, since releases are about disjoint rewards."""
     if not findings:
         return Finding("none", "", NOTHING, NOTHING if delta > 0 else None)
 
@@ -58,10 +58,10 @@ def dearest(findings: tuple[Finding, ...], delta: float) -> Finding:
 
 
 def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> Finding:
-    """What one decision costs, the history fixed but for one reward.
+    """The cost of one decision, the history fixed except for one reward.
 
     Lower bounds are those of two arms: more arms can only add outcomes. Raises `ParameterError` for a policy whose
-    single decisions have no law of their own.
+    decisions depend on noise of earlier steps.
     """
     require_domain(0.0, domain)
     if isinstance(policy, PerturbedLeader):
@@ -71,8 +71,8 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
         own = type(policy) is RNMFTNL or type(policy).ledger is not RNMFTNL.ledger
         if own or choice.epsilon is None:
             return choice
-        # a policy derived from it may use fewer vectors of an epoch, for which the worst input is another;
-        # one with a ledger of its own says what it uses
+        # a derived policy may use only some vectors of an epoch, for which the worst input differs;
+        # one with its own ledger says what it uses
         return replace(choice, epsilon=replace(choice.epsilon, shown=0.0, witness="none computed", method="ledger"))
     if isinstance(policy, DPSE):
         epochs = [policy.epoch_of(arms, number, horizon) for number in range(1, _ended(policy, arms, horizon) + 1)]
@@ -98,12 +98,12 @@ def decision(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> F
 
 
 def _ended(policy: DPSE | GDPElimNew, arms: int, horizon: int) -> int:
-    """How many epochs end before the horizon if no arm falls; what an epoch under way has released plays no part."""
+    """Epochs that end before the horizon if no arm is removed; the last one of the ledger releases nothing by then."""
     return len(policy.ledger(arms, horizon)) - 1
 
 
 def _leader(policy: PerturbedLeader, horizon: int) -> Finding:
-    """A decision of a perturbed leader: at the first pull that its start phase allows, where it costs the most."""
+    """A decision of a perturbed leader: right after its start phase, where a decision costs the most."""
 
     def law(pulls: Any, sums: Any) -> Any:
         return policy.decision(pulls, sums, horizon)
@@ -122,10 +122,10 @@ def _leader(policy: PerturbedLeader, horizon: int) -> Finding:
 
 
 def value(policy: Learner[Any], horizon: int) -> Finding:
-    """What one perturbed value costs, seen right after the start phase: that of Lemma 8 of Wang and Zhu (2024).
+    """The cost of releasing one perturbed value right after the start phase, as in Lemma 8 of Wang and Zhu (2024).
 
-    Their promise is about the arm that the values choose, which shows less; their proofs bound the value. From below:
-    an arm without a reward of 1, or with one. Raises `ParameterError` for a policy without a start phase.
+    Their promise is about the arm that the values choose, which shows less; their proofs bound the value. The lower
+    bound compares the reward sums 0 and 1. Raises `ParameterError` for a policy without a start phase.
     """
     if not isinstance(policy, WithStartPhase):
         raise ParameterError("level", f"value is for policies with a start phase, not {policy.name}")
@@ -137,11 +137,11 @@ def value(policy: Learner[Any], horizon: int) -> Finding:
 
 
 def transcript(policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
-    """What the whole sequence of arms costs.
+    """The cost of the whole sequence of arms.
 
-    Perturbed leaders: enumeration of all sequences and all rewards 0 or 1. Policies that use a reward in one epoch:
-    the dearest epoch, exactly, as the laws of the others do not change and do not depend on it. Policies that carry
-    noise over: see `_of_indices`.
+    Perturbed leaders: enumeration of all sequences and all rewards 0 or 1. Policies that use a reward in one epoch
+    only: the most expensive epoch, exactly, as the laws of the other epochs do not depend on the changed reward.
+    Policies whose noise stays in later sums: see `_of_indices`.
     """
     if isinstance(policy, PerturbedLeader):
         found = transcripts(lambda pulls, sums: policy.decision(pulls, sums, horizon), arms, horizon, convention)
@@ -161,7 +161,7 @@ def transcript(policy: Learner[Any], arms: int, horizon: int, domain: Domain, co
     if isinstance(policy, DistributedElimination):
         return _of_residues(policy, upper, arms, horizon)
     if isinstance(policy, StoppingRule) or upper.epsilon is None:
-        return upper  # what a rule releases is all there is
+        return upper  # a rule has no transcript besides what it releases
     if isinstance(policy, GivenMoments) and isinstance(policy.policy, DPRSE):
         return _of_epochs(policy.policy, policy.moment, upper, arms, horizon, domain)
     if isinstance(policy, Policy) and (batches := policy.batch_rule()) is not None:
@@ -185,7 +185,8 @@ def _of_indices(
     """Transcripts of an index policy, whose ledger gives the `upper` bounds.
 
     One choice between two arms: its law, exact for all rewards of the domain. Few steps: all sequences and all rewards
-    at the ends of the domain, exact where there are no others, else from below. Beyond: the first choice, from below.
+    at the ends of the domain; exact for rewards 0 or 1, else a lower bound. More steps: a lower bound from the first
+    choice.
     """
     assert upper.epsilon is not None
     choice = _first_choice(rule, arms, horizon, domain)
@@ -206,8 +207,8 @@ def _of_indices(
 def _of_batches(rule: BatchRule, upper: Finding, arms: int, horizon: int, domain: Domain) -> Finding:
     """Transcripts of a policy that pulls batches, whose ledger gives the `upper` bounds.
 
-    Two arms: all sequences and all rewards 0 or 1, as far as there are few choices; what follows shows no less. More
-    arms: the first choice, from below.
+    Two arms: all sequences and all rewards 0 or 1, up to the number of choices that fits; later choices can only show
+    more. More arms: a lower bound from the first choice.
     """
     assert upper.epsilon is not None
     if arms * batch_length(rule.rule, 0) >= horizon:
@@ -224,7 +225,7 @@ def _of_batches(rule: BatchRule, upper: Finding, arms: int, horizon: int, domain
 
 
 def _of_epochs(policy: DPRSE, moment: Moment, upper: Finding, arms: int, horizon: int, domain: Domain) -> Finding:
-    """Transcripts of DPRSE: the dearest epoch that ends before the horizon if no arm falls, between two arms."""
+    """Transcripts of DPRSE: the most expensive epoch of two arms that ends before the horizon if none is removed."""
     assert upper.epsilon is not None
     sides = 1.0 if domain is Domain.NONNEGATIVE else 2.0
     worst, pulls = replace(NOTHING, kept=upper.epsilon.kept), 0
@@ -240,9 +241,9 @@ def _of_epochs(policy: DPRSE, moment: Moment, upper: Finding, arms: int, horizon
 
 
 def _of_residues(policy: DistributedElimination, upper: Finding, arms: int, horizon: int) -> Finding:
-    """Arms of a policy without a server, which follow from residues: the dearest batch of two arms, from below.
+    """Arms of a policy without a trusted server: a lower bound from the most expensive batch of two arms.
 
-    Nothing is shown of more arms: which of them stay depends on all residues.
+    For more arms the lower bound is 0: which of them stay depends on all residues.
     """
     claimed = policy.guarantee
     pure = claimed.delta == 0
@@ -262,7 +263,7 @@ def _of_residues(policy: DistributedElimination, upper: Finding, arms: int, hori
 
 
 def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, convention: Convention) -> Transcripts | None:
-    """The law of all sequences; None where there are too many, or where doubles are too coarse for their chances."""
+    """The law of all sequences; None if there are too many, or if their probabilities are too small for doubles."""
     if not fits(rule, arms, horizon):
         return None
     found = index_transcripts(rule, arms, horizon, domain, convention)
@@ -270,15 +271,15 @@ def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, conven
 
 
 def _unseen(delta: Bounds | None) -> Bounds | None:
-    """What is kept of a delta of releases if nothing is shown by arms."""
+    """The bounds on delta of releases with a lower bound of 0, for arms from which none was computed."""
     return None if delta is None else replace(delta, shown=0.0, witness="none found", method="ledger")
 
 
 def event(policy: Learner[Any], horizon: int) -> Finding:
-    """What one explicit sequence of two arms shows of a perturbed leader's transcript, for any horizon.
+    """A lower bound on the cost of a perturbed leader's transcript, from one explicit sequence of two arms.
 
-    From above, with delta = 0, the budgets of all decisions that follow the reward add up. Raises `ParameterError`
-    for other policies.
+    For any horizon. The upper bound, for delta = 0, is the sum of the budgets of all decisions after the reward. Raises
+    `ParameterError` for other policies.
     """
     if not isinstance(policy, PerturbedLeader):
         raise ParameterError("level", f"event is for perturbed leaders, not {policy.name}; take level=transcript")
@@ -288,25 +289,25 @@ def event(policy: Learner[Any], horizon: int) -> Finding:
 
 
 def composed_budget(policy: Learner[Any], arms: int, horizon: int) -> tuple[float, float]:
-    """Epsilon and delta of all decisions that a reward may move: they add up to a promise about the transcript.
+    """The sums of epsilon and of delta over all decisions that a reward may change: a promise about the transcript.
 
-    That of the first pull of an arm moves none of the first pulls of the others. A delta of 1 promises nothing.
+    The first pulls of all arms do not depend on rewards. A delta of 1 promises nothing.
     """
     guarantee = policy.guarantee
-    first = max(policy.start, 1) if isinstance(policy, PerturbedLeader) else 1  # pulls of each arm that see nothing
+    first = max(policy.start, 1) if isinstance(policy, PerturbedLeader) else 1  # pulls of each arm before any choice
     decisions = max(0, horizon - arms * first)
     return guarantee.epsilon * decisions if decisions else 0.0, min(1.0, guarantee.delta * decisions)
 
 
 def composed_epsilon(policy: PerturbedLeader, arms: int, horizon: int) -> float:
-    """An upper bound on pure epsilon of the transcript; infinite with delta > 0, which adds up to no pure epsilon."""
+    """An upper bound on pure epsilon of the transcript; infinite if decisions have delta > 0."""
     if policy.guarantee.delta > 0 or not policy.guarantee.private:
         return math.inf
     return composed_budget(policy, arms, horizon)[0]
 
 
 def promised_epsilon(policy: Learner[Any], arms: int, horizon: int) -> float:
-    """An upper bound on pure epsilon of the transcript, from what a policy promises; infinite where there is none."""
+    """An upper bound on pure epsilon of the transcript, from what a policy promises; infinite if there is none."""
     if isinstance(policy, PerturbedLeader):
         return composed_epsilon(policy, arms, horizon)
     guarantee = policy.guarantee
@@ -315,9 +316,9 @@ def promised_epsilon(policy: Learner[Any], arms: int, horizon: int) -> float:
 
 
 def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> Bounds:
-    """What the first choice between two arms costs, 0 where the horizon ends before it.
+    """The cost of the first choice between two arms, 0 if the horizon ends before it.
 
-    `kept` is finite where no other choice follows.
+    `kept` is finite if no other choice follows.
     """
     first = arms * rule.interval
     if first >= horizon:
@@ -325,7 +326,7 @@ def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> B
     if arms != 2:
         return Bounds(math.inf, 0.0, "no law of two arms", "ledger")
     draws = rule.draws_in(first if rule.every_step else rule.interval)
-    scale = float(rule.sums.scales[draws[0] - 1])  # that of all draws so far
+    scale = float(rule.sums.scales[draws[0] - 1])  # the scale of all draws so far
     change = float(rule.sums.high[0] - lowest(rule.sums.low, domain)[0]) / scale
     behind = min(rule.interval - 1, int(FARTHEST / change))
     shown, witness = first_choice(2 * len(draws), change, behind)

@@ -2,9 +2,9 @@
 
 A batch of an arm is released once, as its reward sum plus Laplace noise, and an index is a monotone function of it. So
 between two arms each choice says on which side of a threshold the sum of one arm lies, given that of the other. Given
-all reward sums, the chance of a sequence of up to three choices is an integral over two sums: the other two draws have
-closed forms. Panels end at the points where thresholds start, end and meet a center, and are halved towards them.
-Chances are computed twice, with more nodes the second time: the difference is the error that is told.
+all reward sums, the probability of a sequence of up to three choices is an integral over two sums: the other two draws
+have closed forms. Panels end at the points where thresholds start, end and meet a center, and are halved towards them.
+Probabilities are computed twice, with more nodes the second time: the difference is the error that is reported.
 """
 
 import itertools
@@ -22,13 +22,13 @@ from bandits.compiled import compiled
 from bandits.loops.batches import KL_UCB, UCB, Rule, batch_length, chosen
 
 MOST_CHOICES = 3
-MOST_SUMS = 1024, 48  # combinations of reward sums that are tried, of one choice and of several
-ORDERS = 6, 8  # nodes of a panel, the first time and the second
+MOST_SUMS = 1024, 48  # combinations of reward sums that are enumerated, for one choice and for several
+ORDERS = 6, 8  # nodes per panel, the first time and the second time
 
 
 @dataclass(frozen=True)
 class BatchRule:
-    """All arms a batch in turn, then always a batch of the arm with the largest index.
+    """One batch of every arm in turn, then always a batch of the arm with the largest index.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class BatchRule:
 
 @dataclass(frozen=True)
 class _Choice:
-    """A choice between two arms at a step, from so many rewards that each index counts."""
+    """A choice between two arms at a step; `counts` are the rewards in the index of each."""
 
     step: int
     counts: tuple[float, float]
@@ -55,9 +55,9 @@ class Walk:
     Attributes
     ----------
     winners: the arm of each choice before the last.
-    choices: the choices, one more.
+    choices: all choices, one more than `winners`.
     lengths: of the batches whose sums are released before the last choice: both first ones, then those of `winners`.
-    ending: the arms of the last choice with which no further choice is made by the horizon.
+    ending: the arms after which, as the last choice, no further choice is made before the horizon.
     """
 
     winners: tuple[int, ...]
@@ -104,7 +104,7 @@ def fits(rule: Rule, horizon: int) -> bool:
 
 
 def longest(rule: Rule, horizon: int) -> int:
-    """The largest number of steps up to `horizon` that fits; without a choice all fit."""
+    """The largest number of steps up to `horizon` that fits; any number without a choice fits."""
     low, high = 2 * batch_length(rule, 0), horizon
     while low < high:
         middle = (low + high + 1) // 2
@@ -124,7 +124,7 @@ def batch_epsilon(rule: BatchRule, horizon: int) -> Bounds:
                 logs = np.log(found[..., arm])
                 for axis in range(logs.ndim):
                     changes = np.abs(np.diff(logs, axis=axis))
-                    changes[np.isnan(changes)] = 0.0  # impossible either way
+                    changes[np.isnan(changes)] = 0.0  # impossible under both inputs
                     if changes.max() > best:
                         best = float(changes.max())
                         place = np.unravel_index(int(changes.argmax()), changes.shape)
@@ -133,7 +133,7 @@ def batch_epsilon(rule: BatchRule, horizon: int) -> Bounds:
 
 
 def _error(rule: BatchRule, walk: Walk, found: FloatArray) -> float:
-    """Of the logarithm of a chance: how far it is from that of fewer nodes, for some reward sums."""
+    """The error of log probabilities: the largest difference to those with fewer nodes, over some reward sums."""
     rough, error = _Integral(rule, walk, ORDERS[0]), 0.0
     for place in {(0,) * len(walk.lengths), walk.lengths, (walk.lengths[0], *(0 for _ in walk.lengths[1:]))}:
         for one, other in zip(found[place], rough.chances(place), strict=True):
@@ -143,10 +143,11 @@ def _error(rule: BatchRule, walk: Walk, found: FloatArray) -> float:
 
 
 def first_choice(rule: BatchRule, arms: int) -> Bounds:
-    """What the first choice among any number of arms shows, the chosen arm as far behind as can be: from below.
+    """A lower bound from the first choice among any number of arms, with the chosen arm as far behind as possible.
 
-    The first arm or the last is chosen, with no reward or one, all others having none but the highest; or one of these
-    has one less. All indices count as many rewards, so that the chosen arm need only beat each of the others.
+    The first arm or the last is chosen. It has no reward of 1 while all other rewards are 1; under the neighbouring
+    input it has one, or another arm has one less. All indices contain equally many rewards, so that the chosen arm only
+    has to beat each of the others.
     """
     length = batch_length(rule.rule, 0)
     choice = _Choice(arms * length + 1, (float(length), float(length)))
@@ -167,7 +168,7 @@ def first_choice(rule: BatchRule, arms: int) -> Bounds:
 
 
 def _first_chance(rule: BatchRule, choice: _Choice, arms: int, winner: int, own: int, short: int, length: int) -> float:
-    """That `winner` with the reward sum `own` is chosen; others have `length`, and one of them `short` less."""
+    """The probability that `winner`, with the reward sum `own`, is chosen; others have `length`, one `short` less."""
     ends, kinks = {0.0, float(length)}, {0.0, 1.0, float(length), float(length - 1)}
     for place in (0, 1):  # the rival comes before the winner, or after it
         step = choice.step, length, length
@@ -193,7 +194,7 @@ def _witness(batches: tuple[int, ...], axis: int, place: tuple[np.intp, ...]) ->
 
 
 def walk_chances(rule: BatchRule, walk: Walk, order: int = ORDERS[1]) -> FloatArray:
-    """The chances of a sequence with either arm at last, for all reward sums; shape (first length + 1, ..., 2)."""
+    """Probabilities of a sequence that ends with either arm, for all reward sums; shape (first length + 1, ..., 2)."""
     shape = tuple(length + 1 for length in walk.lengths)
     integral = _Integral(rule, walk, order)
     found = np.empty((*shape, 2))
@@ -203,9 +204,9 @@ def walk_chances(rule: BatchRule, walk: Walk, order: int = ORDERS[1]) -> FloatAr
 
 
 class _Integral:
-    """One sequence: nodes and thresholds, that all reward sums share.
+    """The integral for one sequence; nodes and thresholds are the same for all reward sums.
 
-    Arm A wins the first choice if another follows, arm B does not: its first sum is y. The next sum of A is z.
+    Arm A wins the first choice if another follows; the first noisy sum of the other arm is y, the next one of A is z.
     """
 
     def __init__(self, rule: BatchRule, walk: Walk, order: int) -> None:
@@ -232,7 +233,7 @@ class _Integral:
         return thresholds(self.rule, arm, choice.step, choice.counts[arm], choice.counts[1 - arm], others)
 
     def _place_second_sums(self) -> None:
-        """Nodes of z for each y, on the side of its threshold on which the second choice lets it be."""
+        """Nodes of z for each y, on the side of the threshold that belongs to the second choice."""
         walk, last_but_one = self.walk, self.walk.winners[1:]
         stays = last_but_one == (self.a,)
         sums = float(sum(length for length, of in zip(walk.lengths[2:], walk.winners, strict=True) if of == self.a))
@@ -270,7 +271,7 @@ class _Integral:
             self.last_z = self.third(self.z)
 
     def chances(self, sums: tuple[int, ...]) -> tuple[float, float]:
-        """Of both arms at the last choice, for these reward sums of the batches."""
+        """The probabilities that either arm wins the last choice, for these reward sums of the batches."""
         b, kept = self.b, self.rule.kept
         own, other = sums[self.a], sums[1 - self.a]
         weights = self.dy * _density(self.y - other, b)
@@ -295,12 +296,12 @@ class _Integral:
 
     @staticmethod
     def _of_arms(arm: int, chosen_: float, other: float) -> tuple[float, float]:
-        """A chance of an arm and of its rival, in the order of arms."""
+        """The numbers of an arm and of its rival, in the order of arms."""
         return (chosen_, other) if arm == 0 else (other, chosen_)
 
 
 def _flat(rule: Rule, choice: _Choice, arm: int) -> tuple[float, ...]:
-    """The noisy sums of an arm beyond which its index changes no more: those at which a mean is cut to [0, 1]."""
+    """The noisy sums of an arm beyond which its index is constant, because its mean is cut to [0, 1]."""
     if rule.kind == UCB:
         return ()
     count = choice.counts[arm]
@@ -313,7 +314,7 @@ def _density(x: FloatArray, scale: float) -> FloatArray:
 
 
 def _above(x: FloatArray, scale: float) -> FloatArray:
-    """The chance that Laplace noise exceeds x."""
+    """The probability that Laplace noise exceeds x."""
     tail = np.exp(-np.abs(x) / scale) / 2
     return np.where(x > 0, tail, 1 - tail)
 
@@ -333,9 +334,10 @@ def _of_two(z: FloatArray, least: FloatArray, first: float, second: float, scale
 
 @compiled
 def thresholds(rule: Rule, arm: int, step: int, own: float, rivals: float, others: FloatArray) -> FloatArray:
-    """From which noisy sum on an `arm` is chosen, for each noisy sum of its rival; shape (others,).
+    """The least noisy sum with which an `arm` is chosen, for each noisy sum of its rival; shape (others,).
 
-    `own` and `rivals` are the rewards that the indices of both count. Infinite where no sum, or every sum, is enough.
+    `own` and `rivals` are the numbers of rewards in both indices. Infinite if no sum is enough, -infinite if every sum
+    is.
     """
     found = np.empty(len(others))
     counts, sums = np.empty(2), np.empty(2)

@@ -1,12 +1,12 @@
-"""Lower bounds that hold at every number of runs: bets against a promise, on events where it seems to be broken.
+"""Lower bounds from bets against a promise, valid at every number of runs at once (anytime-valid).
 
 If an output is (epsilon, delta)-private, then 1{X in E} - e^epsilon 1{Y in E} - delta has a mean of at most 0 for every
-event E, X and Y outputs on two neighbouring inputs. Who bets a part of a wealth on that, with E and the part chosen
-from earlier runs, has a wealth that is a supermartingale where the promise holds: it ever exceeds 1 / failure with a
-probability of at most `failure` (Ville 1939). So one may look after every run and stop at will. The idea for audits of
-privacy: Gonzalez et al. (NeurIPS 2025, arXiv 2509.07055). The events here are ours: those outcomes that were more than
-e^epsilon times as frequent under one input. The bets are the mean gain over the mean square, within what cannot ruin
-(Waudby-Smith and Ramdas 2024).
+event E, X and Y outputs on two neighbouring inputs. If a share of a wealth is bet on this number in every run, with E
+and the share chosen from earlier runs, then the wealth is a supermartingale if the promise holds: it ever exceeds
+1 / failure with probability at most `failure` (Ville 1939). So one may look after every run and stop at any time. The
+idea for privacy audits is that of Gonzalez et al. (NeurIPS 2025, arXiv 2509.07055). The choice of events is ours: the
+outcomes that were more than e^epsilon times as frequent under one input. The bets are the mean gain over the mean
+square, limited so that the wealth stays positive (Waudby-Smith and Ramdas 2024).
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.exponents import LARGEST_EXPONENT
 
 BATCH = 50  # pairs of runs between two choices of the event and the bet
-MOST = 0.9  # of the largest bet that cannot ruin
+MOST = 0.9  # share of the largest bet with which the wealth stays positive
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Bets:
             self.best = np.maximum(self.best, np.logaddexp(*self._log) - np.log(2))
 
     def _bet(self, turn: int, one: IntArray, other: IntArray) -> None:
-        """Bets that the outcomes of `one` are the more frequent, all settled before the next choice."""
+        """Bet that outcomes of an event are more frequent in `one`; event and bet are fixed for the batch."""
         growth = np.exp(np.minimum(self.epsilons, LARGEST_EXPONENT))[:, None]  # beyond, no event is as frequent
         event = self._seen[turn] + 0.5 > growth * (self._seen[1 - turn] + 0.5)
         gains = event[:, one].astype(float) - growth * event[:, other] - self.deltas[:, None]
@@ -65,10 +65,10 @@ class Bets:
 
 
 def refuted(first: IntArray, second: IntArray, failure: float, epsilons: FloatArray, deltas: FloatArray) -> int:
-    """How many of these promises, each weaker than the one before, are refuted without a gap from the first on.
+    """The number of promises, ordered from strong to weak, that are refuted before the first that is not.
 
-    With a probability of at most `failure` a promise that holds is among them: that needs the weakest one before which
-    all fail to be refuted by itself. `first` and `second` number outcomes, shape (runs,), as many of both inputs.
+    A true promise is among them with probability at most `failure`: then the strongest true promise is refuted, which
+    is a single test. `first` and `second` are outcomes as numbers, shapes (runs,), equally many of both inputs.
     """
     names, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     bets = Bets(epsilons, deltas, len(names))

@@ -1,10 +1,10 @@
-"""What many releases with Laplace noise cost together: epsilon and delta from both sides.
+"""Upper and lower bounds on the delta of many releases with Laplace noise together.
 
 A reward that moves the center of release j by e_j scales gives the privacy loss log(f / f') the law: e_j with
 probability 1/2, -e_j with probability exp(-e_j) / 2, and between them the density exp((l - e_j) / 2) / 4. Losses of
 releases with independent noise add up, and delta(epsilon) = E[(1 - exp(epsilon - L))+] of their sum L. Laws are put on
-a grid, every loss rounded up for an upper bound and down for a lower one, and convolved. What is rounded is a valid
-bound for any grid; what the transforms add is in `ERROR`.
+a grid, every loss rounded up for an upper bound and down for a lower one, and convolved. So both bounds are valid for
+any grid; `ERROR` bounds the rounding errors of the transforms.
 """
 
 import math
@@ -15,7 +15,7 @@ from bandits.arrays import FloatArray
 
 POINTS = 1 << 16  # of the grid
 MOST = 1000  # releases that are convolved
-ERROR = 1e-12  # of a probability, by rounding in the transforms
+ERROR = 1e-12  # of a probability, from rounding in the transforms
 
 
 def laplace_loss_cdf(loss: FloatArray, epsilon: float) -> FloatArray:
@@ -27,7 +27,8 @@ def laplace_loss_cdf(loss: FloatArray, epsilon: float) -> FloatArray:
 def composed_delta(costs: FloatArray, epsilon: float) -> tuple[float, float]:
     """A lower and an upper bound on the delta at which releases of `costs` are (epsilon, delta)-private together.
 
-    Of more than `MOST` releases the dearest alone make the lower bound; the upper bound is `chernoff_delta` then.
+    With more than `MOST` releases the lower bound is that of the most expensive ones alone, and the upper bound is
+    `chernoff_delta`.
     """
     if float(costs.sum()) <= epsilon:
         return 0.0, 0.0
@@ -63,7 +64,7 @@ def _delta(costs: FloatArray, epsilon: float, step: float, up: bool) -> float:
 
     A loss outside the circle comes back at its other end; that has probability below 1e-16 and is part of `ERROR`.
     """
-    from scipy import fft  # a slow import, for which every command would wait
+    from scipy import fft  # a slow import, here so that not every command waits for it
 
     transform = np.ones(POINTS // 2 + 1, dtype=complex)
     for cost in costs:

@@ -1,7 +1,7 @@
-"""What one decision of a perturbed leader costs: the history is fixed but for one reward.
+"""The cost of one decision of a perturbed leader: the history is fixed except for one reward.
 
-Upper bound: the value of one arm is all that a reward moves, and the decision follows from it and from values of the
-other arms that are independent of it. So a decision costs no more than the divergence of the two laws of that value
+Upper bound: a reward changes only the law of the value of its arm, and the decision follows from this value and from
+independent values of the other arms. So a decision costs no more than the divergence of the two laws of that value
 (Lemma 8 of Wang and Zhu 2024), at the number of pulls where it is the largest. Lower bound: the exact law of the
 decision between two arms, for the worst pair of histories found among those that fit into the horizon.
 """
@@ -16,13 +16,13 @@ from bandits.audit.laws import delta_between, epsilon_between
 from bandits.audit.verdicts import Bounds
 from bandits.parameters import ParameterError
 
-Decision = Callable[[IntArray, FloatArray], FloatArray]  # chances of the arms for their pulls and reward sums
-SUMS = 33  # of the rival that are tried, first over all its range and then around the best
-ROUNDING = 1e-13  # of a lower bound on delta or epsilon, which is taken off
+Decision = Callable[[IntArray, FloatArray], FloatArray]  # probabilities of the arms from their pulls and reward sums
+SUMS = 33  # reward sums of the rival that are tried, first over its whole range and then around the best
+ROUNDING = 1e-13  # subtracted from a lower bound on delta or epsilon, for rounding errors
 
 
 def histories(start: int, horizon: int) -> list[tuple[int, int, int]]:
-    """Pulls of the arm that changes, its sum, and pulls of its rival, that fit into the horizon: few and far apart."""
+    """Histories that are tried: pulls of the changed arm, its sum, and pulls of its rival, within the horizon."""
     first = max(start, 1)
     if horizon - 1 < 2 * first:
         raise ParameterError("horizon", f"too short: the first decision of two arms comes after {2 * first} pulls")

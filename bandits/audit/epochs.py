@@ -1,8 +1,9 @@
-"""What one decision of an elimination policy costs, between two arms, exactly; and the first choice of an index policy.
+"""Exact costs, for two arms, of one decision of an elimination policy and of the first choice of an index policy.
 
 The difference of two Laplace variables of scale 1 exceeds x >= 0 with the probability exp(-x) (1 + x / 2) / 2, and
-log of that is concave in x. So between two arms the dearest outcome of an epoch is that the worse one survives alone,
-from as far behind as means in [0, 1] can be. More rivals only raise the ratio, as in `bandits.audit.noisy_max`.
+the log of this is concave in x. So between two arms the most expensive outcome of an epoch is that the worse arm
+survives alone, when its mean is as far behind as means in [0, 1] can be. More rivals only raise the ratio, as in
+`bandits.audit.noisy_max`.
 """
 
 import math
@@ -30,8 +31,8 @@ def epoch_bounds(rounds: int, threshold: float, scale: float) -> Bounds:
 def phase_delta(epsilon: float, noise_delta: float, count: int, margin: float, bits: bool) -> tuple[float, str]:
     """The largest delta at `epsilon` found for one phase of GDP-Elim-New with two arms, and its witness.
 
-    The phase ends with the arm whose value leads by more than `margin`, or leaves both. Differences of the means are
-    tried about the margin; of `bits`, rewards 0 or 1, those that they can have, closer and closer to the best.
+    The phase ends with the arm whose value leads by more than `margin`, or keeps both. Differences of the means are
+    tried on a grid around the margin; with `bits`, rewards 0 or 1, only possible differences, on finer and finer grids.
     """
     width = TruncatedLaplace(epsilon, noise_delta, count, 0.0).half_width
     reach = 2 * min(width, 40 / (count * max(epsilon, 1e-12))) + 1 / count
@@ -56,7 +57,7 @@ def phase_delta(epsilon: float, noise_delta: float, count: int, margin: float, b
 def _phase_law(
     epsilon: float, noise_delta: float, count: int, margin: float, lead: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The chances that the arm whose mean is higher by `lead` wins the phase, and that its rival does, or neither."""
+    """The probabilities that the arm whose mean is higher by `lead` wins the phase, that its rival does, or neither."""
     ahead = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, lead - margin))
     behind = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, 0.0))
     ahead_of = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, lead + margin))
@@ -67,10 +68,9 @@ def _phase_law(
 def first_choice(draws: int, change: float, behind: int = 0) -> tuple[float, str]:
     """Pure epsilon of the first choice between two arms with `draws` Laplace draws in all.
 
-    One reward moves the difference by `change` scales.
-    Arm 1 is chosen although it is behind by `behind` rewards, or by one more. The log of the chance is concave in the
-    difference, so that it is the dearest where arm 1 is as far behind as can be: with one reward each, and no others
-    between, this is exact for all rewards of the domain.
+    One reward moves the difference by `change` scales. Arm 1 is chosen although it is behind by `behind` rewards, or by
+    one more. The log probability is concave in the difference, so that the cost is the largest if arm 1 is as far
+    behind as possible. If `behind` is the largest possible number, this is exact for all rewards of the domain.
     """
     return math.log(sum_tail(draws, behind * change) / sum_tail(draws, (behind + 1) * change)), (
         f"arm 2 with {behind + 1} of the highest rewards, arm 1 with one or none; arm 1 is the first to be chosen"

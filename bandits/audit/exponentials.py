@@ -1,6 +1,6 @@
-"""Sums of polynomials times exponentials of several variables, and their integrals in one of them, in closed form.
+"""Sums of polynomials times exponentials in several variables, and their integrals over one variable in closed form.
 
-All numbers of a term that are not rates may be arrays, shape (cases,): many integrals of one shape are done at once.
+All numbers of a term except rates may be arrays, shape (cases,): many integrals of the same form are computed at once.
 """
 
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bandits.arrays import FloatArray
 
-ZERO, SAME = 1e-9, 1e-13  # rates below are 0, and rates this close the same: they are sums of a few numbers of order 1
+ZERO, SAME = 1e-9, 1e-13  # smaller rates count as 0, and rates closer than this as equal: all are of order 1
 Powers = tuple[int, ...]
 
 
@@ -32,7 +32,7 @@ class Term:
         return Term(self.exponent, {powers: factor * value for powers, value in self.factors.items()})
 
     def times(self, exponent: Linear, place: int, polynomial: Iterable[float]) -> "Term":
-        """This times exp(`exponent`) and a polynomial in variable `place`, its factors of powers 0, 1, ..."""
+        """This times exp(`exponent`) and a polynomial in variable `place`, given by its coefficients."""
         rates = (a + b for a, b in zip(self.exponent.coefficients, exponent.coefficients, strict=True))
         factors: dict[Powers, FloatArray] = {}
         for power, amount in enumerate(polynomial):
@@ -56,7 +56,7 @@ class Term:
         return Term(self.exponent, factors)
 
     def at(self, place: int, value: Linear) -> "Term":
-        """With `value`, in which variable `place` does not occur, in place of that variable."""
+        """The term with `value` substituted for variable `place`, which does not occur in `value`."""
         rate = self.exponent.coefficients[place]
         rates = tuple(a + rate * b for a, b in zip(self.exponent.coefficients, value.coefficients, strict=True))
         exponent = Linear(_without(rates, place), self.exponent.constant + rate * value.constant)
@@ -71,7 +71,7 @@ class Term:
 
 
 def collected(terms: Iterable[Term]) -> list[Term]:
-    """The same sum, terms of the same exponent in one."""
+    """The same sum, with terms of the same exponent merged."""
     found: list[Term] = []
     for term in terms:
         like = next((other for other in found if _alike(term.exponent, other.exponent)), None)

@@ -1,4 +1,4 @@
-"""What is left of a pure promise when noise is a double: see docs/floats.md."""
+"""The effect of floating-point noise on pure privacy, see docs/floats.md."""
 
 import math
 
@@ -13,18 +13,19 @@ def reach() -> float:
 
 
 def floor_delta(epsilon: float) -> float:
-    """The delta that a release of `epsilon` keeps besides: the mass of noise within epsilon of its end, on one side.
+    """The delta that the bounded range of the noise adds to a release of `epsilon`: the mass near one end of the range.
 
-    One reward moves a center by epsilon scales, so that the last epsilon scales are possible under one input alone.
+    One reward moves a center by epsilon scales, so that values in the last epsilon scales are possible under one of two
+    inputs only.
     """
     return math.exp(min(epsilon - reach(), 0.0)) / 2
 
 
 def shares_of_low_bits(first: float, second: float, scale: float, draws: int, seed: int) -> float:
-    """How often a released double that is possible from the center `first` cannot come from `second`, at one scale.
+    """The share of doubles released from the center `first` that are impossible from the center `second`.
 
-    A value is possible from a center if some draw of numpy's noise, added to it, is rounded to that very double. The
-    draw whose sum is nearest is tried with its neighbours. (The hole: Mironov 2012.)
+    A value is possible from a center if the center plus some draw of numpy's noise is rounded to exactly this double.
+    The draw that comes nearest is tried, with its neighbours. (This attack: Mironov 2012.)
     """
     rng = np.random.default_rng(seed)
     released = first + rng.laplace(scale=scale, size=draws)
@@ -36,9 +37,9 @@ def _possible(value: float, center: float, scale: float) -> bool:
     size = 2.0**UNIFORM_BITS
     tail = math.exp(-abs(value - center) / scale) / 2
     level = tail if value < center else 1 - tail
-    spread = 2 + math.ceil(4 * math.ulp(value) / scale * tail * size)  # values of U that reach about this double
+    spread = 2 + math.ceil(4 * math.ulp(value) / scale * tail * size)  # values of U with sums close to this double
     if spread > 64:
-        return True  # so dense that one of them does
+        return True  # so many that one of them gives it
     for step in range(-spread, spread + 1):
         uniform = (round(level * size) + step) / size
         if 0 < uniform < 0.5 and center + scale * math.log(uniform + uniform) == value:

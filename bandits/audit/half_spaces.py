@@ -1,10 +1,10 @@
-"""The chance that independent Laplace draws lie in an intersection of half-spaces, in closed form.
+"""The probability that independent Laplace draws lie in an intersection of half-spaces, in closed form.
 
-An index policy with Laplace noise chooses by comparing linear forms of its draws, so that each of its sequences of arms
-is such an intersection. Its chance is an integral that is done one variable at a time: where the density is split at
-0, and the region by which lower and which upper limit of the variable counts, the integrand is a sum of polynomials
-times exponentials and stays one. The limits are linear in the other variables (Fourier and Motzkin's elimination).
-The number of parts grows fast with the number of draws; with seven it is some hundreds.
+An index policy with Laplace noise compares linear forms of its draws, so that each of its sequences of arms is such an
+intersection. Its probability is integrated over one variable at a time. The density is split at 0, and the region by
+which lower and which upper limit of the variable is active; on each part the integrand is a sum of polynomials times
+exponentials, and so is its integral. The limits are linear in the other variables (Fourier-Motzkin elimination). The
+number of parts grows fast with the number of draws; with seven draws there are some hundreds.
 """
 
 import math
@@ -17,7 +17,7 @@ import numpy as np
 from bandits.arrays import BoolArray, FloatArray, IntArray
 from bandits.audit.exponentials import Linear, Term, collected
 
-OPERATIONS = 1000.0  # times the rounding of a double: the relative error of each part that is added up
+OPERATIONS = 1000.0  # relative error of each summand, in units of the rounding of a double
 Form = tuple[int, ...]
 HalfSpace = tuple[Form, FloatArray]
 Region = dict[Form, FloatArray]  # all z with form . z + constant >= 0, constants of shape (cases,)
@@ -31,7 +31,7 @@ class Draws:
     counts: IntArray
 
     def density(self, place: int, sign: int) -> tuple[tuple[float, ...], float]:
-        """That of variable `place` on one side of 0: a polynomial in it, and the rate of its exponential.
+        """The density of variable `place` on one side of 0: coefficients of a polynomial, rate of an exponential.
 
         A sum of m draws of scale 1 has at x the density exp(-|x|) times the sum over k < m of
         (m - 1 + k)! |x|^(m-1-k) / (k! (m-1-k)! (m-1)! 2^(m+k)).
@@ -52,7 +52,7 @@ def chances(forms: Sequence[Form], constants: FloatArray, draws: Draws) -> tuple
 
     Parameters
     ----------
-    forms: whole coefficients of the draws in each half-space, shape (half-spaces, variables).
+    forms: integer coefficients of the draws in each half-space, shape (half-spaces, variables).
     constants: shape (cases, half-spaces).
     """
     cases, variables, unit = len(constants), len(draws.scales), float(draws.scales.min())
@@ -109,10 +109,10 @@ def _value(terms: Iterable[Term], possible: BoolArray) -> tuple[FloatArray, Floa
 
 
 def _limits(region: Region, place: int) -> Iterable[tuple[Region, Linear | None, Linear | None]]:
-    """The region cut up by which limit below and which above is the one of variable `place`; None where there is none.
+    """The parts of the region by the active lower and upper limit of variable `place`, None if there is no limit.
 
-    A form with a coefficient a > 0 gives a limit below, -(rest) / a; with a < 0 one above. To be the largest below, or
-    the smallest above, or below an upper limit, is a half-space of the other variables.
+    A form with a coefficient a > 0 gives a lower limit, -(rest) / a; with a < 0 an upper one. A lower limit is the
+    largest, an upper limit the smallest, and one below the other, in half-spaces of the other variables.
     """
     below = [item for item in region.items() if item[0][place] > 0]
     above = [item for item in region.items() if item[0][place] < 0]
@@ -129,14 +129,14 @@ def _limits(region: Region, place: int) -> Iterable[tuple[Region, Linear | None,
 
 
 def _eliminated(first: HalfSpace, second: HalfSpace, place: int, sign: int) -> HalfSpace:
-    """|b| first + sign |a| second, a and b their coefficients at `place`, which is 0 in it."""
+    """|b| first + sign |a| second, a and b their coefficients at `place`: variable `place` is eliminated."""
     (form, constant), (other, other_constant) = first, second
     a, b = abs(other[place]), sign * abs(form[place])
     return tuple(a * x + b * y for x, y in zip(form, other, strict=True)), a * constant + b * other_constant
 
 
 def _limit(item: HalfSpace, place: int) -> Linear:
-    """Where form . z + constant is 0, as variable `place` in terms of the others."""
+    """The solution of form . z + constant = 0 for variable `place`, in terms of the others."""
     form, constant = item
     by = -form[place]
     coefficients = tuple(0.0 if variable == place else x / by for variable, x in enumerate(form))
@@ -144,7 +144,7 @@ def _limit(item: HalfSpace, place: int) -> Linear:
 
 
 def _tightest(items: Iterable[HalfSpace]) -> Region:
-    """A region, of parallel half-spaces the smallest."""
+    """A region, with only the smallest of parallel half-spaces."""
     region: Region = {}
     for form, constant in items:
         common = math.gcd(*form) or 1
@@ -155,7 +155,7 @@ def _tightest(items: Iterable[HalfSpace]) -> Region:
 
 
 def _possible(region: Mapping[Form, FloatArray], possible: BoolArray) -> BoolArray:
-    """In which cases no two opposite half-spaces, and none without variables, leave nothing."""
+    """The cases in which no pair of opposite half-spaces, and no half-space without variables, is empty."""
     for form, constant in region.items():
         opposite = region.get(tuple(-x for x in form))
         if opposite is not None:  # without variables, itself
@@ -169,6 +169,6 @@ def _open(region: Region) -> Region:
 
 
 def _parts(region: Region, place: int) -> int:
-    """Into how many parts the elimination of a variable cuts a region, both signs together."""
+    """The number of parts into which the elimination of a variable cuts a region, for both signs together."""
     below, above = (sum(sign * form[place] > 0 for form in region) for sign in (1, -1))
     return (below + 1) * max(above, 1) + (above + 1) * max(below, 1)

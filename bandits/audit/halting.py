@@ -1,11 +1,11 @@
-"""Whole runs of the private stopping rules: how likely a run halts at a question, exactly, and the worst streams found.
+"""Private stopping rules: the exact probability to halt at a question, and the worst pair of streams that was found.
 
 Given the sums S_q at the questions, a run halts at the question number n with the probability
 
     int f_B(b) prod_{q < n} (1 - H_q(b)) H_n(b) db,    H_q(b) = Pr[A_q <= |S_q| - required_q - b],
 
-a one-dimensional integral, taken in logarithms. The estimate then released costs 2 R / sigma3 more, which is attained
-at every estimate beyond both sums: the two ratios multiply.
+a one-dimensional integral, computed in logarithms. The released estimate costs 2 R / sigma3 more, which every estimate
+beyond both sums attains: the two ratios multiply.
 """
 
 import math
@@ -20,17 +20,17 @@ from bandits.audit.verdicts import Bounds
 from bandits.loops.stopping import Constants, Scales, required_sum
 from bandits.parameters import ParameterError
 
-BINDING = 6  # questions at which the worst streams are held beyond the required sum
-EXCESS = 26.0  # by how much, in scales of the noise
-DEPTH = 45.0  # e^-DEPTH of the largest value of an integrand counts no more
-PIECES = 100  # of an integral, beside its kinks
+BINDING = 6  # questions at which the worst streams stay beyond the required sum
+EXCESS = 26.0  # distance beyond it, in scales of the noise
+DEPTH = 45.0  # an integrand counts as 0 below e^-DEPTH of its largest value
+PIECES = 100  # of an integral, in addition to its kinks
 
 
 def halting_cost(scales: Scales, bound: float) -> float:
-    """Upper bound: sparse vector (2R / sigma1 + 4R / sigma2), and the estimate (2R / sigma3).
+    """An upper bound: sparse vector (2R / sigma1 + 4R / sigma2), and the estimate (2R / sigma3).
 
-    Dwork and Roth 2014, Theorem 3.23, with B and A_t of scales of their own (Lyu, Su and Li 2017, Theorem 2): all
-    questions but the last are answered no, and only the answer yes is paid for, twice as |S| may move either way.
+    Dwork and Roth 2014, Theorem 3.23, with different scales of B and A_t (Lyu, Su and Li 2017, Theorem 2): all
+    questions except the last are answered no, and only the answer yes costs, twice because |S| may move up or down.
     """
     change = 2 * bound
     return change / scales.threshold + 2 * change / scales.question + change / scales.output
@@ -47,9 +47,9 @@ def log_halting(sums: FloatArray, required: FloatArray, scales: Scales) -> float
 
 
 def _where_it_counts(excess: FloatArray, scales: Scales) -> tuple[float, float]:
-    """The ends of the values of B beyond which the integrand is below e^-DEPTH of its largest value.
+    """The range of B outside which the integrand is below e^-DEPTH of its largest value.
 
-    Its logarithm is concave: it rises up to the largest value and falls from there.
+    Its logarithm is concave: it rises up to its maximum and then falls.
     """
     reach = DEPTH * (scales.threshold + scales.question)
     ends = min(float(excess.min()), 0.0) - reach, max(float(excess.max()), 0.0) + reach
@@ -76,7 +76,7 @@ def _where_it_counts(excess: FloatArray, scales: Scales) -> tuple[float, float]:
 
 
 def _log_integrand(nodes: FloatArray, excess: FloatArray, scales: Scales) -> FloatArray:
-    """Log of f_B(b) times the chances that all questions but the last are answered no and the last one yes."""
+    """Log of f_B(b) times the probability that all questions except the last are answered no and the last one yes."""
     log = -np.abs(nodes) / scales.threshold - math.log(2 * scales.threshold)
     for lead in excess[:-1]:
         log = log + _log_answer(nodes - lead, scales.question)
@@ -101,10 +101,9 @@ class Stream:
 def worst_stream(questions: list[int], rule: Constants) -> Stream:
     """Neighbouring streams that spend nearly all of epsilon.
 
-    All sums up to the last `BINDING` questions that matter are negative and beyond what is required, so that not to
-    halt there takes a large B; then the sums return to 0, where to halt takes a small A. The first value, moved
-    from -R to R, makes the former easier by 2R and the latter by 2R. `questions` are the numbers of samples at
-    which the rule asks.
+    The sums first become so negative that at `BINDING` questions they are beyond the required sum, where not halting
+    takes a large B; then they return to 0, where halting takes a small A. Changing the first value from -R to R makes
+    each of the two easier by 2R. `questions` are the numbers of samples at which the rule asks.
     """
     change = 2 * rule.bound
     noise = max(rule.scales.threshold, rule.scales.question)

@@ -1,7 +1,7 @@
 """The exact law of whole sequences of arms of index policies with Laplace noise, over a few steps.
 
 Such a policy compares noisy sum / pulls + bonus. Given the rewards that it saw, a sequence of arms is an intersection
-of half-spaces of its draws, and has a chance in closed form (`bandits.audit.half_spaces`).
+of half-spaces of its draws, whose probability has a closed form (`bandits.audit.half_spaces`).
 """
 
 import math
@@ -24,11 +24,11 @@ class IndexRule:
 
     Attributes
     ----------
-    sums: of one arm, and how they get their noise; those of the others are like it.
+    sums: the sums of one arm and how they get their noise; the same for every arm.
     bonus: of all arms at a step, from their pulls.
-    interval: pulls of each arm in the round robin, and of the leader between two choices.
-    every_step: whether each sum takes an item at every step, 0 where its arm was not pulled.
-    lasting: whether a bonus is that of the step at which the sum was released, not of the present one.
+    interval: pulls of each arm in the first round-robin, and of the leader between two choices.
+    every_step: whether each sum takes an item at every step, 0 if its arm was not pulled.
+    lasting: whether a bonus is that of the step at which the sum was released, not of the present step.
     """
 
     sums: RunningSums
@@ -38,7 +38,7 @@ class IndexRule:
     lasting: bool = False
 
     def draws_in(self, items: int) -> list[int]:
-        """The draws in the noise of the sum of that many items, each by the number of items when it was made."""
+        """The draws in the noise of the sum of `items` items, each named by the number of items when it was drawn."""
         found = []
         while items:
             found.append(items)
@@ -48,10 +48,10 @@ class IndexRule:
 
 @dataclass
 class _Walk:
-    """One sequence of arms under all rewards that it can see, each the lowest or the highest that is allowed.
+    """One sequence of arms for all sequences of rewards, each reward the lowest or the highest that is allowed.
 
-    Reward t is the highest in case c if bit t of c is set. `forms` and `constants` are the half-spaces so far: whole
-    coefficients of the draws, named by arm and number, and shapes (cases,).
+    Reward t is the highest in case c if bit t of c is set. `forms` and `constants` are the half-spaces so far: integer
+    coefficients of the draws, named by arm and number, and constants of shape (cases,).
     """
 
     rule: IndexRule
@@ -68,7 +68,7 @@ class _Walk:
         self.bonuses = np.zeros(self.arms)
 
     def possible(self, sequence: IntArray) -> bool:
-        """Whether the policy can pull these arms at all; with it, the half-spaces in which it does."""
+        """Whether the policy can pull these arms in this order; collects the half-spaces in which it does."""
         rounds = self.arms * self.rule.interval
         for step, arm in enumerate(map(int, sequence)):
             if step >= rounds and step % self.rule.interval == 0:
@@ -87,7 +87,7 @@ class _Walk:
                 self._above(arm, rival, step)
 
     def _above(self, arm: int, rival: int, step: int) -> None:
-        """That the index of `arm` is at least that of `rival`, times the pulls of both so that numbers are whole."""
+        """Add the half-space `index of arm >= index of rival`, times the pulls of both: coefficients are integers."""
         form: dict[tuple[int, int], int] = {}
         constant = np.zeros(len(self.cases))
         for of, other, sign in ((arm, rival, 1), (rival, arm, -1)):
@@ -104,7 +104,7 @@ class _Walk:
         self.pulls[arm] += 1
 
     def half_spaces(self) -> tuple[list[Form], Draws]:
-        """The forms as rows, and their draws; draws that only come together are one variable."""
+        """The forms as rows, and their draws; draws with the same coefficients everywhere are one variable."""
         together: dict[tuple[tuple[int, ...], float], int] = {}
         for name in sorted({name for form in self.forms for name in form}):
             column = tuple(form.get(name, 0) for form in self.forms), float(self.rule.sums.scales[name[1] - 1])
@@ -136,10 +136,10 @@ def index_transcripts(rule: IndexRule, arms: int, horizon: int, domain: Domain, 
 
 
 def sequence_chances(rule: IndexRule, arms: int, sequence: IntArray, domain: Domain) -> tuple[FloatArray, float]:
-    """The chance of one sequence of arms for all rewards before its last, and the error of its logarithm.
+    """The probability of one sequence of arms for all rewards before its last step, and the error of its logarithm.
 
-    The error is infinite where a chance is too small for a double. Shape (2^(horizon - 1),): bit t of a place says
-    whether reward t is the highest or the lowest.
+    The error is infinite if a probability is too small for a double. Shape (2^(horizon - 1),): bit t of the index says
+    whether reward t is the highest (1) or the lowest (0).
     """
     walk = _Walk(rule, arms, domain, np.arange(1 << (len(sequence) - 1)))
     if not walk.possible(sequence):

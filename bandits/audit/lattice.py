@@ -1,9 +1,9 @@
-"""What two explicit neighbouring inputs show over a whole run of two arms, for horizons beyond enumeration.
+"""Lower bounds over a whole run of two arms from one pair of neighbouring inputs, for horizons beyond enumeration.
 
-Where all rewards but one are 0, the pulls (i, j) of both arms say all that a decision depends on. So the law of a run
-is a walk on a lattice, under both inputs at once. Runs that reach the same pulls with likelihood ratios close together
-count as one outcome, with the sum of their chances under each input: to merge outcomes is to look less closely, so
-that what is shown stays a valid lower bound whatever the width of the bins (data processing).
+If all rewards except one are 0, a decision depends on the pulls (i, j) of both arms only. So a run is a walk on a
+lattice, computed under both inputs at once. Runs that reach the same pulls with similar likelihood ratios are merged
+into one outcome, and their probabilities are added under each input. Merging outcomes loses information, so that the
+result is a valid lower bound for any width of the bins (data processing).
 """
 
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.audit.transcripts import Decision
 from bandits.exponents import grown
 
-LARGEST_LOSS = 60.0  # of a log ratio that is told apart from larger ones
-LARGEST_EPSILON = 600.0  # whose exponential is a double
+LARGEST_LOSS = 60.0  # log ratios beyond it share the outermost bins
+LARGEST_EPSILON = 600.0  # e^epsilon does not overflow
 BINS = 480
-Walk = tuple[FloatArray, FloatArray]  # chances of each place and bin under both inputs, shapes (pulls of arm 1, bins)
+Walk = tuple[FloatArray, FloatArray]  # probabilities by place and bin under both inputs, shapes (pulls of arm 1, bins)
 
 
 @dataclass(frozen=True)
 class TwoLaws:
-    """The chances of merged runs under two neighbouring inputs, shapes (outcomes,)."""
+    """The probabilities of merged runs under two neighbouring inputs, shapes (outcomes,)."""
 
     first: FloatArray
     second: FloatArray
 
     def delta(self, epsilon: float) -> float:
-        """The delta at `epsilon` that these outcomes show, in the direction in which it is the larger."""
+        """The delta at `epsilon` between the two laws, the larger of both directions."""
         pairs = (self.first, self.second), (self.second, self.first)
         return max(float(np.maximum(p - grown(q, epsilon), 0).sum()) for p, q in pairs)
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon that is not refuted at `delta` > 0, from below; `LARGEST_EPSILON` where that is larger."""
+        """The least epsilon that these laws allow at `delta` > 0, rounded down, and at most `LARGEST_EPSILON`."""
         if self.delta(LARGEST_EPSILON) > delta:
             return LARGEST_EPSILON
         if self.delta(0.0) <= delta:
@@ -46,7 +46,7 @@ class TwoLaws:
 
 
 def run_laws(decision: Decision, horizon: int, start: int) -> TwoLaws:
-    """Both laws of the first `horizon` arms: no reward is 1 but, under the second input, the first of arm 1.
+    """Both laws of the first `horizon` arms: all rewards are 0, except the first of arm 1 under the second input.
 
     The start phase, `start` pulls of each arm, is the same under both inputs.
     """
@@ -64,7 +64,7 @@ def run_laws(decision: Decision, horizon: int, start: int) -> TwoLaws:
 
 
 def _step(walk: Walk, laws: list[FloatArray]) -> Walk:
-    """One more pull of either arm: chances move to the place after it, and into the bin of their new ratio."""
+    """One more pull of either arm: probabilities move to the next place, and into the bin of their new ratio."""
     places = len(walk[0])
     size = (places + 1) * BINS
     after = [np.zeros(size), np.zeros(size)]
@@ -79,7 +79,7 @@ def _step(walk: Walk, laws: list[FloatArray]) -> Walk:
 
 
 def _bins(first: FloatArray, second: FloatArray) -> IntArray:
-    """The bin of the log ratio of two chances; the outermost are for ratios beyond the largest, also infinite ones."""
+    """The bin of the log ratio of two probabilities; the outermost hold all larger ratios, even infinite ones."""
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.nan_to_num(np.log(first) - np.log(second), nan=0.0, posinf=np.inf, neginf=-np.inf)
     scaled = (np.clip(loss, -LARGEST_LOSS, LARGEST_LOSS) / LARGEST_LOSS + 1) / 2 * (BINS - 1)

@@ -1,4 +1,4 @@
-"""Exact laws of single decisions, and how far two laws are apart."""
+"""Exact laws of single decisions, and divergences between two laws."""
 
 import math
 from collections.abc import Sequence
@@ -14,10 +14,7 @@ from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 
 
 class Law(Protocol):
-    """The law of a real number: density, distribution function, and points between which both are smooth.
-
-    `support` has the ends of the numbers that are possible.
-    """
+    """The law of a real number: density, distribution function, points between which both are smooth, and support."""
 
     @property
     def breaks(self) -> FloatArray: ...
@@ -125,9 +122,10 @@ class TruncatedLaw:
 
 
 def largest_of(laws: Sequence[Law]) -> FloatArray:
-    """The chance of each of independent values to be the largest, shape (arms,): int f_a prod F_b.
+    """The probability of each of independent values to be the largest, shape (arms,): int f_a prod F_b.
 
-    It is 0 only where that is impossible: a smaller chance than `FLOOR` is `FLOOR`, so that ratios to it are too small.
+    It is 0 only if that is impossible: a smaller probability than `FLOOR` becomes `FLOOR`, so that log ratios to it are
+    too small and lower bounds stay valid.
     """
     chances = np.empty(len(laws))
     lowest = max(law.support[0] for law in laws)
@@ -142,10 +140,10 @@ def largest_of(laws: Sequence[Law]) -> FloatArray:
 
 
 def surviving_sets(laws: Sequence[Law], threshold: float) -> FloatArray:
-    """The chance of each set of arms to be those at most `threshold` below the largest value, shape (2^arms,).
+    """For each set of arms, the probability that exactly these are at most `threshold` below the largest; (2^arms,).
 
-    Bit a of the place of a set says whether arm a is in it. With arm a the largest at x, another is in the set with
-    the probability F(x) - F(x - threshold) and outside with F(x - threshold).
+    Bit a of the index of a set says whether arm a is in it. If arm a is the largest, at x, another arm is in the set
+    with probability F(x) - F(x - threshold) and outside with F(x - threshold).
     """
     chances = np.zeros(1 << len(laws))
     for arm, law in enumerate(laws):
@@ -166,12 +164,12 @@ def surviving_sets(laws: Sequence[Law], threshold: float) -> FloatArray:
 
 
 def epsilon_between(first: FloatArray, second: FloatArray) -> float:
-    """The largest log ratio of two laws on the same outcomes, infinite where one of them alone is 0."""
+    """The largest absolute log ratio of two laws on the same outcomes, infinite if only one of them is 0 somewhere."""
     possible = (first > 0) | (second > 0)
     with np.errstate(divide="ignore"):
         return float(np.max(np.abs(np.log(first[possible]) - np.log(second[possible]))))
 
 
 def delta_between(first: FloatArray, second: FloatArray, epsilon: float) -> float:
-    """The smallest delta at which two laws are (epsilon, delta)-close in both directions: hockey-stick divergence."""
+    """The smallest delta for which two laws are (epsilon, delta)-close in both directions: hockey-stick divergence."""
     return max(float(np.maximum(p - grown(q, epsilon), 0).sum()) for p, q in ((first, second), (second, first)))

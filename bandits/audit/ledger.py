@@ -21,11 +21,11 @@ class Domain(StrEnum):
 
 
 class Release(ABC):
-    """Numbers that are released with noise. Rewards of two entries of a ledger are disjoint, so costs do not add up.
+    """Numbers that are released with noise. Two releases of a ledger use disjoint rewards, so costs do not add up.
 
     Attributes
     ----------
-    mechanism, calibration: what adds the noise, and by which reading of a paper its scale is set.
+    mechanism, calibration: what adds the noise, and which reading of the paper sets its scale.
     """
 
     mechanism: str
@@ -33,19 +33,19 @@ class Release(ABC):
 
     @abstractmethod
     def cost(self, domain: Domain) -> Bounds:
-        """Pure epsilon that one reward of the domain costs, from both sides."""
+        """Upper and lower bound on the pure epsilon of one reward of the domain."""
 
     def delta(self, epsilon: float, domain: Domain) -> Bounds | None:
-        """The delta at which one reward of the domain costs `epsilon`, from both sides; None where there is no form."""
+        """Upper and lower bound on the delta of one reward of the domain at `epsilon`; None if there is no formula."""
         return None
 
     @abstractmethod
     def touches(self) -> int:
-        """In how many released numbers one reward is, at most."""
+        """The largest number of released numbers that contain one reward."""
 
 
 def lowest(low: FloatArray, domain: Domain) -> FloatArray:
-    """The least value of items of [low, high] if rewards are those of `domain`; high is always allowed.
+    """The least value of items in [low, high] for rewards of `domain`; high is always allowed.
 
     Raises `ParameterError` for a domain that the policy of these items does not take.
     """
@@ -101,15 +101,15 @@ class RunningSums(Release):
     high: FloatArray
 
     def losses(self, domain: Domain) -> FloatArray:
-        """What each item costs, shape (items,).
+        """The cost of each item, shape (items,).
 
-        B^-1 takes from each sum the earlier one, so that component n holds the items after `parents[n]` up to n:
-        B^-1 A has ones there, and its columns are added up in one pass, for any number of items.
+        B^-1 subtracts from each sum the earlier one (`bandits.audit.running_sums`), so that component n contains the
+        items after `parents[n]` up to n: B^-1 A has ones there, and its columns are summed in one pass.
         """
         return self._added(1 / self.scales) * (self.high - lowest(self.low, domain))
 
     def _added(self, amounts: FloatArray) -> FloatArray:
-        """For each item the sum of the `amounts` of the components that hold it."""
+        """For each item the sum of the `amounts` of the components that contain it."""
         counts = np.arange(1, len(self.parents) + 1)
         change = np.zeros(len(counts) + 1)
         np.add.at(change, self.parents, amounts)

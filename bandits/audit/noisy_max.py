@@ -1,20 +1,20 @@
-"""What report noisy max costs, exactly: the largest log ratio of the chance of an arm under neighbouring losses.
+"""The exact cost of report noisy max: the largest log ratio of the probability of an arm under neighbouring losses.
 
-Arm i wins against rivals whose scores are higher by D_j with the chance P(D) = E[S(M)], S the survival function of its
-noise and M = max_j (D_j + noise_j). Losses of one step lie in [0, 1], so one vector moves each D_j by at most 2, and
-with vectors that all move one way by at most 1. P falls with every D_j, so the worst change is that of all D_j at once.
+Arm i wins against rivals whose scores are higher by D_j with probability P(D) = E[S(M)], S the survival function of its
+noise and M = max_j (D_j + noise_j). Losses of one step lie in [0, 1], so one vector moves each D_j by at most 2, or by
+at most 1 if all its losses move in one direction. P falls in every D_j, so the worst change is that of all D_j at once.
 With F_M the distribution function of M and f the density of the noise, by parts,
 
     P(D) / P(D + c) = int F_M(m) f(m) dm / int F_M(m) f(m + c) dm,
 
-a mean of f(m) / f(m + c) with weights F_M(m) f(m + c). As log f is concave, that ratio never falls with m; a larger D_j
-multiplies F_M by a function that never falls. So P(D) / P(D + c) never falls with any D_j, and it is the largest where
-all D_j are: at R - c after R vectors, if these favour the rivals and the changed one favours arm i (R - c is met
-by losses 0 and 1). The three noises all have a concave log density. Whole runs of RNM-FTNL cost what their
-longest epoch costs: a vector enters the choice of one epoch only.
+a mean of f(m) / f(m + c) with weights F_M(m) f(m + c). As log f is concave, that ratio is nondecreasing in m; a larger
+D_j multiplies F_M by a nondecreasing function. So P(D) / P(D + c) is nondecreasing in every D_j, and is the largest for
+the largest D_j: R - c after R vectors, if these favour the rivals and the changed one favours arm i (losses 0 and 1
+attain R - c). All three noises have a concave log density. A whole run of RNM-FTNL costs as much as its longest epoch:
+a vector enters the choice of one epoch only.
 
-Losses that are resampled, each replaced by 1 with its probability, change nothing: given the resampled losses the ratio
-is bounded as above, and a ratio of means is no larger; losses 0 and 1, with which the bound is met, stay as they are.
+Resampling, each loss x replaced by a Bernoulli(x) variable, changes nothing: given the resampled losses the ratio is
+bounded as above, and a ratio of means is no larger; losses 0 and 1, which attain the bound, stay the same.
 """
 
 import math
@@ -28,14 +28,14 @@ from bandits.audit.verdicts import Bounds
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.parameters import require
 
-MOST_SCALES = 12.0  # of the noise that rivals may lead by beyond the shortest prefix
-ERROR = 1e-12  # of the quadratures; tests hold them to closed forms
+MOST_SCALES = 12.0  # prefixes that are tried are at most this many noise scales longer than the shortest
+ERROR = 1e-12  # of the quadratures; tests compare them with closed forms
 
 
 def noisy_max_cost(noise: NoiseName, scale: float, arms: int, rounds: int, monotone: bool = False) -> Bounds:
     """Pure epsilon of one choice among `arms` after an epoch of `rounds` loss vectors in [0, 1].
 
-    `monotone`: the changed vector has all its losses moved in one direction.
+    `monotone`: all losses of the changed vector move in one direction.
     """
     require(arms >= 2, "arms", arms, "a whole number >= 2")
     require(rounds >= 1, "rounds", rounds, "a whole number >= 1")
@@ -48,10 +48,11 @@ def noisy_max_cost(noise: NoiseName, scale: float, arms: int, rounds: int, monot
 
 
 def prefix_cost(noise: NoiseName, scale: float, arms: int, rounds: int) -> Bounds:
-    """Pure epsilon of one choice from a random prefix: `rounds` // 2 + 1, ..., `rounds` of the vectors, all as likely.
+    """Pure epsilon of one choice from a random prefix, uniform on `rounds` // 2 + 1, ..., `rounds` vectors.
 
-    A mixture costs no more than its dearest part, the whole epoch. From below: the first vectors favour the rivals, in
-    any number from the shortest prefix on, and the rest favour none; the first vector changes.
+    Upper bound: a mixture costs no more than its most expensive part, the whole epoch. Lower bound: the first vectors
+    favour the rivals and the rest are 0, for the best number of first vectors from the shortest prefix on; the very
+    first vector changes.
     """
     shortest = rounds // 2 + 1
     whole = noisy_max_cost(noise, scale, arms, rounds)
@@ -73,7 +74,7 @@ def prefix_cost(noise: NoiseName, scale: float, arms: int, rounds: int) -> Bound
 
 
 def log_chance(noise: NoiseName, scale: float, arms: int, lead: float) -> float:
-    """Log of the chance of an arm whose `arms` - 1 rivals all have a score higher by `lead`."""
+    """Log of the probability of an arm whose `arms` - 1 rivals all have a score higher by `lead`."""
     rivals = arms - 1
     d = lead / scale
     if noise == "gumbel":
@@ -84,8 +85,8 @@ def log_chance(noise: NoiseName, scale: float, arms: int, lead: float) -> float:
 
 
 def _log_quadrature(noise: NoiseName, rivals: int, d: float) -> float:
-    """Log of int f(x) F(x - d)^rivals dx, in units of the scale; values far out are taken as logs."""
-    peak = d + math.log(rivals)  # where the largest rival is about
+    """Log of int f(x) F(x - d)^rivals dx, in units of the scale, computed with logs of the integrand."""
+    peak = d + math.log(rivals)  # about the largest rival
     start = 0.0 if noise == "exponential" else min(0.0, d) - 60.0 - math.log(rivals)
     breaks = np.unique([start, *(np.arange(-60.0, 61.0, 1.0) + peak), *(np.arange(-60.0, 61.0, 1.0)), 0.0, d])
     nodes, weights = nodes_between(breaks[breaks >= start])

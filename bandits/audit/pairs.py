@@ -1,8 +1,8 @@
-"""Pairs of neighbouring inputs for policies of which nothing is known, and a search for one that shows a difference.
+"""Pairs of neighbouring inputs for arbitrary policies, and a search for the pair that shows the largest difference.
 
-One reward of any arm, at any place, goes from one end of its range to the other, while all others are at one end, at
-the other, or anywhere between them. The pair is chosen by plays that are not counted again, so that the bound of those
-that are keeps its failure probability.
+One reward of any arm, at any place, goes from one end of its range to the other, while all others are at the low end,
+at the high end, or drawn from both. The plays that choose the pair are not used for the bound, so that the bound keeps
+its failure probability.
 """
 
 import math
@@ -14,9 +14,9 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.guarantees import Neighbours
 
-MOST = 600  # pairs, of which many more cannot be told apart by the plays that there are
+MOST = 600  # pairs; for many more there are too few plays to choose between them
 LEAST = 2  # plays of each input before a pair is left out
-FEW = 64  # sequences of arms that are looked at as a whole
+FEW = 64  # different sequences of arms up to which whole sequences are compared
 OTHERS = ("all others the lowest", "all others the highest", "all others drawn from both, once")
 Plays = tuple[IntArray, IntArray]  # arms under both inputs, shapes (runs, horizon)
 
@@ -30,7 +30,7 @@ class Pair:
 
 
 def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, float]) -> list[Pair]:
-    """Every arm, every place, three kinds of all other rewards; of a long horizon, places further and further apart."""
+    """Pairs for every arm, every place and three kinds of other rewards; for a long horizon, only some places."""
     low, high = limits
     drawn = np.random.default_rng(arms).choice([low, high], (arms, horizon))  # the same in every audit
     found = []
@@ -51,16 +51,16 @@ def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, 
 
 
 def places(horizon: int, most: int) -> list[int]:
-    """All places up to the horizon, from 0, or so many: dense at the beginning, where most is decided."""
+    """All places before the horizon, from 0, or `most` of them: dense at the beginning, where most is decided."""
     if horizon <= most:
         return list(range(horizon))
     return sorted({*range(most // 2), *np.geomspace(most // 2, horizon - 1, most - most // 2).astype(int).tolist()})
 
 
 def most_telling(candidates: Sequence[Pair], runs: int, play: Callable[[list[int], int, int], list[Plays]]) -> int:
-    """The place of the pair whose plays differ the most, after about `runs` plays of each side of all pairs together.
+    """The index of the pair whose plays differ the most, after about `runs` plays of each side in total (halving).
 
-    Half of the pairs are left out after each round, and the others are played on: `play(pairs, runs, round)`.
+    After each round half of the pairs are left out, and the others are played again: `play(pairs, runs, round)`.
     """
     alive, rounds = list(range(len(candidates))), max(1, math.ceil(math.log2(max(2, len(candidates)))))
     seen: dict[int, Plays] = {}
@@ -79,7 +79,7 @@ def _joined(known: Plays, fresh: Plays) -> Plays:
 
 
 def difference(first: IntArray, second: IntArray) -> float:
-    """How far plays of two inputs are apart: the largest distance of two frequencies in their standard errors."""
+    """The difference between plays of two inputs: the largest difference of two frequencies, in standard errors."""
     arms = range(int(max(first.max(), second.max())) + 1)
     features = [[(side == arm).astype(float) for arm in arms] for side in (first, second)]
     columns = [np.concatenate(of, axis=1) for of in features]

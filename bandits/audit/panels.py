@@ -1,4 +1,4 @@
-"""Panels of quadratures and of tables, for functions of noisy sums that are smooth but at known points."""
+"""Panels for quadrature and interpolation of functions of noisy sums that are smooth except at known points."""
 
 import math
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 
-FAR = 1e4  # no threshold of a sum is farther, but none at all
+FAR = 1e4  # a threshold of a sum is within this distance, or infinite
 HALVINGS = 0.2 ** np.arange(8.0)
 
 TAIL = np.array([2.0, 4.0, 8.0, 16.0, 28.0, 44.0])
@@ -16,7 +16,7 @@ GRADED = np.concatenate([HALVINGS, TAIL])
 
 
 class Tabulated:
-    """A function that never falls and is smooth between `ends`, by polynomials on panels that shrink towards these."""
+    """Interpolation of a nondecreasing function, smooth between `ends`, by polynomials on panels that shrink there."""
 
     def __init__(self, function: Callable[[FloatArray], FloatArray], ends: list[float], scale: float) -> None:
         steps = scale * np.concatenate([[0.0], GRADED])
@@ -40,7 +40,7 @@ class Tabulated:
 
 
 def edges_about(singular: list[float], kinks: list[float], scale: float) -> FloatArray:
-    """Panels that are halved towards singular points, end at kinks, and reach as far as matters."""
+    """Edges of panels that shrink towards singular points, end at kinks, and cover all non-negligible mass."""
     near, far = (scale * np.concatenate([[0.0], steps]) for steps in (GRADED, TAIL))
     around = [(value, near) for value in singular] + [(value, np.zeros(1)) for value in kinks]
     around += [(value, far) for value in (min([*kinks, 0.0]), max([*kinks, 0.0]))]
@@ -48,7 +48,7 @@ def edges_about(singular: list[float], kinks: list[float], scale: float) -> Floa
 
 
 def panels(singular: list[float], kinks: list[float], scale: float, order: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights over all numbers that matter."""
+    """Nodes and weights on the panels of `edges_about`."""
     edges = edges_about(singular, kinks, scale)
     nodes, weights = legendre(order)
     widths = np.diff(edges)
@@ -57,11 +57,11 @@ def panels(singular: list[float], kinks: list[float], scale: float, order: int) 
 
 @lru_cache
 def legendre(order: int) -> tuple[FloatArray, FloatArray]:
-    """Of Gauss and Legendre, on [0, 1]."""
+    """Gauss-Legendre nodes and weights on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(order)
     return (nodes + 1) / 2, weights / 2
 
 
 def finite(values: set[float]) -> list[float]:
-    """In order, without those that are infinite."""
+    """The finite values, sorted."""
     return sorted(value for value in values if math.isfinite(value))

@@ -1,4 +1,4 @@
-"""Releases that are not linear sums with Laplace noise: entries of a ledger with formulas of their own."""
+"""Releases of a ledger that are not linear sums with Laplace noise, each with its own formulas."""
 
 import math
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class NoisyMax(Release):
 
 @dataclass(frozen=True)
 class PrefixNoisyMax(NoisyMax):
-    """The same after a random prefix of the epoch, of more than half of it."""
+    """The arm that report noisy max chooses after a random prefix of an epoch, longer than half of it."""
 
     def cost(self, domain: Domain) -> Bounds:
         require_domain(0.0, domain)
@@ -51,7 +51,7 @@ class RepeatedMeans(Release):
 
     Attributes
     ----------
-    costs: what each of these means costs a reward that is in all of them, n^-(v/2); shape (releases,).
+    costs: the cost of each of these means for a reward that is in all of them, n^-(v/2); shape (releases,).
     """
 
     mechanism: str
@@ -96,9 +96,9 @@ class TruncatedValue(Release):
         return Bounds(self.epsilon, self.epsilon, witness, "exact law")
 
     def delta(self, epsilon: float, domain: Domain) -> Bounds:
-        """Where both densities are positive their ratio is at most e^epsilon, so that delta is the mass of the rest.
+        """The mass where only one density is positive; elsewhere their ratio is at most e^epsilon.
 
-        That rises with the change of the reward. Raises `ParameterError` for another epsilon than that of the noise.
+        It grows with the change of the reward. Raises `ParameterError` for another epsilon than that of the noise.
         """
         require_domain(0.0, domain)
         if epsilon != self.epsilon:
@@ -114,7 +114,7 @@ class TruncatedValue(Release):
 
 @dataclass(frozen=True)
 class Halting(Release):
-    """When a private stopping rule halts, and its estimate, over values in [-R, R]."""
+    """The time at which a private stopping rule halts, and its estimate, for values in [-R, R]."""
 
     mechanism: str
     calibration: str
@@ -135,8 +135,8 @@ class Halting(Release):
 class GaussianDraws(Release):
     """The mean of `count` rewards in [0, 1], seen through `draws` values of Normal(mean, `variance`).
 
-    One reward moves each value by 1 / (count sqrt(variance)) standard deviations, and squares add up: all of
-    them show as much as Normal(0, 1) against Normal(level, 1).
+    One reward moves each value by 1 / (count sqrt(variance)) standard deviations, and squares add up: together
+    the values are `level`-GDP.
     """
 
     mechanism: str
@@ -147,7 +147,7 @@ class GaussianDraws(Release):
 
     @property
     def level(self) -> float:
-        """Of Gaussian differential privacy, sqrt(draws / variance) / count."""
+        """The level of Gaussian differential privacy, sqrt(draws / variance) / count."""
         return math.sqrt(self.draws / self.variance) / self.count
 
     def cost(self, domain: Domain) -> Bounds:
@@ -211,7 +211,7 @@ class LaplaceModularSum(Release):
 class SkellamModularSum(Release):
     """A sum of whole numbers in {0, ..., `change`} with Skellam noise, modulo a number that is much larger.
 
-    Audited is the sum itself, of which the residue is a function.
+    The audit is of the sum itself; the residue is a function of it.
     """
 
     mechanism: str

@@ -1,4 +1,4 @@
-"""What the arms show of sums that a server sees modulo a number: the law of a batch of two arms, exactly."""
+"""The exact law of which arms survive a batch of two arms, when a server sees only sums modulo a number."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,17 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 
 TRIED = 9  # reward sums of the arm whose reward changes
-BEHIND = 300.0  # scales of the noise by which an arm that stays alone is behind, at most
-ROUNDING = 1e-12  # of a lower bound on delta, which is taken off
+BEHIND = 300.0  # largest number of noise scales by which an arm that survives alone is behind
+ROUNDING = 1e-12  # subtracted from a lower bound on delta, for rounding errors
 
 
 @dataclass(frozen=True)
 class BatchLaws:
     """A batch of two arms with `rounds` rewards 0 or 1 each, of which the server sees sums modulo a number.
 
-    Rewards count `grid`; `noise` has the chances of the noise of a sum modulo that number, shape (modulus,). A residue
-    is taken for the sum in (most - modulus, most], most = rounds grid + margin; an arm goes whose mean trails that of
-    the other by more than `threshold`.
+    A reward of 1 counts as `grid`; `noise` has the probabilities of the noise of a sum modulo that number, shape
+    (modulus,). A residue is decoded to the sum in (most - modulus, most], most = rounds grid + margin. An arm is
+    removed if its mean trails that of the other by more than `threshold`.
     """
 
     rounds: int
@@ -27,7 +27,7 @@ class BatchLaws:
     noise: FloatArray
 
     def law(self, sums: tuple[int, int]) -> FloatArray:
-        """The chances that arm 1 alone stays, that arm 2 alone does, and that both do."""
+        """The probabilities that arm 1 alone stays, that arm 2 alone does, and that both do."""
         most, modulus = self.rounds * self.grid + self.margin, len(self.noise)
         seen = np.arange(most - modulus + 1, most + 1)
         first, second = (self.noise[(seen - self.grid * total) % modulus] for total in sums)
@@ -36,10 +36,11 @@ class BatchLaws:
         return np.array([*alone, max(0.0, 1 - sum(alone))])
 
     def epsilon(self, epsilon: float) -> tuple[float, str]:
-        """Pure epsilon of arm 1 that stays alone from far behind, and its witness; its noise is made for `epsilon`.
+        """Pure epsilon of the event that arm 1 survives alone from far behind, and its witness.
 
-        It is `BEHIND` scales behind, or as far as rewards allow. A sum far behind is likeliest to be ahead where noise
-        made it so low that its residue is taken for a high one: one more reward then makes that less likely.
+        `epsilon` is that of the noise. Arm 1 is `BEHIND` scales behind, or as far as rewards allow. A sum far behind
+        most likely gets ahead if noise makes it so low that its residue is decoded to a high sum: one more reward makes
+        that less likely.
         """
         lead = max(-self.rounds, min(self.rounds - 1, round(self.threshold * self.rounds - BEHIND / epsilon)))
         own, rival = max(0, lead), max(0, -lead)
@@ -50,7 +51,7 @@ class BatchLaws:
         return abs(float(np.log(laws[1][0] / laws[0][0]))), told
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """The largest delta at `epsilon` found, and its witness; arm 2 has no reward, and its loss is tried about."""
+        """The largest delta at `epsilon` found, and its witness; arm 2 has sum 0, and arm 1 is near the threshold."""
         best, worst = 0.0, 0
         near = self.threshold * self.rounds
         tried = np.linspace(near - 7 * self._deviation, near + 7 * self._deviation, TRIED)
@@ -64,13 +65,13 @@ class BatchLaws:
 
     @property
     def _deviation(self) -> float:
-        """The standard deviation of the noise of a mean's sum, in rewards."""
+        """The standard deviation of the noise of a sum, in rewards."""
         residues = np.arange(len(self.noise))
         distance = np.minimum(residues, len(residues) - residues) / self.grid
         return float(np.sqrt(self.noise @ distance**2))
 
 
 def _ahead(seen: IntArray, own: FloatArray, rival: FloatArray, lead: float) -> float:
-    """The chance that a sum exceeds that of a rival by more than `lead`, each with these chances at `seen`."""
+    """The probability that a sum exceeds its rival's by more than `lead`; `own`, `rival` are their laws on `seen`."""
     below = np.concatenate([[0.0], np.cumsum(rival)])
     return float(own @ below[np.searchsorted(seen, seen - lead, side="left")])

@@ -1,10 +1,10 @@
-"""Running sums of the mechanisms, and what one item of them can change: linear algebra, no counting by hand.
+"""Running sums of the mechanisms, and the exact cost of one item, by linear algebra.
 
 Released sums are y = A x + B z: `A` says which items x are in which sum, `B` which independent Laplace draws z are.
-Where every sum has a draw of its own, B can be inverted, and B^-1 y = B^-1 A x + z shows the same as y. One item that
+If every sum has its own draw, B can be inverted, and B^-1 y = B^-1 A x + z shows the same as y. One item that
 moves by w moves component j by w |B^-1 A|_ji, so all releases together cost w sum_j |B^-1 A|_ji / b_j, b_j the scale
-of z_j (Dwork, McSherry, Nissim and Smith 2006). That cost is attained: where every z_j lies beyond both centers, the
-densities have that ratio everywhere.
+of z_j (Dwork, McSherry, Nissim and Smith 2006). That cost is attained: whenever every component lies beyond both
+centers, the densities have that ratio.
 """
 
 import math
@@ -20,15 +20,15 @@ from bandits.parameters import ParameterError
 
 
 def privacy_losses(sums: FloatArray, draws: FloatArray, scales: FloatArray, widths: FloatArray) -> FloatArray:
-    """What each item costs at most, shape (items,).
+    """The cost of each item, shape (items,).
 
     Parameters
     ----------
     sums: A, shape (releases, items). draws: B, shape (releases, releases).
     scales: of the Laplace draws, shape (releases,). widths: by how much an item may change, shape (items,).
 
-    Raises `ParameterError` where B cannot be inverted: some sum has no noise of its own, and the cost is infinite
-    or needs another method.
+    Raises `ParameterError` if B cannot be inverted: some sum has no noise of its own, and the cost is infinite or needs
+    another method.
     """
     if draws.shape[0] != draws.shape[1] or np.linalg.matrix_rank(draws) < len(draws):
         raise ParameterError("draws", "must be a square matrix of full rank: every release needs a draw of its own")
@@ -37,9 +37,9 @@ def privacy_losses(sums: FloatArray, draws: FloatArray, scales: FloatArray, widt
 
 
 def draws_of(close: Callable[..., object], memory: int, length: int) -> FloatArray:
-    """B of a mechanism, read off its code: the draws in each of its first `length` sums, shape (length, length).
+    """B of a mechanism, computed by its own code: the draws in each of its first `length` sums, shape (length, length).
 
-    `close` is `close_node` or `close_hybrid`, fed with unit vectors in place of numbers, and `memory` the number of
+    `close` is `close_node` or `close_hybrid`, called with unit vectors instead of numbers, and `memory` the number of
     earlier sums whose noise it keeps.
     """
     plain = getattr(close, "py_func", close)

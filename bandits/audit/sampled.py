@@ -1,9 +1,9 @@
-"""Lower bounds for anything that can be run on two neighbouring inputs: Clopper-Pearson on a held-out half.
+"""Lower bounds for any policy that can be run on two neighbouring inputs: Clopper-Pearson on a held-out half.
 
-The first half of the outcomes chooses an event, those outcomes that are the most typical of one input; the second
-half bounds its probability from below under that input and from above under the other. With both bounds valid,
-epsilon is at least log((p - delta) / q), and delta at least p - e^epsilon q. Beside it stand the bets of
-`bandits.audit.betting`; the larger bound counts, and each may be wrong with half of the failure probability.
+The first half of the outcomes chooses an event, the outcomes that are the most typical of one input; the second
+half bounds its probability from below, p, under that input and from above, q, under the other. If both bounds hold,
+epsilon is at least log((p - delta) / q), and delta at least p - e^epsilon q. A second bound comes from the bets of
+`bandits.audit.betting`; the larger one is used, and each is wrong with at most half of the failure probability.
 """
 
 import math
@@ -33,19 +33,19 @@ INPUTS = {
 
 
 def at_least(hits: int, runs: int, failure: float) -> float:
-    """A lower bound on a probability of which `hits` in `runs` were seen; wrong with probability `failure` at most."""
+    """A lower bound on the probability of an event with `hits` in `runs`; wrong with probability at most `failure`."""
     return 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, failure))
 
 
 def at_most(hits: int, runs: int, failure: float) -> float:
-    """An upper bound on a probability of which `hits` in `runs` were seen; wrong with probability `failure` at most."""
+    """An upper bound on the probability of an event with `hits` in `runs`; wrong with probability at most `failure`."""
     return 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, 1 - failure))
 
 
 def sampled_epsilon(first: IntArray, second: IntArray, failure: float, delta: float = 0.0) -> tuple[float, list[int]]:
     """A lower bound on epsilon at `delta`, and its event, from independent outcomes under two neighbouring inputs.
 
-    `first` and `second` hold outcomes as numbers, shape (runs,), as many of each. The bound is at least 0.
+    `first` and `second` are outcomes as numbers, shapes (runs,), equally many of each. The bound is at least 0.
     """
     require(len(first) == len(second) >= 4, "runs", len(first), "at least 4, and as many of both inputs")
     half = len(first) // 2
@@ -72,7 +72,7 @@ def _bound(hits: int, other: int, runs: int, failure: float, delta: float) -> fl
 def neighbouring_tables(
     arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[FloatArray, FloatArray]:
-    """Two tables that differ in what the first step shows, all else 0. Shapes (arms, horizon).
+    """Two tables that differ only in the first step, all else 0; shapes (arms, horizon).
 
     The first reward of arm 1 is the lower or the upper of the `limits`, or arm 1 has all losses of the first step or
     none.
@@ -87,7 +87,8 @@ def neighbouring_tables(
 def sampled_delta(first: IntArray, second: IntArray, failure: float, epsilon: float) -> float:
     """A lower bound on delta at `epsilon` from independent outcomes under two neighbouring inputs.
 
-    The event: what was more than e^epsilon times as frequent in the first half. The second half bounds its chances.
+    The event: the outcomes that were more than e^epsilon times as frequent in the first half. The second half bounds
+    its probabilities.
     """
     half = len(first) // 2
     outcomes = np.unique(np.concatenate([first, second]))
@@ -107,7 +108,8 @@ def sampled_delta(first: IntArray, second: IntArray, failure: float, epsilon: fl
 def require_runs(runs: int, failure: float) -> None:
     """Raise `ParameterError` for runs that are too few to show anything at this failure probability.
 
-    A quarter of them bounds one chance, with a quarter of the failure probability: all hits must show a chance of 1/e.
+    A quarter of them bounds one probability, with a quarter of the failure probability: if all of these hit, the bound
+    must be at least 1/e.
     """
     least = 4 * math.ceil(math.log(4 / failure))
     if runs < least:
@@ -119,7 +121,7 @@ def require_playable(policy: Learner[Any]) -> None:
     if not isinstance(policy, Policy | FullInformationPolicy):
         raise ParameterError("policy", f"{policy.name} cannot be played on a table of rewards")
     if isinstance(policy, Policy) and type(policy).choices in (Policy.choices, HeavyTailedPolicy.choices):
-        policy.choices(2, 2, np.random.default_rng(0))  # says why it cannot
+        policy.choices(2, 2, np.random.default_rng(0))  # raises the error that says why it cannot
 
 
 def played(
@@ -136,11 +138,10 @@ def played(
 def with_plays(
     finding: Finding, claimed: Guarantee, plays: tuple[IntArray, IntArray], failure: float, inputs: str = ""
 ) -> Finding:
-    """The finding with a lower bound from `plays` on two neighbouring tables, shapes (runs, horizon), where larger.
+    """The finding with the lower bound from `plays` on two neighbouring tables, shapes (runs, horizon), if larger.
 
-    `inputs` says how they differ, if they are not those of `neighbouring_tables`.
-
-    On delta at the epsilon claimed for a promise with delta > 0, else on epsilon at delta = 0.
+    The bound is on delta at the epsilon claimed for a promise with delta > 0, else on epsilon at delta = 0. `inputs`
+    says how the tables differ, if they are not those of `neighbouring_tables`.
     """
     known, codes = np.unique(np.concatenate(plays), axis=0, return_inverse=True)
     first, second = codes[: len(plays[0])], codes[len(plays[0]) :]

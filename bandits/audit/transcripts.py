@@ -1,4 +1,4 @@
-"""The exact law of whole sequences of arms, for policies whose every decision has a law given the history.
+"""The exact law of whole sequences of arms, for policies whose decisions depend on the history and on fresh noise.
 
 All tables of rewards 0 or 1 are enumerated. Two conventions say which reward a step sees, and which inputs are
 neighbours; they agree for pure epsilon and may differ with delta > 0:
@@ -20,10 +20,10 @@ from bandits.audit.verdicts import Bounds
 from bandits.exponents import FLOOR, grown
 from bandits.parameters import ParameterError
 
-LARGEST = 1 << 24  # probabilities that are held at once
-FIRST_SUMS = 9  # of arm 1 after a start phase, that are tried
-TINY = 1e-200  # a chance from which no rounding makes 0
-Decision = Callable[[IntArray, FloatArray], FloatArray]  # chances of the arms for their pulls and reward sums
+LARGEST = 1 << 24  # probabilities that are kept in memory at once
+FIRST_SUMS = 9  # reward sums of arm 1 after a start phase that are tried
+TINY = 1e-200  # a probability that rounding cannot turn into 0
+Decision = Callable[[IntArray, FloatArray], FloatArray]  # probabilities of the arms from their pulls and reward sums
 
 
 class Convention(StrEnum):
@@ -40,9 +40,9 @@ class Transcripts:
     Attributes
     ----------
     sequences: of arms, shape (sequences, horizon).
-    chances: of each sequence under each table, shape (tables, sequences).
-    rewards: what each bit of the number of a table is: an arm and its i-th reward or step, counted from 0.
-    method: how the chances were found.
+    chances: the probability of each sequence under each table, shape (tables, sequences).
+    rewards: the meaning of each bit of the number of a table: an arm and its i-th reward or step, counted from 0.
+    method: how the probabilities were computed.
     error: of the log ratio of two of them.
     """
 
@@ -84,7 +84,7 @@ class Transcripts:
 
     @property
     def _floored(self) -> bool:
-        """Whether a chance is so small that it is only known to be at most `FLOOR`."""
+        """Whether a probability is so small that it is only known to be at most `FLOOR`."""
         return bool(((self.chances > 0) & (self.chances <= FLOOR)).any())
 
     def epsilon_at(self, delta: float) -> Bounds:
@@ -97,7 +97,7 @@ class Transcripts:
         return Bounds(high, low, witness, self.method, 1e-9 * high)
 
     def _neighbours(self, bit: int) -> tuple[IntArray, IntArray]:
-        """The tables without that reward, and the same with it."""
+        """The tables in which that reward is 0, and the same tables with it 1."""
         tables = np.arange(len(self.chances))
         without = tables[tables >> bit & 1 == 0]
         return without, without | 1 << bit
@@ -114,7 +114,7 @@ class Transcripts:
 def transcripts(decision: Decision, arms: int, horizon: int, convention: Convention) -> Transcripts:
     """The laws of the first `horizon` arms. Raises `ParameterError` with the largest horizon that fits in memory.
 
-    Rewards of the last step play no part.
+    The reward of the last step has no effect.
     """
     require_fitting(lambda steps: table_size(arms, steps) <= LARGEST, arms, horizon)
     rewards, tables, sequences = enumerated(arms, horizon)
@@ -140,14 +140,14 @@ def transcripts(decision: Decision, arms: int, horizon: int, convention: Convent
 
 
 def require_fitting(fits: Callable[[int], bool], arms: int, horizon: int) -> None:
-    """Raise `ParameterError`, with the largest horizon that fits, where this one does not."""
+    """Raise `ParameterError`, with the largest horizon that fits, if this one does not."""
     if not fits(horizon):
         most = max((steps for steps in range(1, horizon) if fits(steps)), default=0)
         raise ParameterError("horizon", f"enumeration with {arms} arms fits up to horizon {most}, got {horizon}")
 
 
 def enumerated(arms: int, horizon: int) -> tuple[list[tuple[int, int]], IntArray, IntArray]:
-    """The rewards that a table holds, the numbers of all tables, and all sequences of arms, (sequences, horizon)."""
+    """The rewards of a table, the numbers of all tables, and all sequences of arms, shape (sequences, horizon)."""
     rewards = [(arm, place) for arm in range(arms) for place in range(horizon - 1)]
     sequences = np.array(list(itertools.product(range(arms), repeat=horizon)))
     return rewards, np.arange(1 << len(rewards)), sequences
@@ -156,11 +156,10 @@ def enumerated(arms: int, horizon: int) -> tuple[list[tuple[int, int]], IntArray
 def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float, str]:
     """Pure epsilon of one sequence of two arms, a lower bound for horizons beyond enumeration, and its witness.
 
-    After the start phase, or after one pull of arm 1, arm 2 is pulled up to the horizon, or as long as its chance is a
-    double. The first reward of arm 1 is 0 or, under one of two neighbouring inputs, 1: at every step that makes arm 2
-    less likely. Arm 2 has no reward of 1; of the others of arm 1 in the start phase some are 1, none to all, whichever
-    number of those tried shows the most. Infinite where arm 2 can then no longer be pulled, as values of bounded noise
-    are.
+    After the start phase, or after one pull of arm 1, arm 2 is pulled up to the horizon, or until its probability
+    underflows. The first reward of arm 1 is 0 or, under the neighbouring input, 1, which makes arm 2 less likely at
+    every step. All rewards of arm 2 are 0; the number of rewards 1 among the others of arm 1 in the start phase is the
+    best of those tried. Infinite if arm 2 becomes impossible, which happens with bounded noise.
     """
     tried = np.unique(np.linspace(0, max(start, 1) - 1, FIRST_SUMS).astype(int))
     found = [_one_sequence(decision, horizon, start, int(others)) for others in tried]
@@ -168,13 +167,13 @@ def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float,
 
 
 def _one_sequence(decision: Decision, horizon: int, start: int, others: int) -> tuple[float, str]:
-    """The same where `others` rewards of arm 1 are 1 in the start phase."""
+    """As `explicit_event`, with `others` further rewards 1 of arm 1 in the start phase."""
     pulls = np.array([start, start]) if start else np.array([1, 0])
     first, second = np.array([float(others), 0.0]), np.array([others + 1.0, 0.0])
     total, end = 0.0, "up to the end"
     for step in range(int(pulls.sum()), horizon):
         likely, unlikely = decision(pulls, first)[1], decision(pulls, second)[1]
-        if likely <= FLOOR:  # a law with an end, or a rounded chance
+        if likely <= FLOOR:  # a law of bounded support, or a probability that underflows
             end = f"up to step {step}"
             break
         total += math.log(likely / unlikely) if unlikely > 0 else math.inf
@@ -194,6 +193,6 @@ def _grid(decision: Decision, pulls: IntArray) -> FloatArray:
 
 
 def table_size(arms: int, horizon: int) -> int:
-    """How many chances there are: of every sequence of arms under every table."""
+    """The number of probabilities: of every sequence of arms under every table."""
     tables = 1 << min(arms * (horizon - 1), 200)
     return int(tables * arms**horizon)

@@ -1,4 +1,4 @@
-"""Two numbers and one verdict: what is surely kept, what is surely spent, and what that says of a promise."""
+"""Bounds on a privacy loss from above and below, and the verdict on a promise that follows from them."""
 
 import math
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from bandits.guarantees import Guarantee
 
-ROUNDING = 1e-9  # relative; numbers that agree to it are equal
-COARSE = 0.01  # an error of so large a part of a promise is not small
+ROUNDING = 1e-9  # relative; numbers that are closer count as equal
+COARSE = 0.01  # an error above this share of a promise is not small
 
 
 class Verdict(StrEnum):
@@ -29,13 +29,13 @@ class Bounds:
 
     Attributes
     ----------
-    kept: an upper bound, for all neighbouring inputs; infinite where there is none.
-    shown: a lower bound, that of the `witness`.
+    kept: an upper bound, for all neighbouring inputs; infinite if there is none.
+    shown: a lower bound, from the `witness`.
     witness: two neighbouring inputs and an event, in words.
     method: how both were found.
     error: the absolute error of both numbers.
     failure: probability that `shown` is too large; 0 unless it was sampled.
-    runs: sampled runs behind `shown`, 0 where it is exact.
+    runs: sampled runs behind `shown`, 0 if it is exact.
     """
 
     kept: float
@@ -50,7 +50,7 @@ class Bounds:
 def judge(claimed: float, bounds: Bounds) -> Verdict:
     """The verdict on a promise that a loss is at most `claimed`.
 
-    Bounds whose error is not small beside it are taken by their far ends, and never call a promise tight.
+    If the error is not small compared with the promise, both bounds are weakened by it, and the verdict is never tight.
     """
     if not math.isfinite(claimed):
         return Verdict.KEPT
@@ -70,7 +70,7 @@ def judge(claimed: float, bounds: Bounds) -> Verdict:
 class Finding:
     """What an audit found: bounds on epsilon at delta = 0, on delta at the epsilon that is claimed, or on both.
 
-    A bound that was not computed is None. The promise is judged by delta where it has one.
+    Bounds that were not computed are None. A promise with delta > 0 is judged by delta.
     """
 
     mechanism: str
@@ -79,16 +79,16 @@ class Finding:
     delta: Bounds | None = None
 
     def verdict(self, claimed: Guarantee) -> Verdict:
-        """The verdict on a guarantee, by the bounds that belong to it; undecided without them."""
+        """The verdict on a guarantee, from the bounds that apply to it; undecided without them."""
         bounds, promise = self.bounds_of(claimed)
         return Verdict.UNDECIDED if bounds is None else judge(promise, bounds)
 
     def bounds_of(self, claimed: Guarantee) -> tuple[Bounds | None, float]:
-        """The bounds that decide about a guarantee, and the number that they are compared with."""
+        """The bounds that apply to a guarantee, and the number that they are compared with."""
         return (self.delta, claimed.delta) if claimed.delta > 0 else (self.epsilon, claimed.epsilon)
 
     def slack(self, claimed: Guarantee) -> float:
-        """How many times larger than needed a promise is: what is claimed over what is kept; NaN where unknown."""
+        """The factor by which a promise is larger than needed: claimed over kept; NaN if unknown."""
         bounds, promise = self.bounds_of(claimed)
         if bounds is None:
             return math.nan

@@ -14,8 +14,8 @@ from bandits.parameters import require, require_arms, require_epsilon
 def adap_ucb_regret(gaps: FloatArray, epsilon: float, horizon: int, alpha: float) -> float:
     """Expected regret of AdaP-UCB, as printed: the sum of 16 alpha log(T) / min(gap, epsilon) + alpha / (alpha - 3).
 
-    Our own count of the pulls after an episode that was chosen wrongly gives 21 in place of 16 where gap = epsilon,
-    and no more than 8 where they are far apart.
+    Our own count of the pulls after an episode of a suboptimal arm gives 21 in place of 16 for gap = epsilon, and at
+    most 8 if gap and epsilon are far apart.
     """
     require_gaps(gaps)
     require_epsilon(epsilon)
@@ -25,7 +25,7 @@ def adap_ucb_regret(gaps: FloatArray, epsilon: float, horizon: int, alpha: float
 
 
 def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
-    """The least limit of regret / log(T) of any consistent policy with an epsilon-DP transcript, as this paper has it.
+    """The least limit of regret / log(T) of any consistent policy with an epsilon-DP transcript, by this paper.
 
     Sum of gap / min(kl(mean, best mean), 6 epsilon gap): weaker than `bandits.bounds.azize2025.lower_bound_slope`.
     """

@@ -1,7 +1,7 @@
-"""Azize, Wu, Honda, Orabona, Ito and Basu (2025, arXiv 2505.05613): what privacy costs on Bernoulli arms.
+"""Azize, Wu, Honda, Orabona, Ito and Basu (2025, arXiv 2505.05613): the price of privacy on Bernoulli arms.
 
-Both theorems are limits of regret / log(T) as T grows. Times log(T) they are lines to hold curves against, no bounds
-at a finite T: a policy may lie below the line of the lower bound for as long as it likes.
+Both theorems are limits of regret / log(T) as T grows. Times log(T) they are lines to compare curves with, not bounds
+at a finite T: regret may lie below the line of the lower bound at any finite T.
 """
 
 import math
@@ -27,7 +27,7 @@ def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
 
 
 def lower_bound_line(means: FloatArray, epsilon: float, horizon: float) -> float:
-    """`lower_bound_slope` times log(T): where regret with the least slope is, up to what grows more slowly."""
+    """`lower_bound_slope` times log(T): the leading term of the least regret."""
     require_horizon(horizon)
     return lower_bound_slope(means, epsilon) * math.log(horizon)
 
@@ -35,8 +35,8 @@ def lower_bound_line(means: FloatArray, epsilon: float, horizon: float) -> float
 def dp_klucb_line(means: FloatArray, epsilon: float, horizon: float, ratio: float) -> float:
     """The leading term of the upper bound on the regret of DP-KLUCB: `ratio` times `lower_bound_line`.
 
-    `ratio` is that by which batches grow. What is left out, o(log T), is not small: see `PrivateDivergence` in
-    `bandits.policies.batched_index`.
+    `ratio` is the factor by which batches grow. The term o(log T) that is left out is not small: see
+    `PrivateDivergence` in `bandits.policies.batched_index`.
     """
     require(ratio > 1, "ratio", ratio, "a number > 1")
     return ratio * lower_bound_line(means, epsilon, horizon)

@@ -1,4 +1,4 @@
-"""What the bounds of all papers share: the gaps, and conditions that more than one theorem makes."""
+"""Checks of arguments that several bounds share."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,23 +13,23 @@ def suboptimal_gaps(gaps: FloatArray) -> FloatArray:
 
 
 def require_gaps(gaps: FloatArray) -> None:
-    """Gaps of suboptimal arms, all in (0, 1]."""
+    """Refuse gaps outside (0, 1], and no gaps at all."""
     within = len(gaps) > 0 and bool(np.all((gaps > 0) & (gaps <= 1)))
     require(within, "gaps", list(gaps), "numbers in (0, 1], one for each suboptimal arm")
 
 
 def require_gap(gap: float) -> None:
-    """The gap of one suboptimal arm."""
+    """Refuse a gap outside (0, 1]."""
     require(0 < gap <= 1, "gap", gap, "a number in (0, 1]")
 
 
 def require_horizon(horizon: float) -> None:
-    """At least 2 steps, so that log(horizon) > 0; infinity is allowed, for bounds that have a limit."""
+    """Refuse fewer than 2 steps, so that log(horizon) > 0; infinity is allowed, for bounds that have a limit."""
     require(horizon >= 2, "horizon", horizon, "a number of steps, at least 2")
 
 
 def require_small_epsilon(epsilon: float) -> None:
-    """The budgets for which Tao et al. (2022) prove their theorems."""
+    """Refuse epsilon above 1, for which Tao et al. (2022) prove nothing."""
     require_epsilon(epsilon)
     require(epsilon <= 1, "epsilon", epsilon, "at most 1, as the theorem assumes")
 

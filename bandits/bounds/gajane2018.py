@@ -1,6 +1,6 @@
-"""A bound on KLUCB-CF (Gajane, Urvoy and Kaufmann 2018) whose leading constant no locally private policy improves.
+"""A bound on KLUCB-CF (Gajane, Urvoy and Kaufmann 2018) with the best leading constant under local privacy.
 
-Of the paper only the abstract was at hand: the bound is derived here, from the proof of KL-UCB (Garivier and Cappe
+Only the abstract of the paper was read: the bound is derived here, from the proof of KL-UCB (Garivier and Cappe
 2011; Cappe, Garivier, Maillard, Munos and Stoltz 2013) on bits. Proof: docs/theorems.md, section 5.
 """
 
@@ -15,7 +15,7 @@ from bandits.bounds.local_privacy import response
 from bandits.divergences import bernoulli_divergence, divergence_lower_mean
 from bandits.parameters import require, require_epsilon
 
-SUMMED = 4096  # steps whose misses are added up one by one; the rest is an integral
+SUMMED = 4096  # steps that are summed one by one; the rest is an integral
 SLACKS = 200  # values of eta that are tried
 
 
@@ -64,7 +64,7 @@ def _level(log_t: float, c: float) -> float:
 
 
 def _pulls(bit: float, best: float, level: float) -> float:
-    """Of one arm, at the best eta on a grid."""
+    """The bound on the pulls of one arm, at the best eta on a grid."""
     divergence = bernoulli_divergence(bit, best)
     least = math.inf
     for eta in np.geomspace(1e-4, 30, SLACKS).tolist():

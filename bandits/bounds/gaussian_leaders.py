@@ -1,4 +1,4 @@
-"""Leaders with Gaussian values, as DP-FTPL-Gauss: theorems of our own, proved in docs/theorems.md, section 7.
+"""Perturbed leaders with Gaussian values, such as DP-FTPL-Gauss: our own theorems (docs/theorems.md, section 7).
 
 Every arm is pulled `start` times. Then the value of an arm after N pulls is Normal(its mean reward, variance / N),
 drawn afresh, and the largest value is pulled. Wang and Zhu (2024), Algorithm 1, have variance 2; Thompson sampling

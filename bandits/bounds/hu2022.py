@@ -16,7 +16,7 @@ def lazy_regret_order(gaps: FloatArray, epsilon: float, horizon: int) -> float:
 
 
 def lazy_worst_case_regret_order(arms: int, epsilon: float, horizon: int) -> float:
-    """The same whatever the gaps: sqrt(K T log T) + K log(T) / epsilon."""
+    """The order of the regret of both policies for all gaps: sqrt(K T log T) + K log(T) / epsilon."""
     require_arms(arms)
     require_epsilon(epsilon)
     require_horizon(horizon)

@@ -1,15 +1,15 @@
-"""What local privacy forces on bandits with heavy tails (ours; the instances are those of Tao et al. 2022).
+"""Lower bounds under local privacy, for heavy tails (ours; on instances of Tao et al. 2022) and for Bernoulli rewards.
 
-An epsilon-locally private channel maps two laws at total variation V to outputs whose divergences add up, in
-both directions, to at most min(4, e^(2 epsilon)) (e^epsilon - 1)^2 V^2 (Duchi, Jordan and Wainwright 2018, Theorem 1).
-Lemma 15 of Tao et al. replaces V^2 by the divergence of the two laws. Where a reward is rare V^2 is far smaller:
-on their own instances V is of the order gap^((1+v)/v), and so is the divergence. With V, pulls must grow as
-gap^(-2(1+v)/v), the exponent of LDPRSE's epoch lengths. Proofs: docs/theorems.md, section 1.
+An epsilon-locally private channel maps two laws at total variation V to outputs whose divergences, in both directions
+together, are at most min(4, e^(2 epsilon)) (e^epsilon - 1)^2 V^2 (Duchi, Jordan and Wainwright 2018, Theorem 1).
+Lemma 15 of Tao et al. replaces V^2 by the divergence of the two laws. For rare rewards V^2 is far smaller: on their own
+instances V is of the order gap^((1+v)/v), and so is the divergence. With V, pulls must grow as gap^(-2(1+v)/v), the
+exponent of LDPRSE's epoch lengths. Proofs: docs/theorems.md, section 1.
 
 For Bernoulli rewards no channel keeps two arms further apart than randomised response: `local_bernoulli_*`, section 5.
 
 The minimax rate (1.3) is that of Zhou and Zhang (Locally Private and Robust Multi-Armed Bandits, NeurIPS 2024), who
-were first; of their text the abstract was at hand.
+were first; only the abstract of their paper was read.
 """
 
 import math
@@ -50,10 +50,10 @@ def local_atom_lower_bound_slope(means: ArrayLike, moments: ArrayLike, epsilon: 
 
     For policies whose regret grows slower than every power of T on all instances with E|X|^(1+v) <= 1. `means` and
     `moments`, E|X|^(1+v), are those of the arms, shapes (arms,). A suboptimal arm of mean m, moment M and gap D adds
-    (x - m)^2 / (D min(4, e^(2 epsilon)) (e^epsilon - 1)^2), x >= 1 the largest place of an atom that, mixed into the
-    arm's law, makes it the best without a moment above 1: (1 - M) (x - m) = D (x^(1+v) - M). For D at most (1 - M) /
-    2^(1+v) that is at least (1 - M)^(2/v) D^(-1-2/v) / 2^(2+2/v). Theorem 1.4 of docs/theorems.md (ours), after the
-    proof of Theorem 5 of Tao et al. (2022).
+    (x - m)^2 / (D min(4, e^(2 epsilon)) (e^epsilon - 1)^2), where x >= 1 is the largest value of an atom that, mixed
+    into the arm's law, makes the arm the best with a moment of at most 1: (1 - M) (x - m) = D (x^(1+v) - M). For D at
+    most (1 - M) / 2^(1+v) the arm adds at least (1 - M)^(2/v) D^(-1-2/v) / 2^(2+2/v). Theorem 1.4 of docs/theorems.md
+    (ours), after the proof of Theorem 5 of Tao et al. (2022).
     """
     _require(epsilon, v)
     arms, within = np.asarray(means, dtype=np.float64), np.asarray(moments, dtype=np.float64)
@@ -127,9 +127,9 @@ def local_bernoulli_lower_bound_slope(means: ArrayLike, epsilon: float) -> float
     """The least limit of regret / log(T) on Bernoulli arms of these means, of every epsilon-LDP policy.
 
     For policies whose regret grows slower than every power of T on all Bernoulli arms: the sum of
-    gap / kl(r(mean), r(best mean)), where r(x) = (1 + x (e^epsilon - 1)) / (1 + e^epsilon) is what randomised response
-    makes of a mean. Theorem 5.2 of docs/theorems.md (ours). Without privacy, epsilon infinite, it is the bound of Lai
-    and Robbins (1985).
+    gap / kl(r(mean), r(best mean)), where r(x) = (1 + x (e^epsilon - 1)) / (1 + e^epsilon) is the mean of randomised
+    response to rewards of mean x. Theorem 5.2 of docs/theorems.md (ours). Without privacy, epsilon infinite, it is the
+    bound of Lai and Robbins (1985).
     """
     require(epsilon > 0, "epsilon", epsilon, "a number > 0, or infinity")
     arms = np.asarray(means, dtype=np.float64)
@@ -154,18 +154,18 @@ def response(mean: float, epsilon: float) -> float:
 
 
 def _response(mean: float, epsilon: float) -> float:
-    """The same without privacy too, where epsilon is infinite."""
-    truth = 1 / (1 + math.exp(-epsilon))  # the probability of saying what is so
+    """As `response`, but epsilon may be infinite: no privacy."""
+    truth = 1 / (1 + math.exp(-epsilon))  # the probability of a true answer
     return truth * mean + (1 - truth) * (1 - mean)
 
 
 def _divergence(epsilon: float, variation: float) -> float:
-    """How far an epsilon-LDP channel can keep two laws apart: the bound on the sum of both divergences."""
+    """The bound on the sum of both divergences of two laws after an epsilon-LDP channel."""
     return float(min(4.0, math.exp(2 * epsilon)) * math.expm1(epsilon) ** 2 * variation**2)
 
 
 def _two_point_variation(gap: float, v: float) -> float:
-    """Total variation of the arm that is worse by `gap` in Theorems 9 and 11 from the one that is better by it."""
+    """Total variation between the arm worse by `gap` and the arm better by `gap`, in Theorems 9 and 11."""
     return float(2 * gap * (5 * gap) ** (1 / v))
 
 

@@ -1,4 +1,4 @@
-"""Full information where losses never vary: votes, and what no policy can do better. Theorems of our own.
+"""Full information with losses that never vary: a bound for votes, and lower bounds. Theorems of our own.
 
 Proofs: docs/theorems.md, sections 2.3 to 2.5. `epsilon` is the budget that a policy declares.
 """
@@ -26,8 +26,8 @@ def two_armed_lower_bound(epsilon: float, horizon: float, gap: float = 1.0) -> f
     """Regret of every policy each of whose choices is epsilon-private, on two arms (docs/theorems.md, 2.5).
 
     On one of the two instances with losses (0, gap) or (gap, 0) at every step: gap / 2 times the sum over n = 0, ..., T
-    - 1 of e^(-epsilon n / 2), divided by cosh(epsilon / 2) for odd n. From T = infinity on at least gap / epsilon, for
-    every epsilon.
+    - 1 of e^(-epsilon n / 2), divided by cosh(epsilon / 2) for odd n. For T = infinity it is at least gap / epsilon,
+    for every epsilon.
     """
     require_epsilon(epsilon)
     require_gap(gap)
@@ -39,10 +39,11 @@ def two_armed_lower_bound(epsilon: float, horizon: float, gap: float = 1.0) -> f
 
 
 def epoch_constant_lower_bound(scales: float) -> float:
-    """The least constant of random disjoint epochs over sizes up to a factor of `scales` apart (docs/theorems.md, 2.3).
+    """The least constant of random disjoint epochs over sizes in [1, `scales`] (docs/theorems.md, 2.3).
 
-    Whatever the law of their lengths: for some size S in [1, scales] the expected length of all epochs up to the end of
-    the first one that is at least S long is at least this times S: e log(scales) / (1 + log(scales)), which goes to e.
+    For every law of the lengths there is a size S in [1, scales] for which the expected length of all epochs, up to the
+    end of the first one of length at least S, is at least this constant times S. It is e log(scales) / (1 +
+    log(scales)), which goes to e.
     This is randomised online bidding, whose constant e is due to Chrobak, Kenyon, Noga and Young (2008).
     """
     require(scales > 1, "scales", scales, "a number above 1")

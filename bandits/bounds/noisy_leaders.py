@@ -1,8 +1,8 @@
 """RNM-FTNL on doubling epochs, with a random offset, and with a random prefix: theorems of our own.
 
 Proofs: docs/theorems.md, sections 2 and 3. `epsilon` is the budget that a policy declares: its noise has scale
-2 / epsilon (see `bandits.bounds.wu2025`). `noise_spread` is what every bound has in common: how far above the mean the
-largest of K noises lies.
+2 / epsilon (see `bandits.bounds.wu2025`). Every bound contains `noise_spread`, the expected distance of the largest of
+K noises from their mean.
 """
 
 import math
@@ -35,8 +35,8 @@ def noise_spread(arms: int, noise: NoiseName) -> float:
 def any_noise_regret(mean_gap: float, spread: float) -> float:
     """Expected regret of RNM-FTNL(0, Q) where losses never vary, Q of any law, at any horizon (docs/theorems.md, 2.1).
 
-    `mean_gap` + 4 `spread`: the mean gap of all arms, and E max Q less E max Q over the best arms. The noises may
-    depend on one another and have different laws.
+    `mean_gap` + 4 `spread`: `mean_gap` is the mean gap of all arms, and `spread` is E max Q over all arms minus E max Q
+    over the best arms. The noises may depend on one another and have different laws.
     """
     require(0 < mean_gap <= 1, "mean_gap", mean_gap, "a number in (0, 1]")
     require(spread >= 0, "spread", spread, "a number >= 0")
@@ -47,7 +47,7 @@ def never_varying_regret(arms: int, epsilon: float, noise: NoiseName) -> float:
     """Expected regret of RNM-FTNL(0, any noise) where losses never vary, at every horizon (docs/theorems.md, 2.1).
 
     1 + (8 / epsilon) (E max Q - E Q): 1 + 8 log(K) / epsilon for Gumbel noise, and at most 1 + 8 (1 + log K) / epsilon
-    for Laplace noise, whose rate Wu and Wang (2025) leave open. No constant below 8 will do, for any of the noises.
+    for Laplace noise, whose rate Wu and Wang (2025) leave open. No constant below 8 is enough, for any of the noises.
     """
     require_epsilon(epsilon)
     return any_noise_regret(1.0, 2 / epsilon * noise_spread(arms, noise))
@@ -56,7 +56,7 @@ def never_varying_regret(arms: int, epsilon: float, noise: NoiseName) -> float:
 def offset_weight(rounds: int) -> float:
     """The weight c(n) of the expected gap after n = `rounds` vectors in the regret of `OffsetFTNL` with ratio 2.
 
-    Without an end of time; docs/theorems.md, 3.2. c(1) = 3 + log2(9 / 5); for n >= 2, below 2 / log 2,
+    For an infinite horizon; docs/theorems.md, 3.2. c(1) = 3 + log2(9 / 5); for n >= 2 c(n) is below 2 / log 2:
     2n log2((2n + 1) / (2n - 1)) + log2((16 n^2 - 4) / (16 n^2 - 1)).
     """
     require(rounds >= 1, "rounds", rounds, "a whole number >= 1")
@@ -67,13 +67,13 @@ def offset_weight(rounds: int) -> float:
 
 
 def offset_constant(ratio: float) -> float:
-    """What c(n) is on the average over n, ratio / log(ratio): least at e (docs/theorems.md, 3.2)."""
+    """The average of c(n) over n, ratio / log(ratio), which is least at e (docs/theorems.md, 3.2)."""
     require_ratio(ratio)
     return ratio / math.log(ratio)
 
 
 def offset_excess(ratio: float) -> float:
-    """How far the sum of c(n) up to any N may lie above N ratio / log(ratio), at most (docs/theorems.md, 3.3)."""
+    """A bound on the sum of c(n) up to N minus N ratio / log(ratio), for every N (docs/theorems.md, 3.3)."""
     constant = offset_constant(ratio)
     return offset_weight(1) - constant if ratio == 2 else 1 + constant
 
@@ -128,7 +128,7 @@ def sum_of_errors(arms: int, least_gap: float, epsilon: float) -> float:
 
 
 def _harmonic(arms: int) -> float:
-    """H_K; from 1000 arms on log K + Euler's constant + 1 / 2K - 1 / 12K^2, off by less than 1e-14."""
+    """H_K; from 1000 arms on log K + Euler's constant + 1 / 2K - 1 / 12K^2, with an error below 1e-14."""
     if arms < 1000:
         return math.fsum(1 / k for k in range(1, arms + 1))
     return math.log(arms) + _EULER + 1 / (2 * arms) - 1 / (12 * float(arms) ** 2)

@@ -22,8 +22,8 @@ def ldp_ucb_b_regret(gaps: FloatArray, epsilon: float, horizon: int) -> float:
 def ldp_ucb_l_regret(gaps: FloatArray, epsilon: float, horizon: int) -> float:
     """Sum over suboptimal arms of 8 (1 + 4 / epsilon)^2 log T / gap + (2 + 2 pi^2 / 3) gap, for T >= 2.
 
-    An index misses by Hoeffding's part or by Bernstein's, each with probability t^-4 on each side: twice the pi^2 / 3
-    of UCB1. Pulls that are forced, up to 4 log(T + 1) <= 8 log T, are among those that the first term allows.
+    Hoeffding's and Bernstein's inequality each fail with probability t^-4 on each side: twice the pi^2 / 3 of UCB1. The
+    forced pulls, up to 4 log(T + 1) <= 8 log T, are covered by the first term.
     """
     _require(gaps, epsilon, horizon)
     leading = 8 * (1 + 4 / epsilon) ** 2 * math.log(horizon) / gaps

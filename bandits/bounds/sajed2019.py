@@ -4,8 +4,8 @@ Bandits (section 4): the paper prints orders. The constants of Lemma 4.2 stand a
 Theorems 4.3 and 4.4 follow from them. The lower bounds are quoted there from Lai and Robbins (1985), Shariff and
 Sheffet (2018) and Auer et al. (2002), without constants.
 
-Stopping rules (section 3): samples that they need at most, and that every rule needs at least. R is the `bound` on the
-values of a stream with the given `mean`, alpha the `accuracy`.
+Stopping rules (section 3): upper bounds on the samples of each rule, and lower bounds for every rule. R is the `bound`
+on the values of a stream with the given `mean`, alpha the `accuracy`.
 """
 
 import math
@@ -19,11 +19,11 @@ from bandits.policies.stopping_rules import MOST_SAMPLES, StoppingRule
 
 
 def dp_se_pulls(gap: float, arms: int, epsilon: float, horizon: int) -> float:
-    """Pulls of an arm by DP-SE that are exceeded with probability 1/horizon at most.
+    """A bound on the pulls of an arm by DP-SE that is exceeded with probability 1/horizon at most.
 
     log(K log2(2/gap) / beta) (1024 / gap^2 + 96 / (epsilon gap)), beta = 1/horizon: the end of the proof of
-    Lemma 4.2 of Sajed and Sheffet (2019), which prints a natural logarithm, though it bounds the number of
-    epochs by log2(2/gap).
+    Lemma 4.2 of Sajed and Sheffet (2019), which prints a natural logarithm where the proof has log2(2/gap), its
+    bound on the number of epochs.
     """
     require_gap(gap)
     require_arms(arms)
@@ -46,11 +46,11 @@ def dp_se_regret_order(gaps: FloatArray, epsilon: float, horizon: int) -> float:
 
 
 def dp_se_worst_case_regret(arms: int, epsilon: float, horizon: int) -> float:
-    """Expected regret of DP-SE whatever the gaps (Theorem 4.4 of Sajed and Sheffet 2019), at most T.
+    """Expected regret of DP-SE for all gaps (Theorem 4.4 of Sajed and Sheffet 2019), at most T.
 
     1 + 64 sqrt((K-1) L T) + 96 (K-1) L / epsilon, L = log(K T log2(2T)). The paper prints the order only; this is
     its argument with Lemma 4.2's constants: arms with gaps below 32 sqrt((K-1) L / T) cost at most that
-    gap at every step, the others what Lemma 4.2 allows.
+    gap at every step, and Lemma 4.2 bounds the cost of the others.
     """
     require_arms(arms)
     require_epsilon(epsilon)
@@ -60,7 +60,7 @@ def dp_se_worst_case_regret(arms: int, epsilon: float, horizon: int) -> float:
 
 
 def dp_se_worst_case_regret_order(arms: int, epsilon: float, horizon: int) -> float:
-    """The order of Theorem 4.4, regret of DP-SE whatever the gaps: sqrt(T K log T) + K log(T) / epsilon."""
+    """The order of Theorem 4.4, regret of DP-SE for all gaps: sqrt(T K log T) + K log(T) / epsilon."""
     require_arms(arms)
     require_epsilon(epsilon)
     require_horizon(horizon)
@@ -88,7 +88,7 @@ def consistent_lower_bound_slope(means: FloatArray) -> float:
 
 
 def private_lower_bound(gaps: FloatArray, epsilon: float, horizon: float) -> float:
-    """Regret that privacy forces: (K-1) log(T) / (200 epsilon), for T^0.13 > 4 K / least gap.
+    """A lower bound on regret from privacy alone: (K-1) log(T) / (200 epsilon), for T^0.13 > 4 K / least gap.
 
     For every policy with an epsilon-DP transcript whose regret is at most T^(3/4) on all Bernoulli
     instances, on one with these gaps and a best mean of at most 1 - largest gap. The paper quotes
@@ -127,7 +127,7 @@ def _require(gaps: FloatArray, epsilon: float, horizon: float) -> None:
 
 
 def dp_exponential_nas_samples(mean: float, bound: float, epsilon: float, accuracy: float, beta: float) -> float:
-    """Samples that DP exponential NAS exceeds with probability beta <= 0.08 at most.
+    """A number of samples that DP exponential NAS exceeds with probability at most beta <= 0.08.
 
     2000 (t0 + t1 + t2) with l = log(log(R / (alpha |mean|)) / beta), t0 = R^2 l / (alpha mean)^2, t1 =
     R l / (epsilon |mean|), t2 = R log(1/beta) / (epsilon alpha |mean|): Theorem 3.3 of Sajed and Sheffet
@@ -149,10 +149,10 @@ def dp_exponential_nas_samples(mean: float, bound: float, epsilon: float, accura
 
 
 def samples_if_concentrated(rule: StoppingRule, mean: float, bound: float) -> int:
-    """Samples that `rule` exceeds with probability beta at most; a power of two.
+    """A number of samples, a power of two, that `rule` exceeds with probability at most beta.
 
     The least t = 2^k with |mean| >= h_t (2 + 1/alpha) + (c_t + b + a_t) / t, where b and a_t bound |B| and
-    |A_t|: what the proof of Theorem 3.3 of Sajed and Sheffet (2019) asks for, before it is simplified. The
+    |A_t|: the condition in the proof of Theorem 3.3 of Sajed and Sheffet (2019), before it is simplified. The
     argument holds for each of the four rules.
     """
     _require_stopping(mean, bound, rule.accuracy, rule.beta)
@@ -168,11 +168,11 @@ def samples_if_concentrated(rule: StoppingRule, mean: float, bound: float) -> in
 
 
 def stopping_lower_bound(mean: float, bound: float, epsilon: float, accuracy: float, beta: float) -> float:
-    """Samples that every private rule exceeds with probability above 1/4 on `SignedBernoulli(mean, bound)`.
+    """A number of samples that every private rule exceeds with probability > 1/4 on `SignedBernoulli(mean, bound)`.
 
     R log(1/beta) / (12 epsilon alpha |mean|) for an epsilon-private (alpha, beta)-stopping rule, beta < 1/4:
     the proof of Theorem 3.4 of Sajed and Sheffet (2019), which needs Lemma 6.1 of Karwa and Vadhan (2018).
-    For epsilon <= 1 and |mean| <= 0.4 R coupling the two streams gives the same constant.
+    For epsilon <= 1 and |mean| <= 0.4 R a coupling of the two streams gives the same constant.
     """
     require(beta < 1 / 4, "beta", beta, "below 1/4 (Theorem 3.4)")
     _require_stopping(mean, bound, accuracy, beta)

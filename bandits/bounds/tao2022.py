@@ -1,7 +1,7 @@
 """Tao, Wu, Zhao and Wang (2022): heavy-tailed rewards, E |X|^(1+v) <= u, central and local privacy.
 
 All upper bounds are for 0 < epsilon <= 1 and the printed confidence constants (`constants: paper`). They
-are what the proofs give when followed to the end, which is not always what is printed:
+are what the proofs give, which is not always what is printed:
 
 - Pulls do not change when rewards, and with them gaps, are multiplied by 2 (all epoch lengths are equivariant), so
   u enters them as u^(1/v) / gap^((1+v)/v), under local privacy as the square of this. Lemma 4 and Theorem 4 print
@@ -9,7 +9,7 @@ are what the proofs give when followed to the end, which is not always what is p
 - Theorem 2: 2 I < gap needs 36^((1+v)/v) where 36 is printed.
 - Theorem 7: with epochs that aim at 2^-tau all along, pulls grow with gap^(-2(1+v)/v). Half of that
   exponent is printed, because the last step of the proof of Lemma 13 compares the gap with D^2 instead of D.
-  No policy attains the print: see `bandits.bounds.local_privacy`, whose lower bounds LDPRSE meets.
+  No policy attains the printed rate: see the lower bounds in `bandits.bounds.local_privacy`, which LDPRSE attains.
 
 The `_order` functions of the upper bounds are as printed.
 """
@@ -36,8 +36,8 @@ def dprucb_pulls(gap: float, epsilon: float, horizon: int, v: float, u: float) -
     """Expected pulls of an arm by DPRUCB (proof of Theorem 2 of Tao et al. 2022).
 
     36^((1+v)/v) u^(1/v) log(2 T^4) log(T)^(1.5+1/v) / (epsilon gap^((1+v)/v)) + 5. Printed with 36 alone,
-    which is too small: when T is large DPRUCB pulls an arm nearly 18^((1+v)/v) times the rest. It uses the noise
-    bound of Lemma 2, which is too small for large failure probabilities (not for those used here).
+    which is too small: for large T DPRUCB pulls an arm nearly 18^((1+v)/v) times the other factors. The proof uses the
+    noise bound of Lemma 2, which is too small for large failure probabilities (not for those used here).
     """
     _require(epsilon, horizon, v, u)
     require_gap(gap)
@@ -60,7 +60,7 @@ def dprucb_regret_order(gaps: FloatArray, epsilon: float, horizon: int, v: float
 
 
 def dprse_pulls(gap: float, arms: int, epsilon: float, horizon: int, v: float, u: float) -> float:
-    """Pulls of an arm by DPRSE that are exceeded with probability 1/horizon at most (Lemma 4 of Tao et al. 2022).
+    """A bound on the pulls of an arm by DPRSE, exceeded with probability 1/horizon at most (Lemma 4 of the paper).
 
     96^((1+v)/v) u^(1/v) (log(4 K T) + 2 log log2(2/gap)) / (epsilon gap^((1+v)/v)) + 2 log2(2/gap). The end of the
     proof prints u^(1/(1+v)) though its R has u^(1/v). It drops the square of tau in the log, and counts
@@ -93,10 +93,10 @@ def dprse_regret_order(gaps: FloatArray, epsilon: float, horizon: int, v: float,
 
 
 def dprse_worst_case_regret(arms: int, epsilon: float, horizon: int, v: float, u: float) -> float:
-    """Expected regret of DPRSE whatever the gaps in (0, 1] (Theorem 4, second part), at most T.
+    """Expected regret of DPRSE for all gaps in (0, 1] (Theorem 4, second part), at most T.
 
     Its argument with the constants of `dprse_pulls`: arms below a critical gap cost at most that gap at every
-    step, the others what the pulls allow, which is at most that at the critical gap, plus 3.
+    step. Each of the others costs at most gap x pulls at the critical gap, plus 3.
     """
     _require(epsilon, horizon, v, u)
     require_arms(arms)
@@ -119,7 +119,7 @@ def dprse_worst_case_regret_order(arms: int, epsilon: float, horizon: int, v: fl
 
 
 def ldprse_pulls(gap: float, arms: int, epsilon: float, horizon: int, v: float, u: float) -> float:
-    """Pulls of an arm by LDPRSE with epoch_base 2, exceeded with probability 1/horizon at most (Lemma 13).
+    """A bound on the pulls of an arm by LDPRSE, epoch_base 2, exceeded with probability 1/horizon at most (Lemma 13).
 
     (56 / gap)^(2c) u^(2/v) L / (epsilon^2 (1 - 4^-c)) + e (L + 1) with c = (1+v)/v, e = log2(2/gap) and
     L = log(8 K e^2 T). The lemma prints gap^(-c), see the module; measured pulls follow 2c.
@@ -152,7 +152,7 @@ def ldprse_regret_order(gaps: FloatArray, epsilon: float, horizon: int, v: float
 
 
 def ldprse_worst_case_regret(arms: int, epsilon: float, horizon: int, v: float, u: float) -> float:
-    """Expected regret of LDPRSE whatever the gaps in (0, 1], epoch_base 2 (Theorem 7, second part), at most T.
+    """Expected regret of LDPRSE for all gaps in (0, 1], epoch_base 2 (Theorem 7, second part), at most T.
 
     From `ldprse_pulls` as in `dprse_worst_case_regret`; grows as T^((2+v)/(2+2v)), not T^(1/(1+v)) as printed.
     """
@@ -233,9 +233,9 @@ def local_lower_bound_order(gaps: FloatArray, epsilon: float, v: float) -> float
 def local_worst_case_lower_bound(arms: int, epsilon: float, horizon: float, v: float) -> float:
     """Regret of every epsilon-LDP policy on one of the instances of Theorem 9 of Tao et al. (2022), u <= 1.
 
-    T gap / 8 x exp(-8 (e^epsilon - 1)^2 T / (K-1) x kl), the line of the proof before its last, kl that of the
-    two laws of the arm that changes. It holds for every gap < 1/5, and nearly the best one is taken
-    here. The paper sets gap = (K / (T epsilon^2))^(v/(1+v)): the right order, but a factor below e^-145 for v = 1/2.
+    T gap / 8 x exp(-8 (e^epsilon - 1)^2 T / (K-1) x kl), the last line but one of the proof, with kl between the
+    two laws of the arm that changes. It holds for every gap < 1/5; here it is maximised over a grid of gaps. The
+    paper sets gap = (K / (T epsilon^2))^(v/(1+v)): the right order, but a factor below e^-145 for v = 1/2.
     True, but weak: `local_variation_worst_case_lower_bound` has a larger power of T.
     """
     _require(epsilon, horizon, v, u=1.0)
@@ -253,7 +253,7 @@ def local_worst_case_lower_bound_order(arms: int, epsilon: float, horizon: float
 
 
 def _two_point_divergence(gap: float, v: float) -> float:
-    """kl of the arm that is worse by `gap` in the proofs of Theorems 9 and 11 from the one that is better by it."""
+    """kl of the arm worse by `gap` from the arm better by `gap`, in the proofs of Theorems 9 and 11."""
     prize = (5 * gap) ** (1 / v)
     middle = prize ** (1 + v) / 2
     return bernoulli_divergence(middle - gap * prize, middle + gap * prize)

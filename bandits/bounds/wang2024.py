@@ -1,4 +1,4 @@
-"""Wang and Zhu (2024): regret of the perturbed leaders and of GDP-Elim-New, and what a private transcript forces.
+"""Wang and Zhu (2024): regret of the perturbed leaders and GDP-Elim-New, and a lower bound for private transcripts.
 
 Theorems 16 and 18 are explicit. Theorems 11 and 13 add O(N / slack^4) to a leading term with constants: the
 functions give the leading term, `dp_ftpl_remainder_order` the order of the rest. Theorem 11 is false as printed.
@@ -19,8 +19,8 @@ from bandits.policies.perturbed_leader import require_budget
 def dp_ftpl_gauss_regret(gaps: FloatArray, epsilon: float, delta: float, horizon: int, slack: float) -> float:
     """The leading term of Theorem 11 of Wang and Zhu (2024), 0 < slack < gap / 2; O(arms / slack^4) comes on top.
 
-    As printed, with a leading constant that is half of the true one: the proof takes a value to have variance 1 / N,
-    and Algorithm 1 draws with 2 / N. What is true is in `bandits.bounds.gaussian_leaders`, variance 2.
+    As printed, with a leading constant that is half of the true one: the proof assumes values of variance 1 / N, but
+    Algorithm 1 draws them with 2 / N. For the correct bound see `bandits.bounds.gaussian_leaders`, variance 2.
     """
     _require(gaps, horizon)
     _require_slack(gaps, slack)
@@ -66,9 +66,9 @@ def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: fl
 
     For every policy with an (epsilon, delta)-private transcript whose regret is at most scale x T^power on
     all instances, scale > 0 and power < 1: x / 16, x = log((g T^(1-power) + 5 delta T^(1-power)) / (40 scale g +
-    5 delta T^(1-power))) / epsilon, g = e^epsilon - 1, or 3/32 of the whole part of x if that is less (only for x
-    below 2), because the proof changes whole rewards. T is at least 3 x, so that N_0 = 3 x / 2 pulls fit into half of
-    it. It says nothing about a promise for single decisions, see the errata.
+    5 delta T^(1-power))) / epsilon, g = e^epsilon - 1, or 3/32 floor(x) if that is less (only for x below 2), because
+    the proof changes an integer number of rewards. T is at least 3 x, so that N_0 = 3 x / 2 pulls fit into half of it.
+    It says nothing about guarantees for single decisions, see the errata.
     """
     require_epsilon(epsilon)
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")

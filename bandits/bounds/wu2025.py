@@ -1,10 +1,10 @@
-"""Wu and Wang (2025): RNM-FTNL under full information, and what a private learner pays where losses never vary.
+"""Wu and Wang (2025): RNM-FTNL under full information, and lower bounds for losses that never vary.
 
 K arms, losses in [0, 1], `least_gap` the gap of the second best arm. `epsilon` is the budget that a policy
 declares: its noise has scale 2 / epsilon. Exponential noise as printed, of scale 1 / epsilon, spends
-twice its epsilon, and that is the one to give here.
+twice its epsilon; give twice its epsilon here.
 
-Theorem 4 has explicit constants once its proof is followed to the end. Theorem 2 and its corollaries
+The proof of Theorem 4 gives explicit constants. Theorem 2 and its corollaries
 are proved up to constants c1 and c2 with Pr[arm j is chosen after 2^(r-1) loss vectors] <= c1 exp(-2^(r+1) gap
 min(gap, epsilon) / c2); `_rate` gives c2, c1 = 2, as Appendix D works it out (for Laplace noise, which the paper takes
 from Hu et al. 2021, by the same steps). Losses of different arms are independent there.
@@ -50,10 +50,10 @@ def resampled_regret_order(arms: int, least_gap: float, epsilon: float) -> float
 
 
 def resampled_worst_case_regret(arms: int, epsilon: float, horizon: int, noise: NoiseName) -> float:
-    """Expected regret of RNM-FTNL(1, noise) whatever the gaps (Corollary 2 of Wu and Wang 2025), at most T.
+    """Expected regret of RNM-FTNL(1, noise) for all gaps (Corollary 2 of Wu and Wang 2025), at most T.
 
-    Appendix F: arms with gaps below sqrt(log(K) / T) cost at most that at every step, the others what
-    `resampled_regret` allows for that gap.
+    Appendix F: arms with gaps below sqrt(log(K) / T) cost at most that at every step, the others at most
+    `resampled_regret` for that gap.
     """
     _require(arms, epsilon)
     require_horizon(horizon)
@@ -71,10 +71,10 @@ def resampled_worst_case_regret_order(arms: int, epsilon: float, horizon: int) -
 
 
 def choice_probability(gap: float, epsilon: float, rounds: int, noise: NoiseName) -> float:
-    """The most that an arm of this gap can have as chance to be chosen after `rounds` loss vectors.
+    """A bound on the probability that an arm of this gap is chosen after `rounds` loss vectors.
 
     c1 exp(-4 n gap min(gap, epsilon) / c2), n = 2^(r-1) the rounds: (4), (7) and (9) of Wu and Wang (2025), who leave
-    c1 and c2 open, with those of `_rate`. Above 1 it says nothing. For losses that vary or not.
+    c1 and c2 open, with those of `_rate`. It may exceed 1. It holds for losses that vary and for losses that do not.
     """
     require_gap(gap)
     require_epsilon(epsilon)
@@ -123,9 +123,9 @@ def deterministic_lower_bound(arms: int, epsilon: float, horizon: float = math.i
 def deterministic_sharp_lower_bound(arms: int, epsilon: float, horizon: float = math.inf) -> float:
     """The bound of Theorem 3 without its loss of 1: (log K - log(1 + (K-1) e^(-T epsilon))) / epsilon.
 
-    The arm of step t is chosen after t - 1 loss vectors, so that the probabilities in Appendix E differ by
-    e^((t-1) epsilon) at most, where it has e^(t epsilon). The integral then begins at 0, and its limit is
-    log(K) / epsilon, the printed rate with c1 = 1 for every epsilon; that of the appendix falls with e^-epsilon.
+    The arm of step t is chosen after t - 1 loss vectors, so that the probabilities in Appendix E differ by a factor of
+    at most e^((t-1) epsilon), where it has e^(t epsilon). The integral then begins at 0, and its limit is
+    log(K) / epsilon, the printed rate with c1 = 1 for every epsilon; the limit in the appendix falls like e^-epsilon.
     """
     _require(arms, epsilon)
     require(horizon >= 1, "horizon", horizon, "a number of steps, at least 1")
@@ -144,8 +144,8 @@ def _rate(noise: NoiseName) -> float:
     """c2 for noise of scale 2 / epsilon, c1 = 2.
 
     After n = 2^(r-1) vectors the sums of arm j and the best differ by less than n gap / 2 with probability at
-    most e^(-n gap^2 / 4) (Hoeffding). The noises make up n gap / 2 with probability e^(-n gap epsilon / 4) at most for
-    exponential noise and in the logistic law of Gumbel noise; for two Laplace variables, with
+    most e^(-n gap^2 / 4) (Hoeffding). The difference of two noises exceeds n gap / 2 with probability at most
+    e^(-n gap epsilon / 4) for exponential noise and for Gumbel noise (a logistic law); for Laplace noise, with
     y = n gap epsilon / 4, with probability (1/2 + y/4) e^-y <= e^(-y/2) / 2.
     """
     known = {"laplace": 32.0, "exponential": 16.0, "gumbel": 16.0}

@@ -1,1 +1,1 @@
-"""What a learner faces: how rewards, losses and values of streams are drawn, and summed at once."""
+"""Environments: bandits, losses under full information, and streams; how values, and sums of values, are drawn."""

@@ -1,4 +1,4 @@
-"""What every bandit instance is: arms, their means, and how their rewards are drawn."""
+"""The base class of bandit instances: arms, their means, and how their rewards are drawn."""
 
 from abc import abstractmethod
 from functools import cached_property
@@ -44,5 +44,5 @@ class Instance(Environment):
     def sums(self, arms: IntArray, rounds: int, rng: np.random.Generator) -> FloatArray:
         """Sum of `rounds` fresh rewards of each of `arms`, shape (len(arms),).
 
-        Drawn at once where the law of the sum is known, so that the cost does not grow with `rounds`.
+        If the law of the sum is known it is drawn directly, so that the cost does not grow with `rounds`.
         """

@@ -46,7 +46,7 @@ class _SajedInstance(BernoulliInstance):
     arms: int
 
     def __post_init__(self) -> None:
-        require_arms(self.arms, most=1_000_000)  # the pulls of each are kept at every checkpoint
+        require_arms(self.arms, most=1_000_000)  # every checkpoint stores the pulls of each arm
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ class Linear101(BernoulliInstance):
 
 @dataclass(frozen=True)
 class RandomMeans(BernoulliInstance):
-    """Means drawn independently and uniformly from [0.05, 0.95]: an instance that nobody chose.
+    """Means drawn independently and uniformly from [0.05, 0.95], so that nobody chose the instance.
 
-    They are the first numbers of PCG64 with this `seed`, whose bits no version of numpy changes, divided by 2^64.
+    The uniform numbers are the first outputs of PCG64 with this `seed`, the same in every version of numpy, over 2^64.
     """
 
     name: ClassVar[str] = "random_means"

@@ -27,7 +27,7 @@ class FullInformation(Environment):
 
     Attributes
     ----------
-    losses: the law of the losses, where expected regret can be computed exactly; else None.
+    losses: the law of the losses if expected regret can be computed exactly for it, else None.
     """
 
     feedback: ClassVar[str] = "the losses of all arms"
@@ -58,12 +58,12 @@ class FullInformation(Environment):
     def sums(self, group: int, rounds: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         """Sums of `rounds` fresh losses of the arms of a group: distinct values, and how many arms have each.
 
-        Drawn at once, so that the cost does not grow with `rounds`, and with the arms only up to the number
-        of values that a sum can take.
+        Sums are drawn directly: the cost does not grow with `rounds`, and grows with the arms only up to the
+        number of values that a sum can take.
         """
 
     def resampled_sums(self, group: int, rounds: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """The same after every loss was replaced by 1 with probability of the loss, else 0: Binomial(rounds, mean)."""
+        """The same with every loss x replaced by a Bernoulli(x) variable: Binomial(rounds, mean)."""
         return binomial_sums(float(self.mean_losses[group]), int(self.counts[group]), rounds, rng)
 
     @abstractmethod
@@ -78,7 +78,7 @@ def binomial_sums(probability: float, arms: int, rounds: int, rng: np.random.Gen
     """
     if arms <= rounds + 1:
         return rng.binomial(rounds, probability, size=arms).astype(np.float64), np.ones(arms, dtype=np.int64)
-    from scipy import stats  # a slow import, for which every command would wait
+    from scipy import stats  # a slow import, here so that not every command waits for it
 
     values = np.arange(rounds + 1)
     mass = stats.binom.pmf(values, rounds, probability)

@@ -1,4 +1,4 @@
-"""How the mean losses of many arms lie above the least: groups of arms with one gap each.
+"""Gap profiles: the gaps of many arms, in groups of equal gaps.
 
 Wu and Wang (2025) ask for rates in the number of arms K; groups make a million arms as cheap as a few.
 """
@@ -45,7 +45,7 @@ def _require_gap(gap: float) -> None:
 
 @dataclass(frozen=True)
 class _LeastGap(GapProfile):
-    """Any number of arms, the least of whose gaps is `gap`."""
+    """Any number of arms, with `gap` the least positive gap."""
 
     arms: int
     gap: float

@@ -1,4 +1,4 @@
-"""Pairs of inputs instead of one input: what a question about the privacy of a whole run is asked on."""
+"""All pairs of neighbouring inputs as an environment, for exact computations of the privacy of a whole run."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,13 +11,13 @@ from bandits.parameters import require, require_arms
 class NeighbouringRewards(Environment):
     """All pairs of tables of rewards 0 or 1 that differ in one reward, as an environment.
 
-    `at_delta` is the delta at which the epsilon of the transcript is asked for.
+    `at_delta` is the delta at which the epsilon of the transcript is computed.
     """
 
     name: ClassVar[str] = "neighbouring_rewards"
     citation: ClassVar[str] = "Dwork, McSherry, Nissim and Smith (2006), Definition 1"
     feedback: ClassVar[str] = "the reward of the arm that is pulled, under two inputs"
-    portable: ClassVar[bool] = False  # integrals are rounded as the processor likes
+    portable: ClassVar[bool] = False  # the last digits of integrals depend on the processor
     at_delta: float = 0.0
     arms: int = 2
 

@@ -51,9 +51,8 @@ class Resampled(BernoulliInstance):
     """The arms of `inner`, every reward x in [0, 1] replaced by 1 with probability x, else 0.
 
     This is how the policies of Wang and Zhu (2024), section 3.1, treat rewards that are not Bernoulli. The
-    means stay the same. Every reward is replaced by a coin of its own, so independent rewards become
-    independent Bernoulli(mean) rewards, and these are drawn directly. Raises `ParameterError` for rewards
-    outside [0, 1].
+    means stay the same. The replacements are independent, so independent rewards become independent
+    Bernoulli(mean) rewards, and these are drawn directly. Raises `ParameterError` for rewards outside [0, 1].
     """
 
     name: ClassVar[str] = "resampled"

@@ -36,7 +36,7 @@ class Stream(Environment):
 
     @abstractmethod
     def sums(self, rounds: int, rng: np.random.Generator) -> float:
-        """Sum of `rounds` fresh values, at once: the cost does not grow with `rounds`."""
+        """Sum of `rounds` fresh values, drawn directly: the cost does not grow with `rounds`."""
 
 
 class TwoPointStream(Stream):
@@ -92,7 +92,7 @@ class SignedBernoulli(TwoPointStream):
 
 @dataclass(frozen=True)
 class BernoulliStream(TwoPointStream):
-    """Values 0 and 1 with the given `mean` in [0, 1]; a stopping rule takes them for values in [-1, 1]."""
+    """Values 0 and 1 with the given `mean` in [0, 1]; a stopping rule treats them as values in [-1, 1]."""
 
     name: ClassVar[str] = "bernoulli_stream"
     citation: ClassVar[str] = "free mean"
@@ -120,8 +120,8 @@ class UniformStream(Stream):
     """Values uniform on [mean - width, mean + width], which lies in [-bound, bound].
 
     A sum costs 53 binomial draws, however many terms it has: the binary digits of a uniform number are
-    independent fair coins, so that those at one place add up to a binomial count over all terms. This is
-    the law of the sum of numpy's own uniform numbers, which have 53 digits, up to rounding.
+    independent fair coins, so that the i-th digits of all terms add up to a binomial number. This is the law
+    of the sum of numpy's own uniform numbers, which have 53 digits, up to rounding.
     """
 
     name: ClassVar[str] = "uniform_stream"
@@ -148,5 +148,5 @@ class UniformStream(Stream):
 
 
 def require_bound(bound: float) -> None:
-    """A bound is a number above zero; neither it nor noise in proportion to it may overflow."""
+    """Refuse a bound that is not positive, or that noise in proportion to it could not represent."""
     require(1e-100 <= bound <= 1e100, "bound", bound, "a number in [1e-100, 1e100]")

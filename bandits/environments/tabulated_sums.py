@@ -27,7 +27,7 @@ class LawOfSum:
     mean, deviation: of the sum.
     density: of the standardised sum, shape (points,).
     cumulative: mass of the table up to the end of each cell, shape (points - 1,).
-    trusted: whether the characteristic function and the density have died out at the ends of their
+    trusted: whether the characteristic function and the density are close to 0 at the ends of their
         tables, so that nothing was cut off.
     """
 

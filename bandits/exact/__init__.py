@@ -1,1 +1,1 @@
-"""Expected regret by computation instead of simulation, and the worst gap profile that a search finds."""
+"""Expected regret, computed instead of simulated, and searches for the worst gap profile."""

@@ -1,13 +1,13 @@
-"""Pulls of the worse of two arms whose rewards never vary, by a leader with Gaussian values, as DP-FTPL-Gauss.
+"""Pulls of the worse of two arms with constant rewards, by a perturbed leader with Gaussian values (DP-FTPL-Gauss).
 
 Both arms are pulled `start` times. Then the value of an arm with N pulls is Normal(its mean reward, variance / N),
 drawn afresh, and the larger value is pulled (Wang and Zhu 2024, Algorithm 1, has variance 2; Agrawal and Goyal 2013
 have 1). As rewards never vary, the pulls n of the worse arm are a Markov chain that only grows: after t - 1 steps it
 grows with probability q_n(t) = Phi(-gap / sqrt(variance (1/n + 1/(t - 1 - n)))), which falls as t grows.
 
-The first steps are taken one by one. Later ones are taken in windows in which q_n(t) is replaced by its value at the
-end of the window, for a lower bound, and at its beginning, for an upper one. A chain that grows by one at a time and
-has the smaller probabilities everywhere never overtakes the other, so both bounds are rigorous up to rounding.
+The first steps are computed one by one, later ones in windows in which q_n(t) is replaced by its value at the end of
+the window, for a lower bound, and at its beginning, for an upper bound. Of two chains that grow by one at a time, the
+one with smaller probabilities everywhere never overtakes the other, so both bounds are rigorous up to rounding.
 """
 
 import math
@@ -21,10 +21,10 @@ from scipy.special import ndtr, ndtri
 from bandits.arrays import FloatArray
 from bandits.parameters import require
 
-_STEPS = 2**12  # so many steps are taken one by one
-_LAST = 2**27  # from here on one window is left: q_n(t) no longer depends on t, but for a share of 1e-4 or less
-_NEVER = 1e-12  # expected pulls beyond the largest number that is followed
-_LARGEST = 2000  # that number is no larger, as matrices have its square
+_STEPS = 2**12  # steps that are computed one by one
+_LAST = 2**27  # from this step on there is one window: q_n(t) changes by a relative 1e-4 or less
+_NEVER = 1e-12  # expected pulls beyond the largest n of the chain
+_LARGEST = 2000  # limit of this n, as matrices have n^2 entries
 
 
 class PullBounds(NamedTuple):
@@ -40,7 +40,7 @@ def fixed_rewards_pulls(gap: float, start: int, horizons: Sequence[int], value_v
     Parameters
     ----------
     gap: of the mean rewards, > 0; tiny ones are refused. start: pulls of each arm before the first comparison, >= 1.
-    horizons: steps, increasing, each at least 2 x `start`. value_variance: of a value, times the pulls of its arm.
+    horizons: steps, increasing, each at least 2 x `start`. value_variance: variance of a value times pulls of its arm.
     """
     require(0 < gap < math.inf, "gap", gap, "a number > 0")
     require(start >= 1, "start", start, "a whole number >= 1")
@@ -55,7 +55,7 @@ def fixed_rewards_pulls(gap: float, start: int, horizons: Sequence[int], value_v
     exact[0] = 1.0  # the law of n after 2 start steps
 
     def growth(t: float) -> FloatArray:
-        """q_n(t + 1), at most 1/2 for an n beyond t, and 0 for the last n that is followed."""
+        """q_n(t + 1), at most 1/2 for n > t, and 0 for the largest n of the chain."""
         other = np.maximum(t - pulls, 1e-300)
         chance = ndtr(-gap / np.sqrt(value_variance * (1 / pulls + 1 / other)))
         chance[-1] = 0.0
@@ -86,7 +86,7 @@ def _grow(law: FloatArray, chance: FloatArray) -> FloatArray:
 
 
 def _grow_often(law: FloatArray, chance: FloatArray, steps: int) -> FloatArray:
-    """The law after so many steps of one matrix 1 + C, by squaring; of C, so that tiny chances keep their digits."""
+    """The law after `steps` steps of the matrix 1 + C, by squaring; only C is stored, to keep tiny probabilities."""
     change = np.diag(-chance) + np.diag(chance[:-1], 1)
     while steps:
         if steps & 1:

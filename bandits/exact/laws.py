@@ -5,9 +5,9 @@ distribution function, survival function and density of the values, an arm of gr
 
     counts_g * integral of f_g(x) / F_g(x) * product over h of F_h(x)^counts_h  dx.
 
-Values are computed as sums of positive terms, so that F, S and f are precise relative to themselves and
-counts * log F is precise for any counts. `floor` is a probability that does not matter: results have an error
-of a few `floor` on top of their relative error.
+F, S and f are computed as sums of positive terms, so that their relative errors are small, and counts * log F
+is precise for any counts. `floor` is a probability that is negligible: results have an absolute error of a few
+`floor` on top of their relative error.
 """
 
 import math
@@ -19,7 +19,7 @@ import numpy as np
 from bandits.arrays import FloatArray
 
 LARGEST_WORK = 3e8  # evaluations of a law for one estimate of the probabilities, about 20 s
-LARGEST_LATTICE = 2e7  # possible sums of all groups, which are held in memory
+LARGEST_LATTICE = 2e7  # possible sums of all groups, which are kept in memory
 
 
 class QuadratureError(ArithmeticError):
@@ -81,7 +81,7 @@ def binomial_reach(rounds: int, mean: float, cut: float) -> int:
 
 @dataclass(frozen=True)
 class Law:
-    """F, S and f of all groups in the same points, shapes (groups, ...)."""
+    """F, S and f of all groups at the same points, shapes (groups, ...)."""
 
     cdf: FloatArray
     survival: FloatArray
@@ -95,7 +95,7 @@ class Law:
 
 
 def winning_density(law: Law, counts: FloatArray) -> FloatArray:
-    """Density of "the largest value is here, and an arm of group g has it", the shape of `law`."""
+    """Density of the largest value where an arm of group g has it, the shape of `law`."""
     columns = counts.reshape(-1, *[1] * (law.cdf.ndim - 1))
     largest = np.exp((columns * law.log_cdf()).sum(axis=0))
     possible = law.cdf > 1e-290
@@ -110,7 +110,7 @@ class Values(ABC):
 
     @abstractmethod
     def at(self, start: FloatArray, offset: FloatArray) -> Law:
-        """The law in start + offset, shapes (panels,) and (panels, nodes); `Law` of shape (groups, panels, nodes)."""
+        """The law at start + offset, shapes (panels,) and (panels, nodes); `Law` of shape (groups, panels, nodes)."""
 
     def narrow(self, low: float, high: float, floor: float) -> tuple[float, float]:
         """The part of the window [low, high] that holds the largest value, except with probability 2 `floor`."""
@@ -156,9 +156,9 @@ class FixedValues(Values):
 class LatticeValues(Values):
     """Values `sums` + noise, by cells [i, i + 1) of whole numbers i, u = x - i in [0, 1).
 
-    noise: "laplace" or "exponential" of `scale`, or "none". The latter is noise uniform in (-1, 0], which leaves the
-    order of unequal sums alone and makes each of the arms that lead equally likely; there cells are (i - 1, i], u in
-    (-1, 0], as it is at the right end of a cell that many leading arms need precision.
+    noise: "laplace" or "exponential" of `scale`, or "none". The latter is noise uniform in (-1, 0], which keeps the
+    order of unequal sums and chooses uniformly among arms with the same sum. Its cells are (i - 1, i], u in (-1, 0],
+    because with many arms precision is needed at the right end of a cell.
     """
 
     sums: tuple[Binomial, ...]
@@ -199,16 +199,17 @@ class LatticeValues(Values):
 
     @property
     def anchor(self) -> int:
-        """Which end of the cell [i, i + 1] is its number: 0 for the left one, 1 for the right one."""
+        """Which end of a cell is its number i: 0 for the left one, 1 for the right one."""
         return int(self.noise == "none")
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """What the law in a cell i needs of the probabilities p of the sums, arrays of shape (cells,) from i = `first`.
+    """Sums over the probabilities p(n) of the sums n from which the law in each cell i = `first`, ... follows.
 
-    With q = exp(-1/scale): near = sum of p(n) q^(i-n) over n <= i and lower = sum of p(n) (1 - q^(i-n)), far and
-    upper the same of p(n) and q^(n-i-1) over n > i. One-sided noise has upper = sum of p(n) over n > i instead.
+    Arrays of shape (cells,). With q = exp(-1/scale): near = sum of p(n) q^(i-n) over n <= i, lower = sum of p(n) (1 -
+    q^(i-n)) over n <= i; far and upper are the same sums over n > i, with q^(n-i-1). One-sided noise has upper = sum
+    of p(n) over n > i instead.
     """
 
     first: int
@@ -219,7 +220,7 @@ class _Cells:
 
     @staticmethod
     def of(sums: Binomial, noise: str, scale: float) -> "_Cells":
-        # One empty cell on both sides: nothing below, nothing above.
+        # One empty cell on either side, for points below and above all sums.
         mass = np.concatenate([[0.0], sums.mass, [0.0]])
         above = np.append(np.cumsum(mass[::-1])[::-1][1:], 0.0)
         if noise == "none":
@@ -238,7 +239,7 @@ class _Cells:
 
 def _decayed(mass: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
     """Sums over n <= i of mass(n) q^(i-n) and of mass(n) (1 - q^(i-n)), q = exp(-1/scale), without cancellation."""
-    from scipy.signal import lfilter  # a slow import, for which every command would wait
+    from scipy.signal import lfilter  # a slow import, here so that not every command waits for it
 
     q = math.exp(-1 / scale)
     near = lfilter([1.0], [1.0, -q], mass)

@@ -1,12 +1,12 @@
-"""A search for losses with which more data makes the choice of RNM-FTNL(1, Q) worse.
+"""A search for losses with which more data makes the choice of RNM-FTNL(1, Q) worse on average.
 
 Conjecture (ours, docs/theorems.md, section 4): for independent Bernoulli losses the expected gap f(n) of the arm that
 is chosen after n loss vectors does not increase in n, for Laplace, Gumbel and exponential noise. It is true for two
 arms. It would give the algorithm as printed, with B = 1, the rate log(K)/epsilon + log(K)/gap.
 
-Where gaps are tiny, or noise is large, f hardly changes, so f(n+1) - f(n) is measured in units of
-what it is without sampling error, min(1, epsilon/2) times the variance of the gap of the choice: -1 there for small
-steps and Gumbel noise. A positive `steepness` refutes the conjecture.
+If gaps are tiny, or noise is large, f hardly changes. So f(n+1) - f(n) is measured in units of its size without
+sampling error, min(1, epsilon/2) times the variance of the gap of the choice; without sampling error this is -1, for
+small steps and Gumbel noise. A positive `steepness` refutes the conjecture.
 """
 
 import math
@@ -20,8 +20,8 @@ from bandits.exact.regret import selection_probabilities
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.parameters import require
 
-FLAT = 1e-5  # least drop that is told from an error of 1e-8, relative to f
-LEAST = 1e-10  # least f
+FLAT = 1e-5  # least drop, relative to f, that the error of 1e-8 cannot hide
+LEAST = 1e-10  # least f for which steepness is computed
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Trial:
 
     @property
     def steepness(self) -> float:
-        """f(n+1) - f(n) in units of the drop without sampling error; NaN where both are too small to tell."""
+        """f(n+1) - f(n) in units of the drop without sampling error; NaN if f or the drop is too small."""
         now, next_one = (
             selection_probabilities(
                 self.means, self.counts, self.noise, self.epsilon, rounds, losses="bernoulli", calibration="proved"
@@ -81,23 +81,23 @@ class MonotoneSearch:
         return Trial(means[order], counts[order], self.noise, float(epsilon), rounds)
 
     def search(self, rng: np.random.Generator) -> tuple[Trial, float, int]:
-        """The trial of the largest steepness that was found, that steepness, and how many trials had one."""
-        from scipy.optimize import Bounds, differential_evolution  # a slow import, for which every command would wait
+        """The trial of the largest steepness that was found, that steepness, and how many trials had a steepness."""
+        from scipy.optimize import Bounds, differential_evolution  # a slow import, not for every command
 
-        told = 0
+        computed = 0
 
         def negated(place: FloatArray) -> float:
-            nonlocal told
+            nonlocal computed
             try:
                 steepness = self.trial(place).steepness
             except QuadratureError:
                 return math.inf
             if math.isnan(steepness):
                 return math.inf
-            told += 1
+            computed += 1
             return -steepness
 
         size = 2 * self.groups + 2
         box = Bounds(np.zeros(size), np.ones(size))
         found = differential_evolution(negated, box, maxiter=self.generations, popsize=6, polish=False, rng=rng)
-        return self.trial(found.x), -float(found.fun), told
+        return self.trial(found.x), -float(found.fun), computed

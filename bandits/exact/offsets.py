@@ -1,4 +1,4 @@
-"""Expected regret of RNM-FTNL with a random offset of its epochs, computed instead of simulated.
+"""Expected regret of RNM-FTNL with a random offset of its epochs (`OffsetFTNL`), computed instead of simulated.
 
 After the first step, which is an epoch of its own, epochs end at ceil(ratio^(r + U)), r = 0, 1, 2, ..., U uniform on
 [0, 1). With x = ratio^(r + U) an epoch from ceil(x) to ceil(ratio x) chooses the arm of the epoch from ceil(ratio x) to
@@ -9,8 +9,8 @@ first step, and
         * (steps from ceil(ratio x) to ceil(ratio^2 x) before the horizon)  dx / (x log ratio),
 
 f(n) the expected gap of the choice after n loss vectors: x below 1 stands for the first step and the epoch after it.
-Where epochs are short the integrand is constant between known points, and nothing is approximated. Where they are long
-f is a polynomial between its values at few n, as in `bandits.exact.prefixes`, and lengths are no longer rounded.
+For short epochs the integrand is piecewise constant, and nothing is approximated. For long epochs f is interpolated by
+polynomials between its values at few n, and lengths are not rounded to whole numbers.
 """
 
 import math
@@ -26,13 +26,13 @@ from bandits.parameters import require
 _DIRECT = 512  # f is computed at all lengths up to this one
 _PIECE = 1.5  # from n to 1.5 n f is a polynomial
 _NODES = 32
-_ROUNDED = 1 << 14  # where epochs begin up to this step their ends are rounded
-_NEGLIGIBLE = 1e-12  # regret that the choice after an epoch may miss, relative to the regret of the first step
+_ROUNDED = 1 << 14  # ends of epochs are rounded for epochs that begin up to this step
+_NEGLIGIBLE = 1e-12  # error in regret from one choice, relative to the regret of the first step
 _PANEL = math.log(1.25)  # width in log x
 
 
 def require_ratio(ratio: float) -> None:
-    """From 2 on no epoch is empty."""
+    """Refuse a ratio outside [2, 100]; below 2 an epoch could be empty."""
     require(2 <= ratio <= 100, "ratio", ratio, "a number in [2, 100]")
 
 
@@ -63,7 +63,7 @@ def offset_regret_curve(
 
 
 def _after_the_first_step(gaps: "Interpolated", horizon: int, ratio: float) -> float:
-    end = horizon / ratio  # of the x whose choice is played before the horizon
+    end = horizon / ratio  # the largest x whose choice is played before the horizon
     middle = min(end, float(_ROUNDED))
     x, measure = _pieces(middle, ratio)
     begins, starts, ends = (np.ceil(x * ratio**power) for power in range(3))
@@ -73,14 +73,14 @@ def _after_the_first_step(gaps: "Interpolated", horizon: int, ratio: float) -> f
     for low, high in ((middle, min(end, max(middle, end / ratio))), (max(middle, end / ratio), end)):
         if low < high:
             x, measure = _gauss(low, high)
-            # a step that is rounded up lies half a step further on, on the average
+            # rounding up moves a step by half a step on average
             played = np.minimum(ratio**2 * x, horizon - 0.5) - np.minimum(ratio * x, horizon - 0.5)
             regret += float((gaps.at((ratio - 1) * x) * played) @ measure)
     return regret / math.log(ratio)
 
 
 def _pieces(end: float, ratio: float) -> tuple[FloatArray, FloatArray]:
-    """Points of the pieces of [1 / ratio^2, end] in which no end of an epoch jumps, and integrals of 1 / x there."""
+    """Midpoints of the pieces of [1 / ratio^2, end] with constant rounded ends, and integrals of 1 / x over them."""
     start = ratio**-2
     if end <= start:
         return np.empty(0), np.empty(0)
@@ -100,7 +100,7 @@ def _gauss(low: float, high: float) -> tuple[FloatArray, FloatArray]:
 
 
 class Interpolated:
-    """A smooth function of whole numbers at any numbers >= 1: its own values first, then polynomials of degree 31."""
+    """Interpolation of a smooth function of whole numbers: exact up to 512, then by polynomials of degree 31."""
 
     def __init__(self, value: Callable[[int], float]) -> None:
         self._value = value

@@ -1,4 +1,4 @@
-"""Expected regret of RNM-FTNL when it looks at a random prefix of each epoch, computed instead of simulated.
+"""Expected regret of RNM-FTNL with a random prefix of each epoch (`RandomPrefix`), computed instead of simulated.
 
 After an epoch of n loss vectors the arm is chosen from the first m of them, m uniform on n/2 < m <= n. The expected gap
 of the choice is the mean over these m of the expected gap after m vectors, `Game.expected_gap`. Short ranges
@@ -38,9 +38,9 @@ def random_prefix_regret_curve(
 
 
 def mean_over_prefixes(value: Callable[[int], float], rounds: int) -> float:
-    """The mean of `value` over the whole numbers m with rounds / 2 < m <= rounds, a power of two.
+    """The mean of `value` over the whole numbers m with rounds / 2 < m <= rounds; `rounds` is a power of two.
 
-    From 1024 rounds on from 32 of them, near the nodes of Gauss: exact for polynomials of degree 31.
+    From 1024 rounds on it is computed from 32 of these m, near Gauss nodes: exact for polynomials of degree 31.
     """
     first, last = rounds // 2 + 1, rounds
     if rounds <= _DIRECT:

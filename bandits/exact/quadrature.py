@@ -1,8 +1,7 @@
 """Quadrature of the probabilities with which arms win, refined until halving the step does not change them.
 
-The rules know where the integrands are not smooth: Laplace and exponential noise have kinks at the sums of losses,
-so that panels of Gauss-Legendre rules end there. Gumbel noise has none, and the trapezoidal rule converges
-exponentially (Trefethen and Weideman 2014).
+Laplace and exponential noise have kinks at the sums of losses, so that panels of Gauss-Legendre rules end there.
+Gumbel noise has none, and the trapezoidal rule converges exponentially (Trefethen and Weideman 2014).
 """
 
 import math
@@ -29,13 +28,13 @@ from bandits.exact.laws import (
 TOLERANCE = 1e-9  # relative change by halving the step; the finer result is returned
 _LEVELS = 6  # halvings before giving up
 _CHUNK = 1 << 18  # evaluations at a time
-_STRIDES_PER_DEVIATION = 16  # cells looked at per standard deviation of a sum, if not all are
-_GENTLE = 8.0  # scale of noise, in cells, from which on two nodes in a cell are enough to begin with
+_STRIDES_PER_DEVIATION = 16  # cells used per standard deviation of a sum, if not all are
+_GENTLE = 8.0  # scale of noise, in cells, from which on a rule begins with two nodes per cell
 
 
 @dataclass(frozen=True)
 class Panels:
-    """Intervals [start + left, start + left + width], each standing for `stride` of its kind; shapes (panels,)."""
+    """Intervals [start + left, start + left + width], each with weight `stride`; shapes (panels,)."""
 
     start: FloatArray
     left: FloatArray
@@ -98,7 +97,7 @@ def lattice_winners(values: LatticeValues, floor: float) -> FloatArray:
         return refined(lambda level: Panels(*panels, order << level).winners(values), floor)
 
     def strided(level: int) -> FloatArray:
-        """Sums over cells are as smooth as the sums of losses: the trapezoidal rule for them."""
+        """The trapezoidal rule over cells: integrals over a cell depend smoothly on the cell."""
         every = max(1, stride >> level)
         cells = np.arange(low, high, every) + values.anchor
         return Panels(*_in_cells(cells, template), order << level, every).winners(values)
@@ -108,7 +107,7 @@ def lattice_winners(values: LatticeValues, floor: float) -> FloatArray:
 
 def gumbel_winners(all_sums: tuple[Binomial, ...], counts: FloatArray, scale: float, floor: float) -> FloatArray:
     """Probabilities of the groups with Gumbel(scale) noise on binomial sums, shape (groups,)."""
-    # The largest value is not far from the largest -G: the arm that has it draws its noise independently of that.
+    # The largest value is near the largest -G or above: the arm with the largest -G has independent noise.
     window = _window(LatticeValues(all_sums, counts, "none", 1.0), floor)
     low = round(window[0]) - math.ceil(scale * math.log(math.log(1 / floor)))
     band = scale * math.log(float(counts.sum()) / floor)
@@ -142,9 +141,9 @@ def _window(values: LatticeValues, floor: float) -> tuple[float, float]:
 def _gumbel_law(
     sums: Binomial, low: int, step: float, points: int, level: int, scale: float, band: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F, S and f of `sums` plus Gumbel noise in low, low + step, ..., shapes (points,); S is 0 beyond `band`."""
+    """F, S and f of `sums` plus Gumbel noise at low, low + step, ..., shapes (points,); S is 0 beyond `band`."""
     stride = max(1, min(_smooth_stride(sums.variance) >> level, math.floor(step)))
-    offset = (low - sums.bottom) % stride  # the sums looked at are on the lattice of the points
+    offset = (low - sums.bottom) % stride  # the sums that are used are on the lattice of the points
     mass = stride * sums.mass[offset::stride]
     bottom = sums.bottom + offset
     if step > stride or points * len(mass) <= 1 << 16:
@@ -175,7 +174,7 @@ def _gumbel_directly(
 def _gumbel_convolved(
     mass: FloatArray, shift: int, stride: int, phase: float, points: int, scale: float, band: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F, S and f in `phase` + stride * (0, 1, ...) relative to the first point; `shift` strides to the first sum."""
+    """F, S and f at `phase` + stride * (0, 1, ...) from the first point; the first sum is `shift` strides from it."""
     below = math.ceil(6.5 * scale / stride)  # F is less than exp(-exp(6.5)) < 1e-280 beyond
     above = math.ceil(band / stride)
     require_work(len(mass) * (below + above + 1.0), 10 * LARGEST_WORK, "products of a convolution")
@@ -216,7 +215,7 @@ def _smooth_stride(variance: float) -> int:
 def _panels(
     values: LatticeValues, low: float, high: float, template: tuple[FloatArray, FloatArray], widest: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Start, left and width of panels: those of the template wherever there are sums, equal ones elsewhere."""
+    """Start, left and width of panels: as in the template for cells with sums, of equal width elsewhere."""
     cells: list[FloatArray] = []
     edge, empty = low, []
     for bottom, top in sorted((sums.bottom - 1, sums.top + 1) for sums in values.sums):
@@ -247,7 +246,7 @@ def _within_cell(scale: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _graded(values: LatticeValues, low: float, high: float, floor: float) -> tuple[FloatArray, FloatArray]:
-    """Panels in a cell that halve towards its right end, where many arms that lead put all their probability."""
+    """Panels in a cell that halve towards its right end, where with many arms all the probability is."""
     steepest = 1.0
     cells = np.arange(low, high)
     for part in np.array_split(cells, 1 + len(cells) * len(values.counts) // _CHUNK):

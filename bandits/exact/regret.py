@@ -9,8 +9,8 @@ G_j is fixed for deterministic losses and binomial for Bernoulli losses, and the
 variable. Arms come in groups of equal mean, so their number does not matter.
 
 Noise, independent for all arms: Laplace(2/epsilon) (Hu, Huang and Mehta 2021), Gumbel(2/epsilon), the
-exponential law with scale 1/epsilon (calibration "printed", Theorems 2 and 4) or 2/epsilon ("proved": a loss vector
-that changes moves every value by up to 1 in either direction), or none: the leader of the last epoch, ties broken
+exponential law with scale 1/epsilon (calibration "printed", Theorems 2 and 4) or 2/epsilon ("proved": a changed loss
+vector moves every value by up to 1 in either direction), or none: follow the leader of the last epoch, ties broken
 uniformly.
 """
 
@@ -47,7 +47,7 @@ RELATIVE_ERROR = 1e-8
 SMALLEST = 1e-30  # probabilities down to which `selection_probabilities` is precise
 LONGEST = 2**60  # steps
 
-_NEGLIGIBLE = 1e-12  # regret that one epoch may miss, relative to the regret before it
+_NEGLIGIBLE = 1e-12  # error in the regret of one epoch, relative to the regret before it
 _NOISES = ("laplace", "gumbel", "exponential", "none")
 _LOSSES = ("deterministic", "bernoulli")
 _CALIBRATIONS = ("printed", "proved")
@@ -97,7 +97,11 @@ def expected_regret_curve(
 
 
 def epoch_curve(game: "Game", checkpoints: Sequence[int], gap_after: Callable[[int, float], float]) -> FloatArray:
-    """Expected pseudo-regret at `checkpoints`; `gap_after` an epoch of so many steps, within a few of a probability."""
+    """Expected pseudo-regret at `checkpoints`.
+
+    `gap_after(steps, floor)` is the expected gap of the choice after an epoch of so many steps, with errors of a few
+    `floor` in probabilities.
+    """
     steps = checked_steps(checkpoints)
     gaps = game.gaps
     regret = np.zeros(len(steps))
@@ -134,7 +138,7 @@ def selection_probabilities(
 
 @dataclass(frozen=True)
 class Game:
-    """Groups of arms with different means, in increasing order, and the noise; `binomial` sums of losses or fixed."""
+    """Groups of arms, means increasing, and the noise; sums of losses are binomial if `binomial`, else fixed."""
 
     means: FloatArray
     counts: FloatArray
@@ -147,7 +151,7 @@ class Game:
         return np.asarray(self.means - self.means[0])
 
     def expected_gap(self, rounds: int, floor: float) -> float:
-        """Of the arm that is selected after `rounds` loss vectors, with probabilities up to a few `floor`."""
+        """The expected gap of the arm selected after `rounds` loss vectors, with errors of a few `floor`."""
         return float(self.gaps @ self.winners(rounds, floor))
 
     def winners(self, rounds: int, floor: float) -> FloatArray:
@@ -157,7 +161,7 @@ class Game:
             weights = self.counts * np.exp(-rounds * self.gaps / self.scale)
             return np.asarray(weights / weights.sum())
         chances = np.zeros(len(self.means))
-        # Without a group the others win as before, unless the group would have won.
+        # Leaving out a group changes the winner only if the group would have won.
         possible = self._log_bounds(rounds) > math.log(floor / len(self.means))
         possible[0] = True
         if possible.sum() == 1:
@@ -188,7 +192,7 @@ class Game:
     def _log_bounds(self, rounds: int) -> FloatArray:
         """Log of Chernoff's bound on the probability that some arm of a group beats one best arm, shape (groups,).
 
-        Pr[V_g >= V_1] <= E exp(tilt (V_g - V_1)) for every tilt > 0 for which it exists.
+        Pr[V_g >= V_1] <= E exp(tilt (V_g - V_1)) for every tilt > 0 for which the expectation is finite.
         """
         if self.noise == "none" and not self.binomial:
             return np.where(self.gaps > 0, -math.inf, 0.0)

@@ -1,8 +1,8 @@
 """A search for the gap profile on which a policy under full information has the largest expected regret.
 
 Wu and Wang (2025) leave two rates open: whether Laplace noise keeps log(K) / epsilon where losses never vary, and
-whether B = 1 ever has a regret of log(K)^2 / epsilon. No search proves a rate; it shows how large the regret can be
-on the profiles that it covers: K arms in at most `scales` groups beside the best arm, gaps in [least_gap, 1].
+whether B = 1 ever has a regret of log(K)^2 / epsilon. A search proves no rate; it shows how large the regret can be on
+the profiles that it covers: the best arm and K - 1 arms in at most `scales` groups, gaps in [least_gap, 1].
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from bandits.policies.full_information import RNMFTNL
 
 @dataclass(frozen=True)
 class WorstProfile(Environment):
-    """The gap profile that maximises expected regret, as an environment that chooses it.
+    """An environment that chooses the gap profile which maximises expected regret.
 
     `generations` of differential evolution (Storn and Price 1997, as in scipy) over the logarithms of the
     gaps and of the groups' shares of arms, uniform over their ranges at first, then a local search.
@@ -28,7 +28,7 @@ class WorstProfile(Environment):
     name: ClassVar[str] = "worst_profile"
     citation: ClassVar[str] = "Wu and Wang (2025), section 3: the open questions"
     feedback: ClassVar[str] = "the losses of all arms"
-    portable: ClassVar[bool] = False  # a search follows every rounding of the expected regret
+    portable: ClassVar[bool] = False  # rounding of the expected regret may lead a search elsewhere
     arms: int
     least_gap: float
     losses: Literal["deterministic", "bernoulli"] = "deterministic"
@@ -61,7 +61,7 @@ class WorstProfile(Environment):
 
     def search(self, policy: RNMFTNL, horizon: int, rng: np.random.Generator) -> tuple[Free, float, int]:
         """The worst profile that was found, its expected regret, and how many profiles were tried."""
-        from scipy.optimize import Bounds, differential_evolution  # a slow import, for which every command would wait
+        from scipy.optimize import Bounds, differential_evolution  # a slow import, not for every command
 
         def negated(place: FloatArray) -> float:
             return -self.regret(self.profile(place), policy, horizon)

@@ -1,1 +1,1 @@
-"""How policies run: fast loops that are exact without looking at every step, and the plain ones in `plain`."""
+"""Compiled loops of the policies: exact, without simulating every step one by one; plain ones are in `plain`."""

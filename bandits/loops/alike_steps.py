@@ -1,4 +1,4 @@
-"""Winners of independent steps that are alike, counted and not told one by one."""
+"""Count the winners of independent, identically distributed steps without drawing each step."""
 
 import math
 
@@ -10,7 +10,7 @@ from bandits.compiled import compiled
 
 @compiled
 def wait(rate: float, rng: np.random.Generator) -> int:
-    """Steps to the next one of these, geometric: k with probability rate (1 - rate)^(k - 1)."""
+    """The number of steps up to the next event, geometric: k with probability rate (1 - rate)^(k - 1)."""
     if rate <= 0:
         return 1 << 60
     if rate >= 1:
@@ -20,7 +20,7 @@ def wait(rate: float, rng: np.random.Generator) -> int:
 
 @compiled
 def one_of(weights: FloatArray, rng: np.random.Generator) -> int:
-    """An arm in proportion to its weight, of which those below 0 count as 0."""
+    """An arm with probability proportional to its weight; negative weights count as 0."""
     left = rng.random() * np.maximum(weights, 0.0).sum()
     for arm in range(len(weights)):
         left -= max(weights[arm], 0.0)
@@ -31,11 +31,13 @@ def one_of(weights: FloatArray, rng: np.random.Generator) -> int:
 
 @compiled
 def alike_steps(weights: FloatArray, room: IntArray, steps: int, rng: np.random.Generator) -> tuple[IntArray, int]:
-    """Wins in `steps` independent steps with chances in proportion to `weights`, or up to the first that fills a room;
-    and the arm that it fills, of which the last win is, or -1. In which order the other wins come is left open.
+    """Wins of each arm in `steps` independent steps, or up to the first step that fills the room of an arm.
 
-    Counts of all steps are multinomial. If they fill a room, they tell that one is filled within these steps, and no
-    more: when, and with which counts, is drawn from its own law until it is within them.
+    An arm wins a step with probability proportional to its weight; its room is the number of wins that it can take.
+    Also returns the arm that is full, which wins the last step, or -1. The order of the other wins is not drawn.
+
+    The counts of all steps are multinomial. If they fill a room, only this fact is used: the step that first fills a
+    room, with its counts, is drawn from its own law until it lies within `steps`.
     """
     wins = multinomial(weights, steps, rng)
     if (wins < room).all():
@@ -48,7 +50,7 @@ def alike_steps(weights: FloatArray, room: IntArray, steps: int, rng: np.random.
 
 @compiled
 def multinomial(weights: FloatArray, steps: int, rng: np.random.Generator) -> IntArray:
-    """Wins in so many steps, shape (arms,)."""
+    """Wins in `steps` steps, shape (arms,)."""
     wins = np.zeros(len(weights), dtype=np.int64)
     left, total = steps, weights.sum()
     for arm in range(len(weights)):
@@ -56,7 +58,7 @@ def multinomial(weights: FloatArray, steps: int, rng: np.random.Generator) -> In
             wins[arm] = left if weights[arm] >= total else rng.binomial(left, weights[arm] / total)
             left -= wins[arm]
         total -= weights[arm]
-    wins[np.argmax(weights)] += left  # 0 but for rounding
+    wins[np.argmax(weights)] += left  # 0 up to rounding
     return wins
 
 
@@ -64,9 +66,9 @@ def multinomial(weights: FloatArray, steps: int, rng: np.random.Generator) -> In
 def first_filled(weights: FloatArray, room: IntArray, rng: np.random.Generator) -> tuple[IntArray, int]:
     """Wins up to the step that is the first to fill the room of an arm, shape (arms,), and that arm.
 
-    Let wins come in continuous time, for each arm at its own rate and independently. The time at which an arm is full
-    is a Gamma variable. The arm with the least is the first; of another, all but the last of the wins that fill it are
-    spread evenly over the time until then.
+    Let wins come in continuous time, for each arm as an independent Poisson process. The time at which an arm is full
+    is a Gamma variable, and the first full arm has the least. Given its own time, the wins of another arm before the
+    one that fills it are uniform on the interval up to that time.
     """
     arms = len(weights)
     full = np.full(arms, math.inf)
@@ -84,10 +86,10 @@ def first_filled(weights: FloatArray, room: IntArray, rng: np.random.Generator) 
 
 @compiled
 def wins_in_first(wins: IntArray, steps: int, rng: np.random.Generator) -> IntArray:
-    """Wins in the first `steps` of the steps that have these `wins`, every order of which is as likely, shape (arms,).
+    """Wins in the first `steps` steps of a sequence with these `wins` in uniformly random order, shape (arms,).
 
-    Steps are moved into the part and out of it, each with the same probability, until there are so many in it. As
-    all steps are treated alike, every part of this size is as likely.
+    Steps are moved into the part and out of it, each with the same probability, until it has the right size. As all
+    steps are treated alike, every part of this size is equally likely.
     """
     part = np.zeros_like(wins)
     while part.sum() != steps:

@@ -14,7 +14,7 @@ from bandits.divergences import divergence_upper_end, private_divergence, privat
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 
-LONGEST = 2.0**62  # whole numbers end soon after; no horizon is longer
+LONGEST = 2.0**62  # steps, more than any horizon; integers have 64 bits
 UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED = 0, 1, 2, 3  # indices, see `index`
 
 
@@ -27,8 +27,8 @@ class Rule(NamedTuple):
     epsilon: the sum of a batch is released with Lap(1/epsilon).
     alpha: of the indices of AdaP; others do not read it.
     first: pulls of the first batch of an arm.
-    ratio: by which the pulls of an arm grow with each further batch, at least.
-    kept: share of the earlier sums and pulls that an index still counts: 1, or 0 for the last batch alone.
+    ratio: the least factor by which each further batch multiplies the pulls of an arm.
+    kept: factor of the earlier sums and pulls in an index: 1 for all batches, 0 for the last batch alone.
     """
 
     kind: int
@@ -65,9 +65,9 @@ def batch_pulls(
 
 @compiled
 def batch_length(rule: Rule, pulls: int) -> int:
-    """Length of the next batch of an arm with so many pulls: to at least `ratio` times as many, and one more.
+    """Length of the next batch of an arm with so many pulls, which brings them to max(pulls + 1, ceil(ratio pulls)).
 
-    The factor below 1 keeps the rounding of 1.1 x 50 from making 56 of 55. No batch is longer than `LONGEST`.
+    The factor below 1 prevents that ceil(1.1 x 50) is 56 by rounding. No batch is longer than `LONGEST`.
     """
     if pulls == 0:
         return int(min(rule.first, LONGEST))
@@ -76,7 +76,7 @@ def batch_length(rule: Rule, pulls: int) -> int:
 
 @compiled
 def chosen(rule: Rule, counts: FloatArray, sums: FloatArray, t: int) -> int:
-    """The arm with the largest index at step `t`; of several, the first, or with a private divergence the least pulled.
+    """The arm with the largest index at step `t`; ties go to the first, with a private divergence to the least pulled.
 
     counts, sums: rewards that an index counts, and their noisy sum, shape (arms,).
     """

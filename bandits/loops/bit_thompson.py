@@ -3,14 +3,15 @@
 Every arm once; then arm a draws from Beta(s_a + 1, n_a - s_a + 1), s_a the sum of its n_a bits, and the arm with the
 largest draw is pulled.
 
-Most steps go to one arm, the leader. Fix a bar below its mean and above those of its rivals. It leads unless its draw
-is below the bar or that of a rival above. Chernoff's bound exp(-N kl(mean, bar)) limits each of these chances,
-N = n + 2 and mean = (s + 1) / N. The rivals' bounds stay while they are not pulled. The leader's is at most exp(-X) as
-long as N kl((s + 1) / N, bar) >= X. This function is convex in (N, s + 1), so that the least s + 1 is concave in N, and
-its tangent is above it: as long as s + 1 stays above the tangent, all bounds hold at every step, and the steps at which
-one of these events is proposed are geometric waits apart. All other steps are pulls of the leader, and their bits are
-drawn many at a time as in `bandits.loops.local_ucb`. An event that is proposed is kept with the exact probability, and
-its draw has the exact law, as in `bandits.loops.perturbed_leader`, which also has the steps while no arm leads clearly.
+Most steps go to one arm, the leader. Fix a bar below its mean and above the means of its rivals. The leader wins a step
+unless its draw is below the bar or the draw of a rival above. Chernoff's bound exp(-N kl(mean, bar)), N = n + 2 and
+mean = (s + 1) / N, bounds the probability of each of these events. The bounds of rivals do not change while these are
+not pulled. The leader's is at most exp(-X) as long as N kl((s + 1) / N, bar) >= X. This function is convex in
+(N, s + 1), so that the least s + 1 is concave in N and lies below its tangent: as long as s + 1 stays above the
+tangent, all bounds hold at every step, and the waiting times between steps with a proposed event are geometric. All
+other steps are pulls of the leader, and their bits are drawn many at a time as in `bandits.loops.local_ucb`. A proposed
+event is accepted with the exact probability, and its draw has the exact law, as in `bandits.loops.perturbed_leader`.
+While no arm leads clearly, steps are drawn as there.
 """
 
 import math
@@ -27,22 +28,22 @@ from bandits.loops.records import record_run
 
 LAW = Constants(mirrored=0.0)
 DEVIATIONS = (2.5, 3.2, 4.0, 5.0, 6.5, 8.5, 11.0)  # of the bar from the leader's mean, on the logit scale
-KEPT = 0.75  # share of the leader's distance from the bar that it keeps in a run
-CLEAR = 0.1  # events a step: with more, no arm leads clearly
-LONGEST = 4  # a run has at most this share, 1 / 4, of the leader's pulls
-DRAWN = 64  # steps for which draws of all arms have one bar
+KEPT = 0.75  # a run ends when the leader's distance from the bar falls below this share
+CLEAR = 0.1  # proposed events per step, above which no arm leads clearly
+LONGEST = 4  # a run has at most 1 / LONGEST of the leader's pulls
+DRAWN = 64  # steps for which all arms are drawn with the same bar
 
 
 class Lead(NamedTuple):
-    """How one arm leads.
+    """The leader and the bar of a run.
 
     Attributes
     ----------
     arm: the leader.
-    bar: between its mean and those of its rivals.
-    least: X, the leader is below the bar with a probability of at most exp(-X)
-    first, slope: while s + 1 is above first + slope x pulls of the run.
-    rate: the events that are proposed at a step, the sum of the hazards -log(1 - chance).
+    bar: a value between its mean and those of its rivals.
+    least: X; the leader's draw is below the bar with probability at most exp(-X),
+    first, slope: as long as s + 1 is above first + slope x pulls of the run.
+    rate: the rate of proposed events per step, the sum of the hazards -log(1 - bound).
     """
 
     arm: int
@@ -114,7 +115,7 @@ def wait(rate: float, rng: np.random.Generator) -> int:
 
 @compiled
 def lead_of(state: Arms) -> Lead:
-    """The arm whose lead is the clearest, with the bar of fewest events; the hazards of all arms are filled in."""
+    """The arm with the clearest lead, with the bar of the fewest proposed events; fills in the hazards of all arms."""
     first, second, hazard, _ = state
     leader, highest = 0, -math.inf
     for arm in range(len(first)):
@@ -143,7 +144,7 @@ def lead_of(state: Arms) -> Lead:
 
 @compiled
 def tangent(kept: float, bar: float) -> float:
-    """The derivative by N of the s with N kl(s / N, bar) = X, where s / N = `kept`: it does not depend on X."""
+    """The derivative in N of the s with N kl(s / N, bar) = X, at s / N = `kept`; it does not depend on X."""
     return -math.log((1 - kept) / (1 - bar)) / math.log(kept * (1 - bar) / ((1 - kept) * bar))
 
 
@@ -152,7 +153,7 @@ def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
     """The arm with the largest draw at a step at which an event is proposed."""
     first, second, hazard, _ = state
     best, winner = -math.inf, -1
-    low = math.inf  # the leader's draw, where it is below the bar
+    low = math.inf  # the leader's draw if it is below the bar
     point = -math.log1p(rng.random() * math.expm1(-lead.rate))  # exponential, given that it is less than the rate
     end = 0.0
     for arm in range(len(first)):
@@ -187,9 +188,9 @@ def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
 
 @compiled
 def leader_below(first: float, second: float, lead: Lead, rng: np.random.Generator) -> float:
-    """The leader's draw given that it is below the bar, or inf.
+    """The leader's draw given that it is below the bar, or inf if the proposed event is rejected.
 
-    It is not inf with the probability that the draw is below the bar, divided by exp(-X).
+    It is accepted with the probability that the draw is below the bar, divided by exp(-X).
     """
     size = first + second
     if rng.random() >= math.exp(lead.least - size * bernoulli_divergence(first / size, lead.bar)):

@@ -1,7 +1,7 @@
 """The loops of index policies on Pareto rewards that are cut off at a growing bound.
 
 As in `bandits.loops.leader`, the leader is pulled until its index falls to a bound on its rivals'
-indices; where the bound no longer settles who leads, all indices are compared again. With
+indices; then all indices are compared again. With
 
     index_a(t) = (noisy sum of a) / n_a + bonus (L(t) / n_a)^q,    q = v / (1 + v),
 
@@ -31,7 +31,7 @@ class ParetoRewards(NamedTuple):
     ----------
     scales: least reward of every arm, shape (arms,).
     shape: of every arm.
-    order: 1 + v, the order of the moment that the policy knows.
+    order: 1 + v, the order of the known moment.
     """
 
     scales: FloatArray
@@ -40,7 +40,7 @@ class ParetoRewards(NamedTuple):
 
 
 class DPRUCBConstants(NamedTuple):
-    """What DPRUCB takes from its budget and the horizon.
+    """Constants of DPRUCB, from its budget and the horizon.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ def dp_ucb_pulls(
 ) -> IntArray:
     """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms): `DPUCBTossou`.
 
-    All mechanisms have taken t items, so they are at the same node of their trees, which is found once per step.
+    All mechanisms have taken t items, so they close the same node of their trees, which is found once per step.
     """
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)

@@ -4,15 +4,16 @@ Every arm once; then, at step t, the arm with the largest
 
     index_a = the largest q <= H with n_a kl(s_a / n_a, q) <= L(t),   L(t) = log t + c log+ log t,
 
-H itself where s_a / n_a >= H; s_a is the sum of its n_a bits. Of several, that with the fewest pulls, then the first.
+H itself if s_a / n_a >= H; s_a is the sum of its n_a bits. Ties go to the arm with the fewest pulls, then to the first.
 
-Three things spare work, and none approximates. (1) The inverse of a convex function is concave: an index, as a function
-of L, stays below its tangent. A tangent bounds an arm that is not pulled, and an index is computed again only where
-this bound does not settle who leads. (2) While one arm leads, its rivals' bounds at the end of a window give a
-threshold q, and the leader is pulled until n kl(s / n, q) rises to L at the begin of the window. n kl(s / n, q) is
-convex in (n, s), so that the sum needed is convex in n, and a chord over the window is above it: a run that ends early
-ends in a comparison. (3) Arms at H with the same pulls take turns. As long as all keep the sum that H asks for, they
-are pulled for many rounds at once. In (2) and (3) bits are drawn many at a time as in `bandits.loops.local_ucb`.
+Three things save work without any approximation. (1) The inverse of a convex function is concave: an index, as a
+function of L, stays below its tangent. The tangent bounds the index of an arm that is not pulled, and an index is
+computed again only if this bound does not decide who leads. (2) While one arm leads, its rivals' bounds at the end of a
+window give a threshold q, and the leader is pulled until n kl(s / n, q) rises to L at the beginning of the window.
+n kl(s / n, q) is convex in (n, s), so that the sum needed is convex in n, and a chord over the window is above it: a
+run may end too early, which costs only a comparison of all arms. (3) Arms at H with equally many pulls take turns. As
+long as all keep the sum that H requires, they are pulled for many rounds at once. In (2) and (3) bits are drawn many at
+a time as in `bandits.loops.local_ucb`.
 """
 
 import math
@@ -28,8 +29,8 @@ from bandits.loops.local_ucb import DEVIATIONS, SHARE, SMALLEST_BLOCK, Run, pull
 from bandits.loops.records import record_run
 
 SHORT = 8  # windows that are shorter are one pull: a chord costs more than it saves
-ROOM = 1e-9  # of rounding, in bits a pull: a run may end that much too early, and then ends in a comparison
-MARGIN = 1e-13  # of rounding, in a bound on an index
+ROOM = 1e-9  # for rounding, in bits per pull: a run may end this much too early, which costs only a comparison
+MARGIN = 1e-13  # for rounding, in a bound on an index
 
 
 class KLIndex(NamedTuple):
@@ -39,7 +40,7 @@ class KLIndex(NamedTuple):
     ----------
     highest: H, the largest value of an index, at most 1.
     c: of the exploration function L.
-    smallest: pulls of the smallest block; a huge number makes all pulls one by one.
+    smallest: pulls of the smallest block; with a huge number all pulls are drawn one by one.
     """
 
     highest: float
@@ -48,11 +49,11 @@ class KLIndex(NamedTuple):
 
 
 class Arms(NamedTuple):
-    """What is known of the arms, shapes (arms,); updated in place.
+    """The state of the arms, shapes (arms,); updated in place.
 
     Attributes
     ----------
-    pulls, sums: of bits.
+    pulls, sums: number and sum of bits.
     value: the index at the exploration level `at`,
     slope: its derivative there.
     """
@@ -127,7 +128,7 @@ def is_highest(pulls: float, mean: float, highest: float, now: float) -> bool:
 
 @compiled
 def bound(state: Arms, index: KLIndex, arm: int, level: float) -> float:
-    """At least the index of an arm at this `level`, which is no lower than that of its known index."""
+    """An upper bound on the index of an arm at this `level`, which is at least the level of its known index."""
     if state.at[arm] == level or state.value[arm] >= index.highest:
         return float(state.value[arm])
     return float(min(index.highest, state.value[arm] + state.slope[arm] * (level - state.at[arm]) + MARGIN))
@@ -135,7 +136,7 @@ def bound(state: Arms, index: KLIndex, arm: int, level: float) -> float:
 
 @compiled
 def front(state: Arms, index: KLIndex, now: float) -> int:
-    """The arm to pull at the level `now`: bounds are made exact until the largest of them is."""
+    """The arm to pull at the level `now`: the largest bound is made exact until the largest one is exact."""
     while True:
         leader, largest = 0, -math.inf
         for arm in range(len(state.pulls)):
@@ -149,7 +150,7 @@ def front(state: Arms, index: KLIndex, now: float) -> int:
 
 @compiled
 def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizon: int) -> Run:
-    """For how long the leader, which is pulled at step t + 1, surely leads: the sum that it needs, and a window."""
+    """How long the leader, pulled at step t + 1, is sure to lead: the sum that it needs, and a window."""
     now = exploration(index, t + 1)
     single = Run(mean, 0.0, -math.inf, 0.0, 1)
     capped = state.value[leader] >= index.highest
@@ -178,9 +179,9 @@ def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizo
 
 @compiled
 def need_over(before: int, window: int, threshold: float, level: float) -> tuple[float, float]:
-    """The sum with which an index is above `threshold` after `before` pulls, and the slope of its chord over a window.
+    """The sum that an index above `threshold` needs after `before` pulls, and the slope of its chord over a window.
 
-    At a level of at least `level`; the chord is above the need, which is convex in the pulls.
+    For every level from `level` on. The need is convex in the pulls, so that the chord is above it.
     """
     first = need(before, threshold, level)
     return first, (need(before + window, threshold, level) - first) / window
@@ -196,9 +197,7 @@ def need(pulls: float, threshold: float, level: float) -> float:
 
 @compiled
 def rounds_ahead(state: Arms, index: KLIndex, leader: int, t: int, horizon: int) -> int:
-    """Rounds over the arms at H, if there are several and all have the leader's pulls, in which no other arm rises to
-    H; else 0.
-    """
+    """Rounds over the arms at H in which no other rises to H; 0 unless several arms at H have equally many pulls."""
     if state.value[leader] < index.highest:
         return 0
     now = exploration(index, t + 1)
@@ -223,7 +222,7 @@ def rounds_ahead(state: Arms, index: KLIndex, leader: int, t: int, horizon: int)
 
 @compiled
 def turns(state: Arms, index: KLIndex) -> IntArray:
-    """The arms at H, in the order in which they are pulled if they have the same pulls."""
+    """The arms at H, in the order in which they are pulled if they have equally many pulls."""
     return np.flatnonzero(state.value >= index.highest)
 
 
@@ -250,8 +249,8 @@ def play_rounds(
 ) -> int:
     """Pull the members in turn for so many rounds, or until the sum of one falls to first + slope x its pulls.
 
-    `sums` are updated in place; the pulls that were made. The ones of every member come first; if their order could
-    matter, they are put into an order at random.
+    Returns the number of pulls; `sums` are updated in place. The number of ones of every member is drawn first; only if
+    their order could matter, it is drawn too.
     """
     ones = np.zeros(len(members), dtype=np.int64)
     matters = False
@@ -276,7 +275,7 @@ def play_rounds(
 def record_rounds(
     record: IntArray, row: int, checkpoints: IntArray, pulls: IntArray, members: IntArray, begun: int, steps: int
 ) -> int:
-    """Record the checkpoints among so many `steps` in turn, and add them to `pulls`; the first row not filled."""
+    """Record the checkpoints in `steps` round-robin steps, and add these to `pulls`; returns the first free row."""
     while row < len(checkpoints) and checkpoints[row] <= begun + steps:
         record[row] = pulls
         add_turns(record[row], members, checkpoints[row] - begun)
@@ -287,6 +286,6 @@ def record_rounds(
 
 @compiled
 def add_turns(pulls: IntArray, members: IntArray, steps: int) -> None:
-    """Add so many steps in turn to the pulls of the members, the first of them first."""
+    """Add `steps` round-robin steps over the members, in order, to their pulls."""
     for i in range(len(members)):
         pulls[members[i]] += (steps + len(members) - 1 - i) // len(members)

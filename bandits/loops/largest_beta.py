@@ -1,14 +1,15 @@
-"""The chance of every one of several independent Beta variables to be the largest, by quadrature.
+"""The probability of each of several independent Beta variables to be the largest, by quadrature.
 
 On the scale y = log(x / (1 - x)) a Beta(a, b) variable has the mode c = log(a / b), the spread s = sqrt(1/a + 1/b)
 there, and the density
 
     peak exp(-n D(y - c)),   D(u) = log(1 + p (e^u - 1)) - p u,   n = a + b,   p = a / n,
-    peak = exp(r(a + b) - r(a) - r(b)) / (s sqrt(2 pi)),   r what Stirling's formula leaves of log Gamma,
+    peak = exp(r(a + b) - r(a) - r(b)) / (s sqrt(2 pi)),   r the error of Stirling's formula for log Gamma,
 
-in which nothing cancels however large n is. It is log-concave and falls to NEGLIGIBLE of its peak within a few spreads.
-The range is cut into panels as narrow as the narrowest density there asks for; on each, every density is a polynomial
-through the nodes of Gauss and Legendre, and its integral up to a node is exact for it. Chances come out to about 1e-13.
+in which nothing cancels for any n. It is log-concave and falls to a negligible part of its peak within a few spreads.
+The range is cut into panels, each as narrow as the narrowest density there needs. On a panel every density is
+interpolated by a polynomial at Gauss-Legendre nodes, and integrals of this polynomial up to a node are exact.
+Probabilities have errors of about 1e-13.
 """
 
 import math
@@ -21,22 +22,20 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 
 NODES = 10  # of a panel
-PANEL = 1.25  # its width in spreads, at most
-NEGLIGIBLE = 40.0  # a density of exp(-40) of its peak counts as 0
+PANEL = 1.25  # largest width of a panel, in spreads
+NEGLIGIBLE = 40.0  # a density below exp(-40) of its peak counts as 0
 SMALL = 16.0  # below, Stirling's series is not used
 
 
 def _rule() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes and weights on [-1, 1], and integrals from every node to 1, a row for each node: those of the polynomial
-    that is 1 there and 0 at the others.
-    """
+    """Nodes and weights on [-1, 1], and integrals from every node to 1 of the Lagrange polynomials, a row for each."""
     nodes, weights = legendre.leggauss(NODES)
     values = legendre.legvander(nodes, NODES)  # P_k at every node
     above = np.empty((NODES, NODES))  # the integral of P_k from every node to 1
     above[:, 0] = 1 - nodes
     for k in range(1, NODES):
         above[:, k] = (values[:, k - 1] - values[:, k + 1]) / (2 * k + 1)
-    basis = weights * (values[:, :NODES] * (np.arange(NODES) + 0.5)).T  # of each node's polynomial, in terms of P_k
+    basis = weights * (values[:, :NODES] * (np.arange(NODES) + 0.5)).T  # each Lagrange polynomial in terms of P_k
     return nodes, weights, np.ascontiguousarray((above @ basis).T)
 
 
@@ -44,11 +43,11 @@ POINTS, WEIGHTS, ABOVE = _rule()
 
 
 class Betas(NamedTuple):
-    """Beta variables on the logit scale, shapes (variables,): what the docstring of this module calls n, p, c, s, peak.
+    """Beta variables on the logit scale, shapes (variables,): n, p, c, s and peak of the docstring of this module.
 
     Attributes
     ----------
-    low, high: where the density is NEGLIGIBLE.
+    low, high: the ends of the range outside which the density counts as 0.
     """
 
     sizes: FloatArray
@@ -61,13 +60,13 @@ class Betas(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Where densities are known.
+    """The quadrature grid.
 
     Attributes
     ----------
     points: on the logit scale, shape (panels, NODES).
     halves: half the width of every panel, shape (panels,).
-    panels: of every variable, how many panels it can reach, shape (variables,); 0 if it is never the largest.
+    panels: the number of panels that each variable can reach, shape (variables,); 0 if it is never the largest.
     """
 
     points: FloatArray
@@ -86,7 +85,7 @@ def stirling_rest(z: float) -> float:
 
 @compiled
 def fall(size: float, share: float, offset: float) -> float:
-    """n D(u): how far the logarithm of the density is below its peak at the distance u = `offset` from the mode."""
+    """n D(u): by how much the log density at the distance u = `offset` from the mode is below its peak."""
     return size * (math.log1p(share * math.expm1(offset)) - share * offset)
 
 
@@ -119,9 +118,9 @@ def betas(first: FloatArray, second: FloatArray) -> Betas:
 
 @compiled
 def reach(of: Betas, i: int, far: float) -> float:
-    """The distance from the mode, on the side of `far`, at which the density is NEGLIGIBLE, or somewhat more.
+    """A distance from the mode, on the side of `far`, from which on the density counts as 0.
 
-    That of a normal density is sqrt(80) spreads. As n D is convex, it grows at least in proportion to the distance.
+    For a normal density it is sqrt(80) spreads. n D is convex: it grows at least in proportion to the distance.
     """
     drop = fall(of.sizes[i], of.shares[i], far)
     if drop < NEGLIGIBLE:
@@ -133,7 +132,7 @@ def reach(of: Betas, i: int, far: float) -> float:
 
 @compiled
 def grid(of: Betas) -> Grid:
-    """Panels from the largest `low`, below which the largest variable is not, to the largest `high`."""
+    """Panels from the largest `low`, which the largest variable exceeds, to the largest `high`."""
     bottom, top = of.low.max(), of.high.max()
     edges = np.empty(2 + int(np.ceil((of.high - of.low) / (PANEL * of.spreads)).sum()) + len(of.low))
     edges[0] = bottom
@@ -171,11 +170,11 @@ def densities(of: Betas, on: Grid) -> FloatArray:
 
 @compiled
 def winning_chances(values: FloatArray, on: Grid) -> FloatArray:
-    """The chance of every variable to be the largest, shape (variables,), from its densities on the grid."""
+    """The probability of each variable to be the largest, shape (variables,), from the densities on the grid."""
     count = len(values)
     chances = np.zeros(count)
-    beyond = np.zeros(count)  # the chance to be above the panel
-    below = np.ones((count, NODES))  # the chance to be below a point
+    beyond = np.zeros(count)  # the probability to be above the panel
+    below = np.ones((count, NODES))  # the probability to be below a point
     others = np.empty((count, NODES))
     for j in range(len(on.halves) - 1, -1, -1):
         for i in range(count):
@@ -191,7 +190,7 @@ def winning_chances(values: FloatArray, on: Grid) -> FloatArray:
 
 @compiled
 def integrate(density: FloatArray, half: float, beyond: float, below: FloatArray) -> float:
-    """Set `below` for the points of a panel, shapes (NODES,); the chance to be above the next lower panel."""
+    """Set `below` for the points of a panel, shapes (NODES,); returns the probability to be above its lower edge."""
     below[:] = 1 - beyond
     for g in range(NODES):
         share = half * density[g]

@@ -1,10 +1,11 @@
 """The loop of Anytime-Lazy-UCB, and what the lazy policies of Hu and Hegde (2022) share.
 
-The private mean of an arm with n rewards behind it stays until 2n newer rewards have come; then these alone are its new
-mean. Between two such changes every index is m + sqrt(3 L / n) + 3 L / (epsilon n) with the same m and n, and grows
-with the logarithm L of the step. An arm with at least as many rewards as the leader grows no faster, and never passes
-it; one with fewer gains on it at every step, and passes it at a step that a quadratic equation gives. So a run
-costs some arithmetic for each change of a mean and of a leader: exact up to rounding, at any horizon.
+The private mean of an arm over n rewards stays until 2n newer rewards have come, which then alone make its new mean.
+Between two such changes every index is m + sqrt(3 L / n) + 3 L / (epsilon n) with the same m and n, and grows with the
+logarithm L of the step. The index of an arm with at least as many rewards as the leader grows no faster, and never
+passes the leader's. The index of an arm with fewer rewards gains at every step, and passes at a step that solves a
+quadratic equation. So a run costs some arithmetic for each change of a mean or of the leader: exact up to rounding, at
+any horizon.
 """
 
 import math
@@ -17,11 +18,11 @@ from bandits.compiled import compiled
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 
-FARTHEST = 44.0  # log of steps beyond every horizon
+FARTHEST = 44.0  # e^44 steps are beyond every horizon
 
 
 class Arms(NamedTuple):
-    """What is known of each arm, shapes (arms,); updated in place.
+    """The state of the arms, shapes (arms,); updated in place.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ def new_arms(arms: int) -> Arms:
 
 @compiled
 def pull(state: Arms, arm: int, steps: int, mean: float, epsilon: float, rng: np.random.Generator) -> bool:
-    """Pull `arm`, not more often than it has room; whether its private mean changes."""
+    """Pull `arm` `steps` times, at most its room; returns whether its private mean changes."""
     state.pulls[arm] += steps
     state.room[arm] -= steps
     if state.room[arm] > 0:
@@ -80,7 +81,7 @@ def lazy_ucb_pulls(
 
 @compiled
 def lazy_leader(state: Arms, epsilon: float, log_t: float) -> int:
-    """The arm with the largest index, of several the first."""
+    """The arm with the largest index; ties go to the first."""
     best, leader = -math.inf, 0
     for arm in range(len(state.counts)):
         count = state.counts[arm]
@@ -92,9 +93,9 @@ def lazy_leader(state: Arms, epsilon: float, log_t: float) -> int:
 
 @compiled
 def steps_until_passed(state: Arms, leader: int, rival: int, epsilon: float, unit: float, t: int) -> int:
-    """Steps from t + 1 on in which `rival`, with fewer rewards behind its mean, stays behind; at least 1.
+    """Steps from t + 1 on in which the index of `rival`, with fewer rewards in its mean, stays lower; at least 1.
 
-    With s = sqrt(L) the rival's index less the leader's is linear s + square s^2 - lead, and both factors are positive.
+    With s = sqrt(L) the rival's index minus the leader's is linear s + square s^2 - lead; both factors are positive.
     """
     lead = state.means[leader] - state.means[rival]
     linear = math.sqrt(3 / state.counts[rival]) - math.sqrt(3 / state.counts[leader])

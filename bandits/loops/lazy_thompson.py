@@ -2,14 +2,16 @@
 
 At step t arm a draws from Beta(x n + 1, (1 - x) n + 1), x = [m + 3 L(t) / (epsilon n)] cut to [0, 1], with the private
 mean m of n rewards, and the largest draw is pulled. As long as no private mean changes, steps are independent, and the
-chances to win move slowly with L(t) alone. So they are computed, not drawn: `bandits.loops.largest_beta` has them at a
-few steps of a window, and a polynomial in L(t) through these has them at every step of it, to about 1e-12. That is the
-only error: it changes the law of a run of 10^7 steps by less than 1e-4, and about one pull of 10^12 steps.
+probabilities of winning change slowly, with L(t) alone. So they are computed: `bandits.loops.largest_beta` gives them
+at a few steps of a window, and a polynomial in L(t) through these values gives them at all other steps, to about 1e-12.
+That is the only error: it changes the law of a run of 10^7 steps by less than 1e-4 in total variation, and about one
+pull in 10^12 steps.
 
-Within a window, a block of steps has lower bounds on the chances of all arms. At every step, with the sum of these
-bounds as its probability, an arm wins in their proportion; the rest is `excess`. The steps of the excess are geometric
-waits apart; there, an arm wins in proportion to what its chance at this very step has above its bound. All other steps
-of a block are alike, so that `bandits.loops.alike_steps` counts their winners and does not tell them one by one.
+Within a window, a block of steps has lower bounds on the probabilities of all arms. Each step is a mixture: with the
+sum of these bounds as its probability, the winner has probabilities proportional to the bounds; otherwise the step is
+an excess step, with probabilities proportional to the differences between the exact ones and the bounds. Waiting times
+between excess steps are geometric. All other steps of a block have the same law, so that `bandits.loops.alike_steps`
+counts their winners without drawing each step.
 
 Short windows cost more than they save: the first steps are drawn one by one.
 """
@@ -27,23 +29,23 @@ from bandits.loops.lazy import Arms, new_arms, pull
 from bandits.loops.records import record_run
 
 DRAWN = 2000  # steps that are drawn one by one
-REACH = 0.36  # a window is so long that no density moves further from its middle than this, in spreads
+REACH = 0.36  # in a window no density moves further than this from its place in the middle, in spreads
 
 
 class Shift(NamedTuple):
-    """What is added to private sums: 3 log(t) / (unit epsilon), see `bonus`."""
+    """Parameters of the bonus that is added to private sums, see `bonus`."""
 
     epsilon: float
     unit: float
 
 
 class Window(NamedTuple):
-    """The chances of the arms in a window of steps, which ends with step `end`.
+    """The winning probabilities of the arms in a window of steps, which ends with step `end`.
 
     Attributes
     ----------
-    middle, half: of the bonus in the window, which is `middle` + u `half`, u in [-1, 1].
-    terms: the chances as sums of terms[a, k] T_k(u), T_k the polynomials of Chebyshev, shape (arms, nodes).
+    middle, half: the bonus in the window is `middle` + u `half`, u in [-1, 1].
+    terms: probabilities are sums of terms[a, k] T_k(u), T_k the Chebyshev polynomials, shape (arms, nodes).
     slopes: bounds on their derivatives, shape (arms,): that of T_k is at most k^2.
     """
 
@@ -65,8 +67,8 @@ def lazy_thompson_pulls(
 ) -> IntArray:
     """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms).
 
-    `order` tells where within a block wins come, for checkpoints there; all else comes from `rng`, so that it does not
-    depend on the checkpoints.
+    `order` draws the positions of wins within a block, for checkpoints there; everything else is drawn from `rng`, so
+    that pulls do not depend on the choice of checkpoints.
     """
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
@@ -92,7 +94,7 @@ def lazy_thompson_pulls(
 
 @compiled
 def bonus(shift: Shift, t: float) -> float:
-    """What is added to a private sum at step t."""
+    """What is added to a private sum at step t: 3 log(t) / (unit epsilon)."""
     return 3 * math.log(t) / (shift.unit * shift.epsilon)
 
 
@@ -106,7 +108,7 @@ def parameters(state: Arms, arm: int, added: float) -> tuple[float, float]:
 
 @compiled
 def beta(a: float, b: float, rng: np.random.Generator) -> float:
-    """A Beta(a, b) variable; with b = 1 it is a power of a uniform one."""
+    """A Beta(a, b) variable; with b = 1 it is a power of a uniform variable."""
     if b == 1:
         return math.exp(-rng.standard_exponential() / a)
     return rng.beta(a, b)
@@ -135,9 +137,9 @@ def laws(state: Arms, added: float) -> Betas:
 
 @compiled
 def forecast(state: Arms, shift: Shift, t: int, horizon: int) -> Window:
-    """The longest window of steps after step t for which the chances are known."""
+    """The longest window of steps after step t for which one polynomial gives the probabilities."""
     first = bonus(shift, t + 1)
-    end = min(horizon, t + state.room.sum())  # by then an arm is full
+    end = min(horizon, t + state.room.sum())  # at the latest then some arm is full
     last = farthest(state, first, bonus(shift, end))
     if last < bonus(shift, end):
         end = min(end, max(t + 1, int(math.exp(last * shift.unit * shift.epsilon / 3))))
@@ -153,8 +155,8 @@ def forecast(state: Arms, shift: Shift, t: int, horizon: int) -> Window:
 def farthest(state: Arms, first: float, last: float) -> float:
     """The largest bonus up to `last` of a window that begins with the bonus `first`.
 
-    Within it the x of no arm begins or ceases to be cut, and no density of an arm that can win is moved further than
-    REACH from its middle.
+    Within it, the x of each arm is either cut throughout or not at all, and the density of no arm that can win moves
+    further than REACH from its place in the middle.
     """
     for arm in range(len(state.counts)):
         bottom = -state.means[arm] * state.counts[arm]  # up to this bonus x is 0
@@ -164,7 +166,7 @@ def farthest(state: Arms, first: float, last: float) -> float:
             last = min(last, bottom + state.counts[arm])
     before = laws(state, first)
     after = before
-    for _ in range(2):  # arms that can win at its begin, then those that can win at its end
+    for _ in range(2):  # arms that can win at the beginning of the window, then those that can win at its end
         for arm in range(len(state.counts)):
             if after.high[arm] > before.low.max() and not is_cut(state, arm, (first + last) / 2):
                 last = min(last, first + 2 * REACH / before.spreads[arm])
@@ -174,9 +176,9 @@ def farthest(state: Arms, first: float, last: float) -> float:
 
 @compiled
 def nodes_for(reach: float) -> int:
-    """How many nodes give chances to about 1e-13 if densities move so far from their middles, in spreads.
+    """Nodes that give probabilities to about 1e-13 if densities move up to `reach` spreads from the middle.
 
-    Chances are much like a normal distribution function of the bonus; its M-th derivative is about sqrt(M!).
+    A probability is much like a normal distribution function of the bonus; its M-th derivative is about sqrt(M!).
     """
     nodes, error = 1, reach
     while error > 1e-14:
@@ -187,9 +189,10 @@ def nodes_for(reach: float) -> int:
 
 @compiled
 def chances_at(state: Arms, middle: float, half: float) -> FloatArray:
-    """The chances of all arms at the bonuses middle + u half, u Chebyshev's nodes, shape (arms, nodes).
+    """The winning probabilities at the bonuses middle + u half, u the Chebyshev nodes, shape (arms, nodes).
 
-    Densities are computed once: another bonus multiplies that of an arm whose x is not cut by a constant and a power.
+    Densities are computed once, at the middle: for an arm whose x is not cut, another bonus multiplies the density by a
+    constant and by a power of e^y (see `moved`).
     """
     center = laws(state, middle)
     on = grid(center)
@@ -207,7 +210,7 @@ def chances_at(state: Arms, middle: float, half: float) -> FloatArray:
 def moved(center: Betas, on: Grid, values: FloatArray, moving: BoolArray, added: float) -> FloatArray:
     """The densities on the grid of Beta(a + added, b - added) for the arms that are `moving`, from those of Beta(a, b).
 
-    The ratio of both is a power of e^y; `factor` is its value at the mode of the latter.
+    Their ratio is proportional to a power of e^y; `factor` is its value at the mode of Beta(a, b).
     """
     result = values.copy()
     for arm in range(len(moving)):
@@ -231,7 +234,7 @@ def is_cut(state: Arms, arm: int, added: float) -> bool:
 
 @compiled
 def chebyshev_terms(values: FloatArray) -> FloatArray:
-    """The factors of the polynomials of Chebyshev, from values at their nodes, shapes (arms, nodes)."""
+    """The coefficients of the Chebyshev polynomials, from values at the nodes, shapes (arms, nodes)."""
     terms = np.zeros_like(values)
     nodes = values.shape[1]
     for m in range(nodes):
@@ -243,7 +246,7 @@ def chebyshev_terms(values: FloatArray) -> FloatArray:
 
 @compiled
 def chances(window: Window, added: float) -> FloatArray:
-    """The chances of all arms at a step with this bonus, shape (arms,)."""
+    """The winning probabilities of all arms at a step with the bonus `added`, shape (arms,)."""
     u = (added - window.middle) / window.half
     values = window.terms[:, 0].copy()
     before, polynomial = 1.0, u
@@ -255,7 +258,7 @@ def chances(window: Window, added: float) -> FloatArray:
 
 @compiled
 def block_length(window: Window, shift: Shift, t: int) -> int:
-    """Steps after step t, within the window, of which about one is in the excess."""
+    """A number of steps after step t, within the window, of which about one is an excess step."""
     speed = window.slopes.sum() * (bonus(shift, t + 2) - bonus(shift, t + 1)) / window.half
     length = math.sqrt(2 / max(speed, 1e-30))
     return int(min(max(1.0, length), float(window.end - t)))
@@ -265,9 +268,9 @@ def block_length(window: Window, shift: Shift, t: int) -> int:
 def play(
     state: Arms, window: Window, shift: Shift, t: int, block: int, rng: np.random.Generator
 ) -> tuple[IntArray, int]:
-    """Wins of every arm in the next steps, at most `block`, until an arm has no room or one step is in the excess.
+    """Wins of every arm in the next steps: at most `block`, up to the first that fills an arm or is an excess step.
 
-    With them the arm that wins the last step, or -1 if it is one of the steps that are alike.
+    Also returns the arm that wins the last step, or -1 if the order of all wins is open.
     """
     first, last = bonus(shift, t + 1), bonus(shift, t + block)
     bounds = chances(window, (first + last) / 2) - window.slopes * ((last - first) / 2 / window.half)
@@ -291,9 +294,9 @@ def record_block(
     last: int,
     order: np.random.Generator,
 ) -> int:
-    """Record the checkpoints among the steps of a block that follow `begun` steps; the first row not filled.
+    """Record the checkpoints in a block of steps that follow `begun` steps; returns the first free row.
 
-    `pulls` are those before it, and `last` is as in `play`.
+    `pulls` are those before the block, and `last` is the winner of its last step or -1, as in `play`.
     """
     done = np.zeros_like(wins)
     open_order = wins.copy()

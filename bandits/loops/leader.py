@@ -6,23 +6,23 @@ An index policy pulls each arm once and then, at every step t, the arm with the 
 
 S_a the sum of its n_a rewards, N_a the noise of a tree mechanism over them (none for UCB1).
 
-While one arm, the leader, is pulled, its rivals' indices move with log t only. `pulls_of_leaders`
+While one arm, the leader, is pulled, its rivals' indices change with log t only. `pulls_of_leaders`
 bounds them over a window of steps by one number, `threshold`, and pulls the leader until its index
-falls to it. Nothing is approximated: where the bound no longer settles who leads, all indices are
+falls to it. Nothing is approximated: if the bound no longer decides who leads, all indices are
 compared again.
 
-Within such a run, `skip_block` settles 2^level - 1 pulls at once. Between a count n divisible by
-2^level and the next such count, the nodes of the tree that are active at n stay, and below them
-2^(level-1-i) fresh nodes of each level i < level come and go, one at a time. Hence every noisy sum
-inside is at least the one at n plus, over the levels, the smallest fresh noise of the level, if
-negative. Only these minima are drawn. If this bound keeps the index above the threshold, no pull
-inside can end the run: the rewards come in one binomial draw, and the inner noise, which no later
-prefix sum holds, is never drawn. Otherwise the block is cut in two, each minimum falls to either
-half with probability 1/2, the other half's is drawn given that it is larger, and the node between
-the halves takes its known value. Rewards are drawn after a block is settled only, and the future of
-independent draws does not depend on their past, so draws that are not yet used when a run ends can be
+Within such a run, `skip_block` handles a block of 2^level - 1 pulls at once. Between a count n
+divisible by 2^level and the next such count, the nodes of the tree that are active at n stay active,
+and 2^(level-1-i) fresh nodes of each level i < level become active, one at a time per level. Hence
+every noisy sum inside the block is at least the one at n plus, over the levels, the smallest fresh
+noise of the level, if negative. Only these minima are drawn. If with this bound the index stays above
+the threshold, no pull inside can end the run: the rewards are one binomial draw, and the noise inside,
+which no later prefix sum contains, is never drawn. Otherwise the block is cut in two halves. Each
+minimum lies in either half with probability 1/2, the minimum of the other half is drawn given that it
+is larger, and the node between the halves takes its known value. Rewards are drawn only after a block
+is known not to end the run, and draws are independent, so draws that are unused when a run ends can be
 discarded.
-(Exact up to rounding and to whatever error the library's binomial sampler has.)
+(Exact up to rounding and to the error of the library's binomial sampler.)
 """
 
 import math
@@ -56,10 +56,10 @@ class NoisySums(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What stays the same while the leader is pulled: numbers only.
+    """The numbers that stay the same while the leader is pulled.
 
-    Arrays stay arguments of their own. Inside a tuple, numba counts the references to them again in every
-    function that takes the tuple, and these loops were 6 % slower for it.
+    Arrays are separate arguments: in a tuple, numba counts references to them in every function that takes the
+    tuple, which made these loops 6 % slower.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def closest_rival(center: FloatArray, width: FloatArray, radius: float, leader: 
 
 @compiled
 def window_of(advance: float, widest: float, growth: float, t: int, horizon: int) -> int:
-    """Steps from t + 1 on in which no rival makes up for half of the leader's `advance`, as the radius grows."""
+    """Steps from t + 1 on in which no rival gains half of the leader's `advance`, as the radius grows."""
     return int(min(max(1.0, advance / (2 * widest * growth)), float(t), float(horizon - t)))
 
 
@@ -156,7 +156,7 @@ def pull_leader(
     minima_right: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[int, float]:
-    """Pull the leader until the run ends; its new count and sum.
+    """Pull the leader until the run ends; returns its new count and sum.
 
     `noise` is the leader's row of prefix noises, updated in place.
     """
@@ -184,7 +184,7 @@ def needed(count: int, threshold: float, radius: float) -> float:
 
 @compiled
 def block_level(count: int, room: int, advance: float, scale: float, largest_block: int) -> int:
-    """Level of a block at `count` likely to be settled whole: a wrong guess costs time, never exactness."""
+    """Level of a block at `count` that probably need not be cut: a wrong guess costs time, never exactness."""
     if advance <= 0.35 * scale * SMALLEST_BLOCK**2 + 0.8 * 2**SMALLEST_BLOCK:
         return 0
     level = min(lowest_bit(count), largest_block)
@@ -207,8 +207,8 @@ def skip_block(
     """The 2^level - 1 pulls after `count`: new count and sum, and whether the index fell to the threshold.
 
     `minima[level, i]` is the logarithm of Pr[Lap(scale) > smallest fresh noise of level i in the
-    current block]; `minima_right` keeps the same for the right halves still to come, and its entry
-    [level, level] the node before the right half of that level.
+    current block]; `minima_right` is the same for the right halves still to come, and its entry
+    [level, level] is for the node before the right half of that level.
     """
     end = count + 2**level
     if run.scale > 0:
@@ -235,7 +235,7 @@ def skip_block(
 
 @compiled
 def stays_ahead(run: Run, count: int, total: float, noise: FloatArray, level: int, minima: FloatArray) -> bool:
-    """Whether the index surely stays above the threshold in the 2^level - 1 pulls after `count`."""
+    """Whether the index is sure to stay above the threshold in the 2^level - 1 pulls after `count`."""
     lowest = total + noise[lowest_bit(count)] + run.bonus
     if run.scale > 0:
         for i in range(level):
@@ -247,7 +247,7 @@ def stays_ahead(run: Run, count: int, total: float, noise: FloatArray, level: in
 
 @compiled
 def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: np.random.Generator) -> None:
-    """Share the minima of a block of `level` among its halves and the one node of level - 1 between them."""
+    """Distribute the minima of a block of `level` over its halves and the one node of level - 1 between them."""
     half = level - 1
     minima_right[half, half] = minima[level, half]
     for i in range(half):

@@ -1,19 +1,20 @@
-"""The loop of LDP-UCB-B and LDP-UCB-L: index policies that see only reports, rewards with noise of their own.
+"""The loop of LDP-UCB-B and LDP-UCB-L: index policies that see only reports, each a reward with its own noise.
 
 At step t the first arm with at most `forced` log(t + 1) pulls is pulled, if there is one, else that with the largest
 
     mean of its reports + width / sqrt(n_a) x sqrt(2 log t).
 
-A report is a bit, or a bit with Laplace noise. While one arm leads, its rivals move with log t only, and `window_of`
-bounds them as in `bandits.loops.leader`. The leader is pulled until the sum of its reports falls to what its index
-needs, or the window ends: at the first step that may be forced at the latest. The need is convex in the pulls, so that
-a chord over the window is above it: a run that ends early ends in a comparison of all indices.
+A report is a bit, or a bit with Laplace noise. While one arm leads, its rivals' indices change with log t only, and
+`window_of` bounds them as in `bandits.loops.leader`. The leader is pulled until the sum of its reports falls to what
+its index needs, or the window ends, which is before the first step that may be forced. The need is convex in the pulls,
+so that a chord over the window is above it: a run may end too early, which costs only a comparison of all indices.
 
-Above the need, reports are drawn many at a time. What lowers the sum comes first, for all pulls of a block at once:
-the number of bits that are 0, the number of noises below 0, and their sum, a Gamma variable. If the sum of reports
-stays above the need even if all this comes at the begin, no pull of the block ends the run, and the rest is one more
-Gamma variable. Otherwise the pulls are made one by one: bits and signs are drawn without replacement, and exponential
-variables given their sum. Exact up to rounding. Other loops on bits pull their leader so, too.
+Well above the need, reports are drawn many at a time. What lowers the sum is drawn first, for all pulls of a block at
+once: the number of bits that are 0, the number of negative noises, and their sum, a Gamma variable. If the sum of
+reports stays above the need even with all this at the beginning, no pull of the block ends the run, and the positive
+noises are one more Gamma variable. Otherwise the pulls are drawn one by one, given these counts and sums: bits and
+signs without replacement, and exponential variables given their sum. Exact up to rounding. Other loops on bits pull
+their leader in the same way.
 """
 
 import math
@@ -27,12 +28,12 @@ from bandits.loops.leader import closest_rival, window_of
 from bandits.loops.records import record_run
 
 SHARE = 8  # a window is no longer than this share of the leader's pulls, so that its chord stays close
-SMALLEST_BLOCK = 32  # of pulls: fewer are made one by one
-DEVIATIONS = 2.0  # by which what lowers the sum of a block may exceed its mean: more make blocks shorter
+SMALLEST_BLOCK = 32  # pulls; fewer are drawn one by one
+DEVIATIONS = 2.0  # standard deviations allowed for what lowers the sum of a block: more make blocks shorter
 
 
 class Reports(NamedTuple):
-    """How an arm is reported, and how reports enter the indices.
+    """The noise of reports, and how reports enter the indices.
 
     Attributes
     ----------
@@ -47,13 +48,13 @@ class Reports(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What stays the same while the leader is pulled.
+    """The numbers that stay the same while the leader is pulled.
 
     Attributes
     ----------
     mean: of the leader's bits.
     scale: of the noise of a report.
-    first, slope: the run ends after the pull after which the sum is at most first + slope x pulls of the run,
+    first, slope: the run ends as soon as the sum is at most first + slope x pulls of the run,
     window: or after so many pulls.
     """
 
@@ -119,7 +120,7 @@ def neglected(pulls: IntArray, step: int, forced: float) -> int:
 
 @compiled
 def free_steps(pulls: IntArray, leader: int, step: int, forced: float) -> int:
-    """How many steps from `step` on leave its rivals with more than `forced` log(step + 1) pulls, at least 1."""
+    """Steps from `step` on in which each rival of the leader has more than `forced` log(step + 1) pulls; at least 1."""
     least = math.inf
     for arm in range(len(pulls)):
         if arm != leader:
@@ -129,12 +130,12 @@ def free_steps(pulls: IntArray, leader: int, step: int, forced: float) -> int:
 
 @compiled
 def pull_leader(run: Run, total: float, smallest: int, rng: np.random.Generator) -> tuple[int, float]:
-    """Pull the leader, whose reports have the sum `total`, until the run ends; its pulls, and the new sum.
+    """Pull the leader, whose reports have the sum `total`, until the run ends; returns its pulls, and the new sum.
 
-    Pulls are made one by one where a block of `smallest` would probably end the run.
+    Pulls are drawn one by one if a block of `smallest` would probably end the run.
     """
     pulled = 0
-    cost = run.scale / 2 + uncovered(run.slope, 1 - run.mean, run.mean)  # a pull's part in what lowers the sum
+    cost = run.scale / 2 + uncovered(run.slope, 1 - run.mean, run.mean)  # mean of what lowers the sum, per pull
     enough = cost * (smallest + DEVIATIONS * math.sqrt(smallest))
     while True:
         ahead = total - run.first - run.slope * pulled
@@ -150,13 +151,13 @@ def pull_leader(run: Run, total: float, smallest: int, rng: np.random.Generator)
 
 @compiled
 def block_length(costs: float, most: int, smallest: int) -> int:
-    """Pulls that `costs` probably suffice for: a wrong guess costs time, never exactness."""
+    """Pulls that probably do not end the run, `costs` being what the sum may lose: a wrong guess costs only time."""
     return max(smallest, int(min(costs - DEVIATIONS * math.sqrt(costs), float(most))))
 
 
 @compiled
 def report(mean: float, scale: float, rng: np.random.Generator) -> float:
-    """One report. Where a uniform number lies tells the bit and, within the part of that bit, the sign of the noise."""
+    """One report. One uniform number decides the bit and, by its place in the interval of the bit, the noise's sign."""
     point = rng.random()
     bit = 1.0 if point < mean else 0.0
     if scale == 0:
@@ -168,7 +169,7 @@ def report(mean: float, scale: float, rng: np.random.Generator) -> float:
 
 @compiled
 def pull_block(run: Run, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
-    """The next `block` pulls, or as many as the run still has; their number, and the new sum."""
+    """The next `block` pulls, or those up to the end of the run; returns their number, and the new sum."""
     ones = rng.binomial(block, run.mean)
     falls = rng.binomial(block, 0.5) if run.scale > 0 else 0
     fall = run.scale * gamma(falls, rng)
@@ -193,17 +194,17 @@ def pull_block(run: Run, total: float, pulled: int, block: int, rng: np.random.G
 
 @compiled
 def uncovered(slope: float, zeros: float, ones: float) -> float:
-    """By how much the need grows at most beyond what the bits add, in whatever order the zeros and ones come."""
+    """The most by which the need grows beyond what the bits add, for every order of the zeros and ones."""
     return max(slope, 0.0) * zeros + max(slope - 1, 0.0) * ones
 
 
 @compiled
 def gamma(shape: int, rng: np.random.Generator) -> float:
-    """The sum of so many exponential variables."""
+    """The sum of `shape` exponential variables."""
     return rng.standard_gamma(float(shape)) if shape > 0 else 0.0
 
 
 @compiled
 def share_of_first(count: int, rng: np.random.Generator) -> float:
-    """The part that the first of so many exponential variables has of their sum."""
+    """The first of `count` exponential variables, divided by their sum."""
     return 1.0 if count == 1 else 1 - rng.random() ** (1 / (count - 1))

@@ -1,17 +1,17 @@
 """The loop of policies that draw one perturbed value for every arm and pull the arm with the largest.
 
-Most arms cannot win most steps, and they are not drawn then: exactly, not approximately. Fix a bar.
-The arms that often exceed it are drawn at every step. Each of the others exceeds the bar with a small
-probability, independently; these events come from one Poisson process on [0, sum of hazards], an arm
-with the hazard -log(1 - probability) owning an interval of that length, so that a single exponential
-variable usually settles all of them. An arm that exceeds the bar gets a value from its law above the
-bar. The value of an arm that does not exceed the bar matters only if no arm does. It is drawn then, from
-its law below the bar. Bar and hazards are chosen before a step's draws, from what is known then.
+At most steps most arms cannot win, and are not drawn; the law is exact all the same. Fix a bar. The
+arms that often exceed it are drawn at every step. Each of the others exceeds the bar with a small
+probability, independently. These events are drawn as one Poisson process on [0, sum of hazards], in
+which an arm with the hazard -log(1 - probability) has an interval of that length: usually a single
+exponential variable shows that no arm exceeds. An arm that exceeds the bar gets a value from its law
+above the bar. The value of an arm that does not exceed the bar matters only if no arm does, and is then
+drawn from its law below the bar. Bar and hazards are chosen before the draws of a step.
 
-Where the probability has no closed form (Beta), the Chernoff bound exp(-n kl(mean, bar)) of a Beta
-variable G_a / (G_a + G_b) takes its place. An event so proposed is kept with the likelihood ratio of
-the exponentially tilted pair of Gamma variables, exp(-tilt W) 1{W >= 0}, W = (1 - bar) G_a - bar G_b:
-what is kept has the exact probability and the exact law.
+If the probability has no closed form (Beta), the Chernoff bound exp(-n kl(mean, bar)) of a Beta
+variable G_a / (G_a + G_b) takes its place. An event proposed in this way is accepted with the likelihood
+ratio of the exponentially tilted pair of Gamma variables, exp(-tilt W) 1{W >= 0}, W = (1 - bar) G_a -
+bar G_b: accepted events have the exact probability and the exact law.
 """
 
 import math
@@ -30,7 +30,7 @@ LONGEST_PLAN = 1024  # steps for which a bar may serve
 
 
 class Constants(NamedTuple):
-    """Constants of the laws, see `parameters`; a law reads its own only.
+    """Constants of the laws, see `parameters`; each law uses only its own.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ class Constants(NamedTuple):
 
 
 class Arms(NamedTuple):
-    """What a step needs to know about the arms, shapes (arms,); updated in place.
+    """The state of the arms, shapes (arms,); updated in place.
 
     Attributes
     ----------
     first, second: the two parameters of the law of an arm's value, see `parameters`.
-    hazard: how likely an arm exceeds the bar, -log(1 - probability); 0 for the arms that often do.
+    hazard: -log(1 - probability) that an arm exceeds the bar; 0 for the arms that often do.
     often: the arms that are drawn at every step.
     """
 
@@ -155,7 +155,7 @@ def draw(law: int, constants: Constants, first: float, second: float, rng: np.ra
 
 @compiled
 def low_value(law: int, constants: Constants, first: float, second: float) -> float:
-    """About the value that a draw exceeds with probability 0.98."""
+    """A value that a draw exceeds with probability about 0.98."""
     if law == GAUSS:
         return first - 2 * second
     if law == BETA:
@@ -236,7 +236,7 @@ def largest(
 def draw_above(
     law: int, constants: Constants, first: float, second: float, bar: float, rng: np.random.Generator
 ) -> float:
-    """A perturbed value given that it exceeds `bar`; for Beta -inf if the proposed event is not kept."""
+    """A perturbed value given that it exceeds `bar`; for Beta -inf if the proposed event is rejected."""
     if law == GAUSS:
         return first + second * normal_above((bar - first) / second, rng)
     if law == BETA:
@@ -262,10 +262,10 @@ def normal_above(low: float, rng: np.random.Generator) -> float:
 
 @compiled
 def beta_above(a: float, b: float, bar: float, rng: np.random.Generator) -> float:
-    """A Beta(a, b) variable given that it exceeds `bar` > mean, or -inf.
+    """A Beta(a, b) variable given that it exceeds `bar` > mean, or -inf if the proposed event is rejected.
 
-    It is not -inf with the probability that a Beta(a, b) variable exceeds `bar`, divided by the Chernoff bound
-    exp(-n kl(mean, bar)) on it.
+    It is accepted with the probability that a Beta(a, b) variable exceeds `bar`, divided by the Chernoff bound
+    exp(-n kl(mean, bar)) on this probability.
     """
     mean = a / (a + b)
     grown = rng.gamma(a, 1.0) * bar / mean

@@ -1,4 +1,4 @@
-"""How compiled loops that advance in runs record pulls at checkpoints."""
+"""Record pulls at checkpoints, in compiled loops that advance many steps at a time."""
 
 from bandits.arrays import IntArray
 from bandits.compiled import compiled
@@ -8,7 +8,7 @@ from bandits.compiled import compiled
 def record_run(
     record: IntArray, row: int, checkpoints: IntArray, pulls: IntArray, arm: int, begun: int, steps: int
 ) -> int:
-    """Record the checkpoints among the `steps` pulls of `arm` that follow `begun` steps; the first row not filled.
+    """Record the checkpoints in a run of `steps` pulls of `arm` that follow `begun` steps; returns the first free row.
 
     `pulls` are those before this run, shape (arms,).
     """

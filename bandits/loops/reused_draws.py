@@ -1,9 +1,9 @@
-"""The loop of DP-TS-UCB: Thompson sampling that draws a few values an epoch and reuses the largest.
+"""The loop of DP-TS-UCB: Thompson sampling that draws a few values per epoch and reuses the largest.
 
-An arm has a mean of its last full epoch, and rewards that wait for the next, twice as long. At every step an arm whose
-draws are not used up draws a value; the value of any other arm is the largest that it drew in its epoch. Once all draws
-are used up, nothing changes until the arm with the largest value ends its epoch, and these steps are one. What a
-reward is matters only when its epoch ends, so that sums of epochs are all that is drawn of rewards.
+An arm has the mean of its last complete epoch, and collects rewards for the next one, which is twice as long. At every
+step an arm with draws left draws a value; the value of any other arm is the largest that it drew in its epoch. Once all
+draws are used up, nothing changes until the arm with the largest value ends its epoch, and these steps are simulated at
+once. Rewards matter only when their epoch ends, so that only their sums over epochs are drawn.
 """
 
 import math
@@ -27,8 +27,8 @@ def reused_draws_pulls(
 ) -> IntArray:
     """Pulls of every arm at each checkpoint, shape (checkpoints, arms).
 
-    `means` are those of the rewards of every epoch, shape (epochs, arms), `lengths` their numbers. A value is
-    Normal(mean, variance / length), and each epoch of an arm allows `draws` of them.
+    `means` are the mean rewards of every epoch, shape (epochs, arms), `lengths` the numbers of these rewards, shape
+    (epochs,). A value is Normal(mean, variance / length), and an arm draws at most `draws` of them per epoch.
     """
     arms = means.shape[1]
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)

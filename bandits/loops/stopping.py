@@ -37,7 +37,7 @@ class Constants(NamedTuple):
     accuracy: alpha, the relative error that is allowed.
     beta: the probability with which it may be exceeded.
     mean_share: the part of beta that the widths of the means may spend.
-    scales: those of the noises.
+    scales: of the noises.
     """
 
     bound: float
@@ -51,8 +51,8 @@ class Constants(NamedTuple):
 def mean_width(samples: int, question: int, rule: Constants) -> float:
     """h_t = R sqrt(2/t log(4 q^2 / (share beta))), t the samples and q the number of the question.
 
-    By Hoeffding's inequality the mean is off by more with probability share beta / (2 q^2) at most, and
-    these add up to less than share beta. Share 1/4 makes it the paper's log(16 q^2 / beta).
+    By Hoeffding's inequality the error of the mean is larger with probability at most share beta / (2 q^2), and
+    these add up to less than share beta. Share 1/4 gives the paper's log(16 q^2 / beta).
     """
     return rule.bound * math.sqrt(2 / samples * math.log(4 * float(question) ** 2 / (rule.mean_share * rule.beta)))
 
@@ -77,7 +77,7 @@ def required_sum(samples: int, question: int, rule: Constants) -> float:
 
 @compiled
 def noise(scale: float, rng: np.random.Generator) -> float:
-    """A draw of Lap(scale), or 0 for the scale 0, and then no random number is used."""
+    """A draw of Lap(scale); for the scale 0 it is 0, without use of a random number."""
     return laplace(scale, rng) if scale > 0 else 0.0
 
 
@@ -112,11 +112,11 @@ def leap(
 ) -> tuple[int, float, bool]:
     """A run that asks after every sample, without drawing every sample: count, sum, and whether it halted.
 
-    With `slack` left to the required sum, which only grows, no m < (slack - loud) / bound samples lead to
-    a halt unless some A_t falls to -loud or below. So the wait for the first such A_t is drawn, a geometric
-    number. If it is longer than m, only the sum of m samples is drawn: all that matters of their A_t is that
-    none was loud. Otherwise the sum of the samples up to the loud A_t is drawn. Given that it is loud, A_t is
-    -loud minus an exponential number, and only this question may halt.
+    With `slack` left to the required sum, which only grows, no m < (slack - loud) / bound samples lead to a
+    halt unless some A_t is loud: at or below -loud. So the waiting time for the first loud A_t is drawn, which
+    is geometric. If it is longer than m, only the sum of m samples is drawn: about their A_t it matters only
+    that none is loud. Otherwise the sum of the samples up to the loud A_t is drawn. A loud A_t is -loud minus
+    an exponential variable, and only this question may halt.
     """
     sigma2 = rule.scales.question
     samples = 0

@@ -29,10 +29,10 @@ class TopTwo(NamedTuple):
 
 @compiled
 def top_two(means: FloatArray, max_samples: int, rule: TopTwo, rng: np.random.Generator) -> tuple[int, int]:
-    """Samples until it stops and the arm that it returns, -1 where it has not stopped after `max_samples`.
+    """Samples until it stops and the arm that it returns, -1 if it has not stopped after `max_samples`.
 
     An arm's phase ends when its pulls have doubled; its noisy mean is then that of this phase alone. Rewards matter
-    when their phase ends, so that one binomial number is drawn a phase.
+    only when their phase ends, so that one binomial number is drawn per phase.
     """
     arms = len(means)
     pulls = np.ones(arms, dtype=np.int64)
@@ -80,7 +80,7 @@ def optimist(noisy: FloatArray, length: IntArray, pulls: IntArray, epsilon: floa
 
 @compiled
 def challenger(leader: int, slack: float, noisy: FloatArray, pulls: IntArray, waiting: IntArray) -> int:
-    """The other arm for which the leader's lead is the least certain, by all pulls so far."""
+    """The arm over which the lead of the leader is the least certain, by all pulls so far."""
     best, found = math.inf, -1
     own = 1.0 / (pulls[leader] + waiting[leader])
     for arm in range(len(noisy)):
@@ -106,7 +106,7 @@ def settled(noisy: FloatArray, length: IntArray, phase: IntArray, rule: TopTwo) 
 
 @compiled
 def threshold(first: int, second: int, phase: int, arms: int, rule: TopTwo) -> float:
-    """c for two phases of these lengths, see `bandits.policies.top_two.AdaPTT`."""
+    """The threshold for two phases of these lengths, see `bandits.policies.top_two.AdaPTT`."""
     share = 1.0 / first + 1.0 / second
     if rule.proved:
         x = 0.5 * math.log((arms - 1) * BASEL * float(phase) ** 2 / rule.beta)

@@ -1,1 +1,1 @@
-"""Building blocks of privacy: noise, and sums released under it."""
+"""Privacy mechanisms: noise, private sums, and private choices."""

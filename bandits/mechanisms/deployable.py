@@ -1,7 +1,7 @@
-"""Laplace noise without the holes of floating point: whole numbers in, whole numbers out (docs/floats.md).
+"""Laplace noise on whole numbers, without the errors of floating point (docs/floats.md).
 
-OpenDP draws it, by exact arithmetic on random bits of the operating system (Canonne, Kamath and Steinke 2020). So no
-seed repeats it, and no experiment here uses it.
+OpenDP draws it by exact arithmetic on random bits of the operating system (Canonne, Kamath and Steinke 2020). It cannot
+be seeded, so no experiment here uses it.
 """
 
 import math
@@ -30,7 +30,7 @@ def add_noise(steps: int, sensitivity: int, epsilon: float) -> int:
 
 @cache
 def _mechanism(sensitivity: int, epsilon: float) -> Any:
-    """The measurement, its scale rounded up until OpenDP itself proves epsilon."""
+    """The mechanism, with its scale increased until OpenDP itself confirms epsilon."""
     try:
         import opendp.prelude as dp
     except ImportError:

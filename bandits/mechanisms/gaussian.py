@@ -1,8 +1,8 @@
-"""Gaussian differential privacy: how far two normal laws of one variance are apart (Dong, Roth and Su 2022).
+"""Gaussian differential privacy (Dong, Roth and Su 2022).
 
-Numbers are `level`-GDP if neighbouring inputs are no easier to tell apart than Normal(0, 1) and Normal(level, 1). Of
-independent releases the squares of the levels add up, and every level is (epsilon, delta)-private for a curve of pairs.
-For no epsilon is delta 0: Gaussian noise is never purely private.
+A release is `level`-GDP if neighbouring inputs are no easier to tell apart than Normal(0, 1) and Normal(level, 1). The
+squares of the levels of several releases add up. A level implies a curve of pairs (epsilon, delta), with delta > 0 for
+every epsilon: Gaussian noise is never purely private.
 """
 
 import math
@@ -27,11 +27,11 @@ def require_level(level: float) -> None:
 
 
 def gaussian_delta(level: float, epsilon: float) -> float:
-    """The smallest delta at which `level`-GDP is (`epsilon`, delta)-private.
+    """The smallest delta for which `level`-GDP implies (`epsilon`, delta)-privacy.
 
     Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m), m the level (Balle and Wang 2018, Theorem 8; Dong, Roth and
     Su 2022, Corollary 2.13). With z = epsilon/m - m/2 the second term is phi(z) times the integral over s > 0 of
-    e^{-(z + m)s - s^2/2}, and the difference is one integral where it would cancel.
+    e^{-(z + m)s - s^2/2}. Where the difference would cancel, it is computed as one integral.
     """
     z = epsilon / level - level / 2
     if z > 1e8:
@@ -44,8 +44,9 @@ def gaussian_delta(level: float, epsilon: float) -> float:
 def level_of_pure(epsilon: float) -> float:
     """The least level of GDP that pure `epsilon`-privacy implies: 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
 
-    Randomised response needs it, and every other epsilon-private mechanism is made from that (docs/theorems.md, 6.3).
-    It is about sqrt(pi / 2) epsilon for a small epsilon. Raises `ParameterError` for an epsilon below 0 or above 1e50.
+    Randomised response has exactly this level, and every other epsilon-private mechanism is a post-processing of it
+    (docs/theorems.md, 6.3). It is about sqrt(pi / 2) epsilon for a small epsilon. Raises `ParameterError` for an
+    epsilon below 0 or above 1e50.
     """
     require(0 <= epsilon <= 1e50, "epsilon", epsilon, "a finite number >= 0 (and at most 1e50)")
     if epsilon < 1:
@@ -62,9 +63,9 @@ def _tail(z: float, slope: float, factor: Callable[[FloatArray], FloatArray]) ->
 
 
 def gaussian_level(epsilon: float, delta: float) -> float:
-    """The largest level of GDP that is (`epsilon`, `delta`)-private, to a relative 1e-12 and never above it.
+    """The largest level of GDP that implies (`epsilon`, `delta`)-privacy, at most a relative 1e-12 too small.
 
-    Raises `ParameterError` for delta = 0, at which no level is.
+    Raises `ParameterError` for delta = 0, which no level implies.
     """
     require(0 <= epsilon <= 1e50, "epsilon", epsilon, "a finite number >= 0 (and at most 1e50)")
     allowed = "a number in (0, 1) (and at least 1e-100): Gaussian noise is never purely private"
@@ -74,7 +75,7 @@ def gaussian_level(epsilon: float, delta: float) -> float:
 
 @cache
 def _largest_level(epsilon: float, delta: float) -> float:
-    """See `gaussian_level`; kept, as the cells of a sweep share few pairs and ask for each many times."""
+    """See `gaussian_level`; cached, as the cells of a sweep ask for the same few pairs many times."""
     low, high = LEVELS
     while high > low * (1 + 1e-13):
         middle = math.sqrt(low) * math.sqrt(high)

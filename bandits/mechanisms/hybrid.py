@@ -11,12 +11,11 @@ Two mechanisms of budget epsilon/2 share the stream (Chan, Shi and Song 2011).
   so it takes at most 2^k - 1 items, it has k levels and the scale of its nodes is 2k/epsilon. An item lies
   in one tree only.
 
-Hence epsilon-DP of the whole endless sequence of releases, one item changed, also if items depend on
+Hence the whole infinite sequence of releases is epsilon-DP, one item changed, even if items depend on
 earlier releases.
 
-Only the noise has to be stored, in the same way as for a tree: the noise of the sum of n items is fresh
-noise plus the noise of an earlier sum, that of n with its lowest bit cleared as in a tree, or, at a power
-of two, that of n/2.
+Only the noise has to be stored, as for a tree: the noise of the sum of n items is fresh noise plus the
+noise of the sum of m items, where m is n with its lowest bit cleared or, if n is a power of two, n/2.
 """
 
 from dataclasses import dataclass, field
@@ -54,7 +53,7 @@ def fresh_levels(count: int) -> int:
 
 @compiled
 def continued(count: int) -> int:
-    """The number of items of the earlier sum whose noise is part of that of `count` items, 0 for none."""
+    """The number m of items of the earlier sum whose noise the sum of `count` items contains; 0 for none."""
     rest = count & (count - 1)
     return rest if rest else count >> 1
 

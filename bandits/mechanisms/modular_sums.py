@@ -1,8 +1,8 @@
 """Sums of whole numbers modulo m with noise that users add (Chowdhury and Zhou 2023, Algorithms 1 and 2).
 
 A user with the number x in {0, ..., g} sends (x + noise) mod m; the aggregator sees the sum of l messages modulo m, and
-no message alone. The noises of l users add up to one discrete law, so that the sum is as private as with a server that
-is trusted with all numbers. Sums are Python's whole numbers: they overflow nowhere.
+no single message. The noises of l users add up to one discrete law, so that the sum is as private as with a trusted
+server that sees all numbers. Sums are Python integers, which do not overflow.
 """
 
 import math
@@ -17,7 +17,7 @@ from scipy import special
 from bandits.arrays import FloatArray
 
 LARGE = 1e6  # variance of Skellam noise
-TINY = 1e-290  # a chance below which doubles lose digits
+TINY = 1e-290  # a probability below which doubles lose digits
 
 
 class SummedNoise(Protocol):
@@ -29,19 +29,19 @@ class SummedNoise(Protocol):
 
     @abstractmethod
     def share(self, users: int, size: int, rng: np.random.Generator) -> list[int]:
-        """`size` draws of what one of `users` users adds."""
+        """`size` draws of the noise that one of `users` users adds."""
 
     @abstractmethod
     def wrapped(self, modulus: int) -> FloatArray:
-        """The chances of the noise modulo `modulus`, shape (modulus,)."""
+        """The probabilities of the noise modulo `modulus`, shape (modulus,)."""
 
 
 @dataclass(frozen=True)
 class DiscreteLaplace(SummedNoise):
     """Pr[k] proportional to q^|k|, q = exp(-1 / scale): the difference of two geometric variables.
 
-    The share of one of l users is the difference of two Polya(1 / l, q) variables. numpy takes the chance of success,
-    1 - q = -expm1(-1 / scale). A sum of sensitivity g is epsilon-private with scale g / epsilon.
+    The share of one of l users is the difference of two Polya(1 / l, q) variables. numpy's parameter is the probability
+    of success, 1 - q = -expm1(-1 / scale). A sum of sensitivity g is epsilon-private with scale g / epsilon.
     """
 
     scale: float
@@ -73,8 +73,8 @@ class DiscreteLaplace(SummedNoise):
     def wrapped_cost(self, change: int, modulus: int) -> float:
         """Pure epsilon of the sum modulo m when a number moves by `change`, exactly; at most change / scale.
 
-        Residue r has a chance proportional to q^r + q^(m - r), a multiple of cosh((m / 2 - r) / scale), whose logarithm
-        is steepest at r = 0.
+        Residue r has a probability proportional to q^r + q^(m - r), a multiple of cosh((m / 2 - r) / scale), whose
+        logarithm is steepest at r = 0.
         """
         half, step = modulus / 2 / self.scale, change / self.scale
         rest = abs(half - step)
@@ -83,7 +83,7 @@ class DiscreteLaplace(SummedNoise):
 
 @dataclass(frozen=True)
 class Skellam(SummedNoise):
-    """The difference of two Poisson variables of mean `variance` / 2; so is the share of a user, with variance / l."""
+    """The difference of two Poisson variables of mean `variance` / 2; the share of one of l users has variance / l."""
 
     variance: float
 
@@ -95,7 +95,7 @@ class Skellam(SummedNoise):
         return [int(a) - int(b) for a, b in zip(first, second, strict=True)]
 
     def masses(self, reach: int) -> FloatArray:
-        """The chances of -reach, ..., reach: exp(-variance) I_k(variance).
+        """The probabilities of -reach, ..., reach: exp(-variance) I_k(variance).
 
         For large variances by Debye's expansion to first order (DLMF 10.41.3), to a relative 0.1 / variance^2.
         """
@@ -106,7 +106,7 @@ class Skellam(SummedNoise):
         return np.asarray(np.exp(exponent) * factor)
 
     def log_masses(self, reach: int) -> FloatArray:
-        """Their logarithms, also of those that are 0 as doubles: of large orders, for which Debye's expansion holds."""
+        """The logarithms of `masses`, by Debye's expansion where a mass underflows: there the order is large."""
         masses = self.masses(reach)
         exponent, factor = self._debye(np.arange(-reach, reach + 1.0))
         return np.where(masses > TINY, np.log(np.maximum(masses, TINY)), exponent + np.log(factor))
@@ -119,7 +119,7 @@ class Skellam(SummedNoise):
         return exponent, correction / np.sqrt(2 * math.pi * root)
 
     def wrapped(self, modulus: int) -> FloatArray:
-        """Chances beyond 12 standard deviations and 200 more add less than 1e-30, and are left out."""
+        """As in `SummedNoise`; values beyond 12 standard deviations + 200 have mass below 1e-30 and are left out."""
         reach = math.ceil(12 * math.sqrt(self.variance)) + 200
         found = np.zeros(modulus)
         np.add.at(found, np.arange(-reach, reach + 1) % modulus, self.masses(reach))
@@ -128,7 +128,7 @@ class Skellam(SummedNoise):
     def delta(self, change: int, epsilon: float) -> float:
         """The smallest delta at `epsilon` when a number moves by `change`, summed over the law, to 1e-12.
 
-        Chances beyond 12 standard deviations and 200 more add less than 1e-30.
+        Values beyond 12 standard deviations + 200 have mass below 1e-30 and are left out.
         """
         reach = change + math.ceil(12 * math.sqrt(self.variance)) + 200
         logs = self.log_masses(reach)
@@ -138,7 +138,7 @@ class Skellam(SummedNoise):
 
 
 def skellam_renyi(change: float, variance: float, order: float) -> float:
-    """A bound on the Renyi divergence of a whole `order` when a number moves by `change` (Agarwal et al. 2021).
+    """A bound on the Renyi divergence of integer `order` when a number moves by `change` (Agarwal et al. 2021).
 
     order c^2 / (2 v) + min{((2 order - 1) c^2 + 6 c) / (4 v^2), 3 c / (2 v)}, c the change and v the variance.
     """
@@ -146,9 +146,9 @@ def skellam_renyi(change: float, variance: float, order: float) -> float:
     return order * change**2 / (2 * variance) + more
 
 
-@cache  # a policy is asked for its guarantee by each of its cells
+@cache  # each cell asks its policy for the guarantee
 def renyi_epsilon(change: float, variance: float, delta: float) -> float:
-    """An epsilon at which Skellam noise is (epsilon, `delta`)-private: the least over whole orders up to 10^7.
+    """An epsilon for which Skellam noise is (epsilon, `delta`)-private: the least over a grid of orders up to 10^7.
 
     With the bound R on the divergence of order a: R + log(1 - 1/a) - (log delta + log a) / (a - 1) (Canonne, Kamath
     and Steinke 2020, Proposition 12).
@@ -162,5 +162,5 @@ def renyi_epsilon(change: float, variance: float, delta: float) -> float:
 
 
 def decoded(seen: int, modulus: int, most: int) -> int:
-    """The sum that the aggregator takes a residue for: of its representatives the one in (most - modulus, most]."""
+    """The sum that the aggregator decodes from a residue: its representative in (most - modulus, most]."""
     return seen - modulus if seen > most else seen

@@ -4,10 +4,10 @@ A binary tree stands over T = 2^depth items, and every node holds a Laplace vari
 mechanism releases the sum of the first t items plus the variables of the nodes on the path from the root to leaf t.
 It differs from the mechanism of `bandits.mechanisms.tree`, which adds one variable for each set bit of t.
 
-What it costs, exactly: changing item s by 1 adds 1[t >= s] to the sums. If numbers z on the nodes have these path
-sums, moving the variables by z shows that the loss is at most |z|_1 / b; where all sums are far out the density falls
-like exp(-min |z|_1 / b) up to powers, so that the least |z|_1 over z, in the worst case over s, is the loss, times 1
-/ b. The nodes are laminar, so the constraints are totally unimodular and some best z is whole: it writes T - s + 1 as
+The exact privacy loss: changing item s by 1 adds 1[t >= s] to the sums. If numbers z on the nodes have these path
+sums, moving the variables by z shows that the loss is at most |z|_1 / b. Far out in the tail of all sums the density
+falls like exp(-min |z|_1 / b) up to powers, so that the loss is exactly the least |z|_1 / b, in the worst case over s.
+The nodes are laminar, so the constraints are totally unimodular and some optimal z is integral: it writes T - s + 1 as
 a signed sum of powers of two, and the fewest terms are those of the non-adjacent form, floor(depth / 2) + 1 at most.
 """
 
@@ -21,7 +21,7 @@ def path_nodes(depth: int, *, root: bool = True) -> int:
 
 
 def path_loss(depth: int, *, root: bool = True) -> int:
-    """The least |z|_1 in the worst case over the items: all releases together are (path_loss / b)-private, no less.
+    """The least |z|_1 in the worst case over the items: all releases together are exactly (path_loss / b)-private.
 
     floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 without the root. The second is checked by linear programming,
     like the first (tests/test_path_tree.py), and not proved.

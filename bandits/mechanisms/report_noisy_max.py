@@ -15,8 +15,8 @@ NoiseName = Literal["laplace", "gumbel", "exponential"]
 class Noise:
     """Noise of a given `scale`: Laplace, standard Gumbel times scale, or exponential with mean scale.
 
-    With scores that one change of the data moves by at most 1 each, in any direction, the released
-    index is (2 / scale)-differentially private for all three: for Laplace by Dwork and Roth (2014),
+    If one change of the data moves every score by at most 1, up or down, the released index is
+    (2 / scale)-differentially private for all three noises: for Laplace by Dwork and Roth (2014),
     Claim 3.9; Gumbel noise is the exponential mechanism (McSherry and Talwar 2007); exponential noise
     is permute and flip (Ding et al. 2021). 2 / scale is also needed for exponential noise: of two scores
     whose difference moves by 2, one is released with probability e^(-difference / scale) / 2.

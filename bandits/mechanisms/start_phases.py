@@ -1,4 +1,4 @@
-"""How often DP-FTPL-Gauss and DP-FTPL-Beta pull every arm before their first private decision.
+"""Lengths of the start phases of DP-FTPL-Gauss and DP-FTPL-Beta: pulls of every arm before the first private decision.
 
 Wang and Zhu (2024) print sufficient numbers of pulls (Algorithms 1 and 2, Theorems 11 and 13): the
 `_paper` functions. The `_exact` functions find the smallest number N from which on the condition of
@@ -121,7 +121,7 @@ def beta_condition(count: int, epsilon: float) -> float:
 
 
 def beta_condition_of_no_success(count: int, epsilon: float) -> float:
-    """What `beta_condition` is at least, and usually is: the divergence for R = 0 and R' = 1."""
+    """A lower bound on `beta_condition`, usually equal to it: the divergence for R = 0 and R' = 1."""
     k = count // 8 + 1
     return float(beta_divergence(np.array([1.0 + k]), np.array([float(count + k)]), epsilon)[0])
 

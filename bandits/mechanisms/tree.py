@@ -88,12 +88,12 @@ class AdaptiveTreeMechanism:
 
     @property
     def levels(self) -> float:
-        """What the noise of a node is multiplied by."""
+        """The factor of the noise scale of a node: the levels of the tree, or log(length)."""
         return math.log(self.length) if self.natural_logarithm else tree_levels(self.length)
 
     @property
     def spent_epsilon(self) -> float:
-        """What one item may cost: it lies in `tree_levels` nodes at most, at epsilon / `levels` each."""
+        """The epsilon of all releases: an item lies in at most `tree_levels` nodes, at epsilon / `levels` each."""
         return self.epsilon * tree_levels(self.length) / self.levels
 
     def add(self, item: float, bound: float) -> float:
@@ -114,7 +114,7 @@ class TreeMechanism:
     """Private running sum of at most `length` items in [0, `sensitivity`].
 
     Guarantee: `epsilon`-DP of the whole sequence of released sums, one item changed. Memory and errors
-    are those of `AdaptiveTreeMechanism`, of which this is the case of one bound.
+    are those of `AdaptiveTreeMechanism`; this is its special case of a constant bound.
     """
 
     length: int

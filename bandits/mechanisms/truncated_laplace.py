@@ -1,4 +1,4 @@
-"""The truncated Laplace distribution of DP-FTPL-New: the privacy condition met with equality.
+"""The truncated Laplace distribution of DP-FTPL-New, which meets the privacy condition with equality.
 
 About the center x0 of a mean of `count` = N rewards, with c = delta / (e^epsilon - 1),
 

@@ -1,1 +1,1 @@
-"""What the papers define, one family a file; a config names a policy by module and class."""
+"""The policies, one family per file; a config names a policy by module and class."""

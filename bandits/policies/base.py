@@ -1,4 +1,4 @@
-"""What every policy is."""
+"""Base classes of bandit policies, and checks of the rewards and instances that policies are given."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
 
-if TYPE_CHECKING:  # it compiles loops, for which a start would wait
+if TYPE_CHECKING:  # its import compiles loops, which would slow down every start
     from bandits.audit.batch_rules import BatchRule
 
 Choices = Generator[int, float, None]  # yields the next arm, and is sent its reward
@@ -30,46 +30,46 @@ class Policy(Learner[Instance]):
     faces: ClassVar[type[Any]] = Instance
 
     def __init_subclass__(cls) -> None:
-        """Every `choices` of a subclass looks at the rewards that it is sent, whoever plays it."""
+        """Make every `choices` of a subclass check the rewards that it is sent."""
         super().__init_subclass__()
         if "choices" in vars(cls):
             cls.choices = _with_checked_rewards(vars(cls)["choices"])  # type: ignore[method-assign]
 
     @abstractmethod
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        """Play `horizon` steps against `instance`; pulls of every arm at each checkpoint.
+        """Play `horizon` steps against `instance`; returns the pulls of every arm up to each checkpoint.
 
         `checkpoints` are increasing steps in 1..horizon, and the result has shape (checkpoints, arms).
-        Which checkpoints are asked for does not change what is played.
+        The choice of checkpoints does not change what is played.
         """
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        """The policy one step at a time: a generator that yields an arm and is sent the reward of it.
+        """The policy one step at a time: a generator that yields an arm and is sent its reward.
 
-        Raises `ParameterError` for a policy that is only known as a simulation, and for a reward that is no finite
-        number or outside [0, 1] where `domain` is.
+        Raises `ParameterError` for a policy that can only be simulated, and for a reward that is not finite, or outside
+        [0, 1] if `domain` is within [0, 1].
         """
         raise ParameterError("policy", f"{self.name} cannot be played on given rewards: it defines no choices")
 
     def index_rule(self, arms: int, horizon: int) -> IndexRule | None:
-        """For a policy that compares noisy sums: how. From it follows the law of its arms; None for any other."""
+        """How the policy compares noisy sums, from which the law of its transcripts follows; else None."""
         return None
 
     def batch_rule(self) -> "BatchRule | None":
-        """For a policy that compares noisy sums of batches: how. From it follows the law of its arms."""
+        """How the policy compares noisy sums of batches, from which the law of its transcripts follows; else None."""
         return None
 
     def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
-        """Between which the first reward of an arm may change, and be seen."""
+        """The limits between which a change of the first reward of an arm has an effect on the policy."""
         return 0.0, 1.0
 
     def play(
         self, table: FloatArray, horizon: int, rng: np.random.Generator, convention: Convention = Convention.STREAM
     ) -> IntArray:
-        """The arms that are pulled, shape (horizon,), where the rewards are those of a `table`, shape (arms, horizon).
+        """The arms that are pulled, shape (horizon,), on a `table` of rewards, shape (arms, horizon).
 
-        `rng` gives noise only. With the convention `stream` the i-th pull of an arm sees the i-th reward of its row,
-        with `table` step t sees the t-th. Raises `ParameterError` for rewards outside the domain of the policy.
+        `rng` is used for noise only. With the convention `stream` the i-th pull of an arm gets the i-th reward of its
+        row, with `table` step t gets the t-th. Raises `ParameterError` for rewards outside the domain of the policy.
         """
         if self.domain in (Domain.UNIT, Domain.BINARY) and not ((table >= 0) & (table <= 1)).all():
             raise ParameterError("table", f"{self.name} needs rewards in [0, 1]")
@@ -96,7 +96,7 @@ def _with_checked_rewards(choices: Callable[..., Choices]) -> Callable[..., Choi
 
 
 def _checked(policy: Policy, steps: Choices) -> Choices:
-    """`steps`, which are sent no reward that the policy is not made for. Raises `ParameterError`."""
+    """`steps`, with every reward checked before it is sent on. Raises `ParameterError`."""
     arm = next(steps)
     while True:
         reward = yield arm
@@ -108,7 +108,7 @@ def _checked(policy: Policy, steps: Choices) -> Choices:
 
 
 def require_reward(policy: Policy, reward: float) -> None:
-    """Raise `ParameterError` for a reward that is no finite number, or outside [0, 1] where the domain is."""
+    """Raise `ParameterError` for a reward that is not finite, or outside [0, 1] if the domain is within [0, 1]."""
     if not math.isfinite(reward):
         raise ParameterError("reward", f"{policy.name} needs finite rewards, got {reward}")
     if policy.domain in (Domain.UNIT, Domain.BINARY) and not 0 <= reward <= 1:
@@ -136,11 +136,11 @@ def require_bernoulli(policy: Learner[Instance], instance: Instance) -> None:
 
 
 def require_sums(policy: Policy, sums: FloatArray, low: float, high: float) -> FloatArray:
-    """`sums` of rewards, each in [low, high]. Raises `ParameterError` for an instance that does not keep to it.
+    """`sums` of rewards, unchanged. Raises `ParameterError` if the instance drew one outside [low, high].
 
-    The noise is made for such sums; clipping them in the instance alone would leave the promise to the instance.
+    The noise is calibrated to these limits, so that privacy must not depend on an instance that keeps to them.
     """
-    room = 1e-9 * max(abs(low), abs(high))  # of rounding
+    room = 1e-9 * max(abs(low), abs(high))  # for rounding
     if not ((sums >= low - room) & (sums <= high + room)).all():  # so that NaN is refused
         raise ParameterError(
             "instance", f"its rewards sum to {sums.min():g}..{sums.max():g}, {policy.name} allows {low:g}..{high:g}"
@@ -149,13 +149,13 @@ def require_sums(policy: Policy, sums: FloatArray, low: float, high: float) -> F
 
 
 def require_arm(arm: Any, arms: int, t: int) -> None:
-    """Raise `ValueError` unless what `select` returned at step `t` is an arm: -1 would count from the last one."""
+    """Raise `ValueError` unless `select` returned an arm at step `t`: numpy would take -1 for the last arm."""
     if not isinstance(arm, int | np.integer) or isinstance(arm, bool) or not 0 <= arm < arms:
         raise ValueError(f"select must return an arm in 0..{arms - 1}, got {arm} at step {t}")
 
 
 class StepwisePolicy(Policy):
-    """A policy written as plain Python, one step at a time; the loop around it is here.
+    """A policy in plain Python, one step at a time; this class has the loop over steps.
 
     The policy holds parameters only. What it learns is kept in the state that `start` returns.
     """

@@ -33,7 +33,7 @@ class BatchedIndex(Policy):
 
     @property
     def noise_scale(self) -> float:
-        """Of the Laplace noise of the sum of a batch."""
+        """The scale of the Laplace noise on the sum of a batch."""
         return 1 / self.rule.epsilon
 
     @property
@@ -44,7 +44,7 @@ class BatchedIndex(Policy):
         require_bernoulli(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The sum of each batch of one arm that is pulled whenever possible; those of the other arms are like it."""
+        """The sums of the batches of an arm that is pulled at every step; the sums of other arms cost no more."""
         releases: list[Release] = []
         pulls = 0
         for number in itertools.count(1):
@@ -77,11 +77,11 @@ class BatchedIndex(Policy):
 
 @dataclass(frozen=True)
 class AdaP(BatchedIndex):
-    """What AdaP-UCB and AdaP-KLUCB share: episodes that double the pulls of an arm, of which the last alone counts.
+    """What AdaP-UCB and AdaP-KLUCB share: each episode doubles the pulls of its arm, and only the last one counts.
 
-    An arm is pulled 1, 1, 2, 4, 8, ... times. n is the length of its last episode, m the noisy mean of exactly these
-    rewards, and b = alpha log(t) / (epsilon n), t the step at which the episode is chosen. The print takes half of an
-    arm's pulls for n, which is the same from the second pull on. Ties go to the first arm.
+    The episodes of an arm have 1, 1, 2, 4, 8, ... pulls. n is the length of its last episode, m the noisy mean of
+    exactly these rewards, and b = alpha log(t) / (epsilon n), t the step at which the episode is chosen. The paper
+    prints half of an arm's pulls for n, which is the same from the second pull on. Ties go to the first arm.
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 3); a reward is in one mean.
     """
@@ -141,7 +141,8 @@ class PrivateDivergence(BatchedIndex):
     their noisy mean cut to [0, 1]. The paper's grid of batches is not known here, only that batches grow by a ratio
     above 1. Ours is a reconstruction: pulls of an arm go from n to max(n + 1, ceil(`ratio` n)), from `first_batch`.
     `first_batch` of null is ceil(3 / epsilon), where noise no longer hides the mean. With a first batch of 1 and a
-    small epsilon the best arm may start so low that it is left for very long; such runs are rare, and make the mean.
+    small epsilon the best arm may start so low that it is not pulled for very long; such runs are rare, but dominate
+    the mean regret.
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Proposition 2); a reward is in one batch.
     """
@@ -175,8 +176,8 @@ class PrivateDivergence(BatchedIndex):
 class DPKLUCB(PrivateDivergence):
     """DP-KLUCB (Azize et al. 2025): the largest q with d_epsilon([m], q) <= log(t) / n, see `PrivateDivergence`.
 
-    Ties, as where several indices are 1, go to the least pulled arm, and of these to the first. An index above 1 -
-    2^-54 is 1 as a double, which from epsilon = 34 on is that of any arm whose noisy mean is close to 1.
+    Ties, such as several indices of 1, go to the least pulled arm, then to the first. An index above 1 - 2^-54 is
+    rounded to 1; from epsilon = 34 on this happens to every arm whose noisy mean is close to 1.
 
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """
@@ -191,7 +192,7 @@ class DPKLUCB(PrivateDivergence):
 class DPIMED(PrivateDivergence):
     """DP-IMED (Azize et al. 2025): the least n d_epsilon([m], largest [m]) + log n, see `PrivateDivergence`.
 
-    There is no time in it, so that an arm with a bad start waits until the leader has been pulled e^(its index) times.
+    The index does not contain t: an arm with a bad start waits until the leader has been pulled e^(its index) times.
 
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """

@@ -1,8 +1,8 @@
 """DP-SE and DP-NAS as online learners for real rewards: their noise is `bandits.mechanisms.deployable`.
 
-Rewards are rounded to a grid first, so that sums are whole numbers of its steps and one reward moves them by at most
-the steps of its range: the promise is that of the algorithm, with no float on the way to what is released. Noise cannot
-be seeded. Regret has the law of the simulated policies, up to steps of 2^-20.
+Rewards are first rounded to a grid of steps of 2^-20. Sums are then whole numbers of steps, and no floating-point noise
+enters what is released: the guarantee of the algorithm holds on a real computer. This noise cannot be seeded. Regret
+has the law of the simulated policies, up to the rounding of rewards.
 """
 
 from dataclasses import dataclass

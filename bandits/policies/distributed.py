@@ -39,23 +39,23 @@ class Batch(Epoch):
 
     @property
     def modulus(self) -> int:
-        """m."""
+        """The modulus m = l g + 2 tau + 1."""
         return self.rounds * self.grid + 2 * self.margin + 1
 
     def mean(self, seen: int) -> float:
-        """The mean reward that the server takes a residue for."""
+        """The mean reward that the server decodes from the residue `seen`."""
         return decoded(seen, self.modulus, self.rounds * self.grid + self.margin) / self.grid / self.rounds
 
 
 class DistributedElimination(EpochElimination):
-    """What both forms share. Subclasses are frozen dataclasses of their parameters.
+    """What `DistDPSE` and `DistRDPSE` share. Subclasses are frozen dataclasses of their parameters.
 
     Batch b = 1, 2, ... takes l = `batch_base`^b new users for every viable arm, arm after arm. A user with the
     reward x in [0, 1] sends floor(x g) + Bernoulli(x g - floor(x g)) + noise modulo m, m = l g + 2 tau + 1. The server
-    takes the residue for the sum nearest to where it must lie, divides by g l, and removes arms whose mean
+    takes the one sum in -tau..l g + tau that has this residue, divides it by g l, and removes arms whose mean
     trails the best by more than 2 beta.
 
-    Simulated are Bernoulli rewards, for which nothing is rounded: the sum of a batch is g times a binomial number.
+    Only Bernoulli rewards are simulated. They need no rounding: the sum of a batch is g times a binomial number.
 
     Attributes
     ----------
@@ -77,11 +77,11 @@ class DistributedElimination(EpochElimination):
 
     @abstractmethod
     def noise(self, grid: int) -> SummedNoise:
-        """Of the sum of a batch of numbers in {0, ..., grid}."""
+        """The noise of the sum of a batch of numbers in {0, ..., grid}."""
 
     @abstractmethod
     def margin(self, grid: int, horizon: int) -> int:
-        """tau."""
+        """The margin tau for the noise on either side of the possible sums."""
 
     @property
     @abstractmethod
@@ -96,7 +96,7 @@ class DistributedElimination(EpochElimination):
         return math.ceil(self.precision * self.epsilon * math.sqrt(length))
 
     def batch(self, viable: int, number: int, horizon: int) -> Batch:
-        """Batch 1, 2, ... with `viable` arms left; they go that trail by more than 2 beta, with
+        """Batch 1, 2, ... with `viable` arms left; those that trail by more than 2 beta are removed, with
 
         beta = sqrt(log(4 |S| b^2 / p) / (2 l)) + (sigma sqrt(L) + h L) / l, L = log(2 |S| b^2 / p).
         """
@@ -112,7 +112,7 @@ class DistributedElimination(EpochElimination):
         return self.batch(viable, epoch, horizon)
 
     def pull(self, log: PullLog, viable: IntArray, rounds: int) -> bool:
-        """Arm after arm."""
+        """Pull the viable arms one after the other, each `rounds` times without a break."""
         return log.arm_after_arm(viable, rounds)
 
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
@@ -123,14 +123,14 @@ class DistributedElimination(EpochElimination):
         return np.array([epoch.mean(residue) for residue in seen])
 
     def batches(self, arms: int, horizon: int) -> list[Batch]:
-        """All batches if no arm falls, with the one that is under way at the horizon."""
+        """All batches if no arm is removed, including the one that is under way at the horizon."""
         found: list[Batch] = []
         while arms * sum(batch.rounds for batch in found) < horizon:
             found.append(self.batch(arms, len(found) + 1, horizon))
         return found
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        """User by user: each rounds, adds a share of the noise, and sends a residue."""
+        """One user at a time: each rounds the reward, adds a share of the noise, and sends the result modulo m."""
         viable = list(range(arms))
         for number in itertools.count(1):
             if len(viable) == 1:

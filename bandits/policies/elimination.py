@@ -40,7 +40,11 @@ def eliminate(
     released: Callable[[FloatArray, Epoch, np.random.Generator], FloatArray],
     rng: np.random.Generator,
 ) -> Choices:
-    """`EpochElimination` one step at a time: epochs by viable arms and number, noisy means by reward sums and epoch."""
+    """`EpochElimination` one step at a time.
+
+    `epoch_of(viable, number)` gives the epoch `number` with so many arms left, and `released(sums, epoch, rng)` the
+    noisy means of an epoch.
+    """
     viable = list(range(arms))
     for number in itertools.count(1):
         if len(viable) == 1:
@@ -150,18 +154,18 @@ class DPSE(EpochElimination):
         return self.released(require_sums(self, instance.sums(viable, epoch.rounds, rng), 0, epoch.rounds), epoch, rng)
 
     def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        """The noisy means of an epoch from its reward sums, shapes (viable,): all that is released of them."""
+        """The noisy means of an epoch from its reward sums, shapes (viable,); nothing else about these is released."""
         return sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(sums))
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         return eliminate(arms, lambda viable, number: self.epoch_of(viable, number, horizon), self.released, rng)
 
     def noise_scale(self, epoch: Epoch) -> float:
-        """Of the Laplace noise that makes the means of an epoch private."""
+        """The scale of the Laplace noise on the means of an epoch."""
         return 1 / (self.epsilon * epoch.rounds)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The mean of one arm in each epoch if no arm falls, with the epoch that is under way at the horizon."""
+        """The mean of one arm in each epoch if no arm is removed, including the epoch under way at the horizon."""
         releases: list[Release] = []
         pulls = 0
         for number in itertools.count(1):
@@ -183,8 +187,8 @@ class SuccessiveElimination(Policy):
     probability that some mean is ever off by more than alpha_n is at most the sum over n of
     2 K (delta / (4 K n^2))^2 < delta. Not private; the counterpart of DP-SE.
 
-    A round moves the difference of two sums by at most 1, so while the threshold on the sums is
-    more than m away no arm can fall in the next m rounds, and these are drawn at once: exact.
+    A round moves the difference of two sums by at most 1. So while the threshold on the sums is more than m away no
+    arm can be removed in the next m rounds, and these are drawn at once, which is exact in law.
     """
 
     name: ClassVar[str] = "successive_elimination"
@@ -238,5 +242,5 @@ class SuccessiveElimination(Policy):
 
 
 def _slack(arms: int, pulls: int, inverse: float) -> float:
-    """2 n alpha_n: how far behind the best sum of n `pulls` an arm of successive elimination stays."""
+    """2 n alpha_n: an arm stays while its sum of n `pulls` is less than this below the best."""
     return 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * inverse))

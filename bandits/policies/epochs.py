@@ -22,15 +22,15 @@ from bandits.policies.full_information import RNMFTNL
 
 @dataclass(frozen=True)
 class OffsetFTNL(RNMFTNL):
-    """RNM-FTNL(B, Q) whose epochs grow by `ratio` and begin at a random place of the scale (ours).
+    """RNM-FTNL(B, Q) whose epochs grow by `ratio`, with a random offset U on the logarithmic scale (ours).
 
     U is uniform on [0, 1), drawn once. After the first step, whose arm is uniform, epochs end at ceil(ratio^(r + U)),
     r = 0, 1, 2, ...; in each the arm is played that report noisy max chose from the loss sums of the whole epoch
-    before. Every epoch length is then met as often as its regret asks for, so that regret is bounded by a sum over all
-    n of errors after n vectors: no monotonicity is needed (docs/theorems.md, section 3). With `ratio` 2 this holds for
-    losses that vary; where they never vary the constant is least for `ratio` e.
+    before. Averaged over U, regret is bounded by a sum over all n of errors after n vectors, and the errors need not be
+    monotone in n (docs/theorems.md, section 3). With `ratio` 2 this holds for losses that vary; for losses that never
+    vary the constant is least for `ratio` e.
 
-    Guarantee: that of `RNMFTNL`. U does not depend on the data, and for each U epochs are disjoint, one choice each.
+    Guarantee: that of `RNMFTNL`. U does not depend on the data; given U the epochs are disjoint, with one choice each.
     Raises `ParameterError` for a `ratio` below 2, with which epochs could be empty.
     """
 
@@ -57,7 +57,7 @@ class OffsetFTNL(RNMFTNL):
                 begin = end
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The choice after each epoch that can end before the horizon, with the most loss vectors that it can have."""
+        """The choice after each epoch that can end before the horizon, with the largest number of loss vectors."""
         calibration = self.calibration if self.noise == "exponential" else ""
         name = f"report noisy max, {self.noise}"
         longest = [1] if horizon > 1 else []
@@ -77,18 +77,18 @@ class OffsetFTNL(RNMFTNL):
 
 @dataclass(frozen=True)
 class VoteFTNL(RNMFTNL):
-    """RNM-FTNL whose loss vectors vote for their least loss, where losses never vary (ours).
+    """RNM-FTNL in which each loss vector votes for the arm with the least loss, for losses that never vary (ours).
 
     The arm of an epoch is the one with the largest votes + Q, where the votes of an arm are the loss vectors of the
-    epoch before in which its loss is the least, ties to the lowest number. How much less it is does not matter, so
-    that regret is of the order of the largest gap times log(K) / epsilon, where sums have log(K) / epsilon
+    epoch before in which its loss is the least, ties to the lowest number. The size of the difference does not matter,
+    so that regret is of order (largest gap) log(K) / epsilon; with sums it is log(K) / epsilon
     (docs/theorems.md, section 2).
 
     Where losses vary, the arm that is most often best need not have the least mean, and regret may grow with the
     horizon: only `DeterministicLosses` are accepted.
 
-    Guarantee: as `RNMFTNL`, on all losses. A loss vector that changes takes one vote from an arm and gives it to
-    another, which is less than what it may do to the sums.
+    Guarantee: that of `RNMFTNL`, for all losses. A changed loss vector takes one vote from an arm and gives it to
+    another; it can change the sums of the losses by more.
     """
 
     name: ClassVar[str] = "vote_ftnl"

@@ -33,10 +33,10 @@ class FullInformationPolicy(Learner[FullInformation]):
     def play(
         self, table: FloatArray, horizon: int, rng: np.random.Generator, convention: Convention = Convention.TABLE
     ) -> IntArray:
-        """The arms that are played, shape (horizon,), where losses are those of a `table` in [0, 1], (arms, horizon).
+        """The arms that are played, shape (horizon,), on a `table` of losses in [0, 1], shape (arms, horizon).
 
-        `rng` gives noise only. All losses of a step are seen after it, so that the convention changes nothing. Raises
-        `ParameterError` for losses outside [0, 1], and for a policy that is only known as a simulation.
+        `rng` is used for noise only. All losses of a step are seen after it, so the convention changes nothing. Raises
+        `ParameterError` for losses outside [0, 1], and for a policy that can only be simulated.
         """
         if not ((table >= 0) & (table <= 1)).all():
             raise ParameterError("table", f"{self.name} needs losses in [0, 1]")
@@ -50,7 +50,7 @@ class FullInformationPolicy(Learner[FullInformation]):
     def simulate(
         self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
     ) -> IntArray:
-        """Play `horizon` steps; plays of every group of equal arms at each checkpoint, shape (checkpoints, groups)."""
+        """Play `horizon` steps; returns the plays of each group of equal arms, shape (checkpoints, groups)."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class RNMFTNL(FullInformationPolicy):
     """RNM-FTNL(B, Q), follow the noisy leader of the last epoch (Wu and Wang 2025, Algorithm 1).
 
     Epochs double in length. During an epoch one arm is played, the one that report noisy max chose from
-    the loss sums of the epoch before. `resample` is their B: every loss is replaced by 1 with its
-    probability, else 0, before it is summed. `noise` is their Q, with scale 2 / epsilon; for
-    exponential noise the paper prints 1 / epsilon, and `calibration` chooses between that and the
-    2 / epsilon that its promise needs (the other two noises have one scale).
+    the loss sums of the epoch before. `resample` is their B: every loss x is replaced by a Bernoulli(x)
+    variable before it is summed. `noise` is their Q, with scale 2 / epsilon; for exponential noise the
+    paper prints 1 / epsilon, and `calibration` chooses between that and the 2 / epsilon that the
+    guarantee needs (the other two noises have one scale).
 
     Guarantee: epsilon-DP of the transcript, one loss vector changed: a vector enters the sums of one
     epoch, which are used once, and moves each by at most 1. Exponential noise as printed spends
-    2 epsilon, and that is what is declared.
+    2 epsilon, and the guarantee says so.
 
     As nothing is decided within an epoch, only its sums are drawn, and time does not grow with the horizon.
     """
@@ -83,7 +83,7 @@ class RNMFTNL(FullInformationPolicy):
 
     @property
     def scale(self) -> float:
-        """Of the noise."""
+        """The scale of the noise."""
         halved = self.noise == "exponential" and self.calibration == "printed"
         return (1 if halved else 2) / self.epsilon
 
@@ -113,7 +113,7 @@ class RNMFTNL(FullInformationPolicy):
         return log.pulls
 
     def epoch_lengths(self, rng: np.random.Generator) -> Iterator[int]:
-        """Steps of each epoch in turn, without end; `rng` may be used before the first one only."""
+        """The lengths of the epochs, an infinite sequence; `rng` may be used before the first one only."""
         return (1 << epoch for epoch in itertools.count())
 
     def noisy_leader(self, instance: FullInformation, rounds: int, rng: np.random.Generator) -> int:
@@ -149,7 +149,7 @@ class RNMFTNL(FullInformationPolicy):
         return tuple(NoisyMax(name, calibration, self.noise, self.scale, arms, 2**k) for k in ended)
 
     def losses_seen(self, instance: FullInformation) -> Losses:
-        """The law of the losses that are summed. Raises `ParameterError` where it is neither of the two known ones."""
+        """The law of the losses that are summed. Raises `ParameterError` unless it is Bernoulli or deterministic."""
         if self.resample and instance.losses is None:
             return "bernoulli"
         if instance.losses is None:
@@ -179,7 +179,7 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
 
     def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
         arms, horizon = table.shape
-        order = rng.permutation(arms)  # of ties, as in `simulate`
+        order = rng.permutation(arms)  # in which ties are broken, as in `simulate`
         before = np.concatenate([np.zeros((1, arms)), np.cumsum(table.T[:-1, order], axis=0)])
         return np.asarray(order[self.choose(before, np.arange(1, horizon + 1), rng)])
 

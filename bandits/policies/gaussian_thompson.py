@@ -1,8 +1,7 @@
-"""Thompson sampling whose Gaussian draws are its privacy: Ou, Avella Medina and Cummings (2024), Hu et al. (2025).
+"""Thompson sampling that is private by its own Gaussian draws: Ou, Avella Medina and Cummings (2024), Hu et al. (2025).
 
-No noise is added. A value drawn about a mean shows the mean as Gaussian noise does, so that the promises are of
-Gaussian differential privacy (GDP), at a level, and (epsilon, delta)-private for a curve of pairs: a guarantee is
-quoted at one.
+No noise is added. A draw around a mean is the mean with Gaussian noise, so that the guarantees are levels of Gaussian
+differential privacy (GDP). A level implies a curve of pairs (epsilon, delta), and a guarantee is quoted at one of them.
 """
 
 import itertools
@@ -29,7 +28,7 @@ LONGEST_EPOCH = 2**62
 
 
 def require_one(delta: float | None, other: float | None, name: str) -> None:
-    """A promise follows from delta or from the parameter called `name`: exactly one of them is given."""
+    """Raise `ParameterError` unless exactly one is given: delta, or the parameter called `name`."""
     if delta is None and other is None:
         raise ParameterError(
             "delta", f"must be a number in (0, 1), or {name} given: Gaussian noise is purely private for no epsilon"
@@ -40,16 +39,16 @@ def require_one(delta: float | None, other: float | None, name: str) -> None:
 
 @dataclass(frozen=True)
 class ThompsonGDP(PerturbedLeader):
-    """TS-Gaussian(b, c) (Ou, Avella Medina and Cummings 2024): Thompson sampling, slowed down and spread out.
+    """TS-Gaussian(b, c) (Ou, Avella Medina and Cummings 2024): Thompson sampling with a start phase and more variance.
 
     Every arm `start_pulls` = b times; then the value of an arm is Normal(R / (N + 1), c / (N + 1)), N its pulls, R
     their reward sum and c the `variance`. With b = 0 and c = 1 it is `thompson_gauss`. Left out, `variance` is the
     least with which one decision is (epsilon, delta)-private.
 
     Guarantee: 1 / sqrt(c (b + 1))-GDP of one decision, the history fixed except for one reward: one reward moves a
-    value by 1 / (N + 1), and N >= b. The values of T steps together are sqrt(T / (c (b + 1)))-GDP, no promise in
-    practice, so that none is made for the transcript. The formulas of this docstring are derived; of the paper only a
-    summary was read.
+    value by 1 / (N + 1), and N >= b. The values of T steps together are sqrt(T / (c (b + 1)))-GDP, which is too weak to
+    be of use: nothing is promised about the transcript. Only a summary of the paper was read; the formulas of this
+    docstring are derived here.
     """
 
     name: ClassVar[str] = "thompson_gdp"
@@ -70,7 +69,7 @@ class ThompsonGDP(PerturbedLeader):
 
     @property
     def spread(self) -> float:
-        """c."""
+        """The factor c of the variance."""
         if self.variance is not None:
             return self.variance
         assert self.delta is not None
@@ -78,7 +77,7 @@ class ThompsonGDP(PerturbedLeader):
 
     @property
     def level(self) -> float:
-        """Of GDP, of one decision."""
+        """The level of GDP of one decision."""
         return 1 / math.sqrt(self.spread * (self.start_pulls + 1))
 
     @property
@@ -100,19 +99,19 @@ class ThompsonGDP(PerturbedLeader):
 
 @dataclass(frozen=True)
 class DPTSUCB(Policy):
-    """DP-TS-UCB (Hu et al. 2025): Thompson sampling with few draws an epoch, the largest of which is reused.
+    """DP-TS-UCB (Hu et al. 2025): Thompson sampling with few draws per epoch, the largest of which is reused.
 
-    Epochs of an arm have n0, 2 n0, 4 n0, ... fresh rewards; only the mean of the last full one counts. In an epoch of n
-    the arm draws Normal(mean, log(T)^alpha / n) at most `draws` times, and then its value is the largest of them. The
-    arm with the largest value is pulled. `alpha` in [0, 1] trades regret, which falls with it, for the level.
+    Epochs of an arm have n0, 2 n0, 4 n0, ... fresh rewards; only the mean of the last complete one counts. With a mean
+    of n rewards the arm draws Normal(mean, log(T)^alpha / n) at most `draws` times, and then its value is the largest
+    of these draws. The arm with the largest value is pulled. `alpha` in [0, 1] trades regret against the level.
 
-    The paper begins with n0 = 1, which fixes the level. Ours is the reverse: `level` is given, or the largest that is
-    (epsilon, delta)-private, and n0 is as long as that needs (`first_epoch`): a level at or above sqrt(draws /
-    log(T)^alpha), 2.9 to 3.02 for alpha = 1, gives the paper's policy. Of the paper summaries alone were read: the
+    The paper begins with n0 = 1, which fixes the level. Here the `level` is given, or is the largest that is
+    (epsilon, delta)-private, and n0 is as large as this level needs (`first_epoch`): a level at or above sqrt(draws /
+    log(T)^alpha), 2.9 to 3.02 for alpha = 1, gives the paper's policy. Only summaries of the paper were read: the
     constant of `draws` is our reconstruction.
 
     Guarantee: `level`-GDP of the transcript, one reward changed. A reward is in one epoch, of n >= n0 rewards, whose
-    mean is seen through at most `draws` values: sqrt(draws / log(T)^alpha / n)-GDP; to reuse the largest shows no more.
+    mean is seen through at most `draws` values: sqrt(draws / log(T)^alpha / n)-GDP. Reusing the largest costs nothing.
     """
 
     name: ClassVar[str] = "dp_ts_ucb"
@@ -155,17 +154,17 @@ class DPTSUCB(Policy):
         return (f"the first epochs need {needed} steps and were never left",) if horizon <= needed else ()
 
     def spread(self, horizon: int) -> float:
-        """v = log(T)^alpha, the variance of a value times the rewards behind it; a run of one step has that of two."""
+        """v = log(T)^alpha: a value drawn from the mean of n rewards has variance v / n. T = 1 counts as T = 2."""
         return float(math.log(max(horizon, 2)) ** self.alpha)
 
     def draws(self, horizon: int) -> int:
         """phi = ceil(c0 T^((1 - alpha) / 2) log(T)^((3 - alpha) / 2)), with c0 = 2 sqrt(2 pi e).
 
-        With it all draws are below the true mean with probability at most 1 / T, wherever the mean of an epoch is no
-        more than sqrt(log T / n) below it, for T >= 3 and every alpha: a value is above with the probability Q(x) >=
+        With so many draws, all are below the true mean with probability at most 1 / T whenever the mean of an epoch is
+        at most sqrt(log T / n) below it, for T >= 3 and every alpha: one draw is above with probability Q(x) >=
         x exp(-x^2 / 2) / ((1 + x^2) sqrt(2 pi)), x^2 = log(T)^(1 - alpha) >= 1, and x^2 <= 1 + (1 - alpha) log T, so
         that phi Q(x) >= log T. The paper prints sqrt(2 c0 T^((1 - alpha) / 2) log(T)^(1.5 (1 - alpha))) as the
-        level, sqrt(2) more than follows from phi.
+        level, a factor sqrt(2) more than follows from phi.
         """
         log = math.log(max(horizon, 2))
         return math.ceil(ENOUGH_DRAWS * math.exp((1 - self.alpha) / 2 * log) * float(log ** ((3 - self.alpha) / 2)))

@@ -1,4 +1,4 @@
-"""Policies for heavy tails on given rewards: the moment, which belongs to an instance, is given beside the table."""
+"""Policies for heavy tails on given rewards: the moment, which otherwise comes from the instance, is a parameter."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -18,8 +18,8 @@ from bandits.policies.heavy_tailed import DPRUCB, HeavyTailedPolicy, Moment
 class GivenMoments(Policy):
     """A policy of Tao et al. (2022) that is told E |X|^(1+v) <= u, so that it can be played on a table of rewards.
 
-    A table cannot tell u and v: they say where rewards are cut off, and the noise is made for that. Rewards beyond a
-    bound count as 0, as in the policy itself, so that every table is allowed. Guarantee: that of the policy.
+    A table does not contain u and v, which decide where rewards are cut off and how much noise is added. Rewards beyond
+    a bound count as 0, as in the policy itself, so that every table is allowed. Guarantee: that of the policy.
     """
 
     policy: HeavyTailedPolicy
@@ -34,7 +34,7 @@ class GivenMoments(Policy):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """That of the policy."""
+        """The name of the policy."""
         return self.policy.name
 
     @property

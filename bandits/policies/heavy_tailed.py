@@ -1,7 +1,7 @@
 """Policies for rewards without a bound, of which only E |X|^(1+v) <= u is known (Tao et al. 2022).
 
-All of them cut rewards off at a bound that grows with the number of pulls. The privacy noise is made for whatever that
-bound is, so the constants of the confidence widths may be rescaled without a change to any promise.
+All of them cut rewards off at a bound that grows with the number of pulls. The privacy noise is calibrated to that
+bound, so the constants of the confidence widths may be rescaled without a change to any guarantee.
 """
 
 import itertools
@@ -30,7 +30,7 @@ SCALES = {"paper": 1.0, "scaled": 1 / 12}
 
 
 class Moment(NamedTuple):
-    """E |X|^(1+v) <= u, which an instance owns: no table of rewards shows it."""
+    """The moment bound E |X|^(1+v) <= u of an instance; a table of rewards does not contain it."""
 
     u: float
     v: float
@@ -44,8 +44,8 @@ class HeavyTailedPolicy(Policy):
     ----------
     epsilon: the privacy budget.
     constants: `paper` for the printed confidence constants, `scaled` for 1/12 of them, `custom` for
-        `confidence_scale` times them. No promise depends on this. DPRSE and LDPRSE make their epochs as long as the
-        widths need, so that the truncation of an epoch, and the noise with it, change; those of DPRUCB do not.
+        `confidence_scale` times them. No guarantee depends on this. DPRSE and LDPRSE make their epochs as long as the
+        widths need, so that the truncation and the noise of an epoch change too; those of DPRUCB do not.
     confidence_scale: the factor s that `constants` stands for.
     u: bound on the (1+v)-th moment; by default the moment of the instance.
     """
@@ -189,7 +189,7 @@ class DPRSE(HeavyTailedElimination):
         return 2 * epoch.truncation / (epoch.rounds * self.epsilon)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The mean of one arm in an epoch; all epochs are alike in units of their bounds and lengths."""
+        """The mean of one arm in an epoch; all epochs cost the same, measured in their own bounds and lengths."""
         scale = self.noise_scale(Epoch(rounds=1, threshold=0.0, truncation=1.0))
         return (LaplaceRelease("mean of an epoch", "", -1.0, 1.0, 1.0, scale),)
 
@@ -230,7 +230,7 @@ class LDPRSE(HeavyTailedElimination):
         return np.asarray(sums / epoch.rounds + self.noise_scale(epoch) * (positive - negative) / epoch.rounds)
 
     def noise_scale(self, epoch: Epoch) -> float:
-        """Of the noise of every single reward."""
+        """The scale of the noise on every single reward."""
         return 2 * epoch.truncation / self.epsilon
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
@@ -243,9 +243,9 @@ class LDPRSE(HeavyTailedElimination):
 class BoxedLDPRSE(LDPRSE):
     """LDPRSE as its pseudo-code is printed: epochs at gaps 4^-e, and R instead of sqrt(R) in the error.
 
-    The error is then far below the noise, and all arms but one go at the end of the first epoch: explore, then commit.
-    With the printed constants that epoch is so long that the best arm is kept all the same. As private as LDPRSE, from
-    which only a threshold differs.
+    The error is then far below the noise, and all arms but one are removed after the first epoch: explore, then commit.
+    With the printed constants that epoch is so long that the best arm stays all the same. Guarantee: that of LDPRSE,
+    since only a threshold differs.
     """
 
     name: ClassVar[str] = "ldprse_boxed"
@@ -301,12 +301,12 @@ class DPRUCB(HeavyTailedPolicy):
         return dprucb_pulls(rewards, horizon, checkpoints, constants, rng)
 
     def ledger(self, arms: int, horizon: int, v: float = 1.0) -> tuple[Release, ...]:
-        """One tree; those of the other arms are like it. `v` is that of the instance; v = 1 costs the most."""
+        """The tree of one arm; the others cost the same. `v` is that of the instance; v = 1 costs the most."""
         bounds = np.arange(1.0, horizon - arms + 2) ** (1 / (1 + v))  # in units of the first
         return (adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget),)
 
     def rule(self, moment: Moment, arms: int, horizon: int) -> IndexRule:
-        """Trees over rewards within B_n, and the confidence width; for that moment."""
+        """The trees over rewards cut off at B_n, and the confidence width, for that moment."""
         constants = self.loop_arguments(moment, horizon)
         order, power = 1 + moment.v, moment.v / (1 + moment.v)
         bounds = (constants.truncation_rate * np.arange(1.0, horizon - arms + 2)) ** (1 / order)

@@ -51,7 +51,7 @@ class DPUCBTossou(Policy):
         require_bernoulli(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """One mechanism, which takes an item at every step; those of the other arms are like it."""
+        """The mechanism of one arm, which takes an item at every step; the others cost the same."""
         return (hybrid(self.epsilon, horizon),)
 
     def index_rule(self, arms: int, horizon: int) -> IndexRule:
@@ -103,7 +103,7 @@ class DPUCBBound(Policy):
         require_bernoulli(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """One mechanism; those of the other arms are like it."""
+        """The mechanism of one arm; the others cost the same."""
         return (hybrid(self.epsilon, horizon - arms + 1),)
 
     def bonus(self, t: int, pulls: FloatArray) -> FloatArray:
@@ -196,7 +196,7 @@ class DPUCBInt(Policy):
         require_bernoulli(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The means of one arm that its first reward is in; a reward of the others is in fewer."""
+        """The means of one arm that contain its first reward; other rewards are in fewer means."""
         counts = np.arange(self.interval, horizon - arms + 2, self.interval, dtype=float)
         calibration = "calibrated" if self.calibrate else "epsilon_0 = epsilon"
         return (RepeatedMeans("means in intervals", calibration, counts ** (-self.v / 2)),)
@@ -222,5 +222,5 @@ class DPUCBInt(Policy):
             sums[arm] += yield arm
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        interval = min(self.interval, horizon)  # a longer interval also plays the first round robin only
+        interval = min(self.interval, horizon)  # a longer interval also plays the first round-robin only
         return dp_ucb_int_pulls(instance.mean_rewards, horizon, checkpoints, interval, self.v, rng, rng)

@@ -44,7 +44,7 @@ def identify(
 
 
 def identification(pulls: IntArray) -> Identification:
-    """What final `pulls`, shape (arms,), of an elimination policy say.
+    """The arm that an elimination policy settled on, from its final `pulls`, shape (arms,).
 
     When the last other arm was removed, the arm that was left had as many pulls as that arm; all pulls by which
     it leads came later. While two arms are viable, their pulls differ by at most one. An arm that was left one

@@ -1,4 +1,4 @@
-"""Policies whose private means wait for twice as many new rewards (Hu, Huang and Mehta 2021, Hu and Hegde 2022)."""
+"""Policies that renew a private mean after twice as many new rewards (Hu, Huang and Mehta 2021, Hu and Hegde 2022)."""
 
 import math
 from abc import abstractmethod
@@ -23,8 +23,9 @@ Logarithm = Literal["binary", "natural"]
 class Lazy(Policy):
     """What Anytime-Lazy-UCB and Lazy-DP-TS share: when private means change, and the logarithm L.
 
-    Every arm is pulled once, and that reward with its noise is its private mean. When 2n rewards have come since the
-    mean of n rewards, they replace it: the means are of 1, 2, 4, ... rewards. The arm is chosen anew at every step.
+    Every arm is pulled once, and that reward with noise is its first private mean. After a mean of n rewards, the next
+    2n rewards make a new mean that replaces it: the means are of 1, 2, 4, ... rewards. The arm is chosen anew at every
+    step.
 
     `logarithm` is that of L(t). The paper states base 2. Its figures agree with base 2 for Anytime-Lazy-UCB and with
     the natural logarithm for Lazy-DP-TS; these are the defaults. Privacy does not depend on it.
@@ -44,7 +45,7 @@ class Lazy(Policy):
 
     @property
     def unit(self) -> float:
-        """L(t) is log(t) divided by it."""
+        """The u for which L(t) = log(t) / u."""
         return math.log(2) if self.logarithm == "binary" else 1.0
 
     def legend(self) -> str:
@@ -54,7 +55,7 @@ class Lazy(Policy):
         require_bernoulli(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """Every private mean of one arm that is pulled whenever possible; those of the other arms are like it."""
+        """The private means of an arm that is pulled at every step; the means of other arms cost no more."""
         counts = [2**k for k in range(max(1, (horizon - arms + 2).bit_length() - 1))]
         return tuple(LaplaceRelease(f"mean of {n} rewards", "", 0.0, 1.0, n, 1 / self.epsilon / n) for n in counts)
 
@@ -81,8 +82,8 @@ class Lazy(Policy):
 class AnytimeLazyUCB(Lazy):
     """Anytime-Lazy-UCB (Hu, Huang and Mehta 2021; Hu and Hegde 2022), see `Lazy`.
 
-    The largest m + sqrt(3 L(t) / n) + 3 L(t) / (epsilon n), m the private mean of n rewards. These constants are those
-    with which the numbers of the figures of Hu and Hegde come out; the text that was read does not print them.
+    The largest m + sqrt(3 L(t) / n) + 3 L(t) / (epsilon n), m the private mean of n rewards. With these constants the
+    numbers in the figures of Hu and Hegde are reproduced; the text that was read does not print them.
 
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """
@@ -111,7 +112,7 @@ class LazyDPTS(Lazy):
     name: ClassVar[str] = "lazy_dp_ts"
     label: ClassVar[str] = "Lazy-DP-TS"
     citation: ClassVar[str] = "Hu and Hegde (2022), Algorithm 2"
-    revision: ClassVar[int] = 2  # its loop counts winners from computed chances; the first drew some arms at every step
+    revision: ClassVar[int] = 2  # its loop computes the probabilities of winners; revision 1 drew at every step
     logarithm: Logarithm = "natural"
 
     @property

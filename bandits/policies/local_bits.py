@@ -1,8 +1,8 @@
-"""The best policies without privacy, on randomised bits: KLUCB-CF and TS-CF (Gajane, Urvoy and Kaufmann 2018).
+"""KL-UCB and Thompson sampling on randomised bits: KLUCB-CF and TS-CF (Gajane, Urvoy and Kaufmann 2018).
 
-CF is for corrupted feedback: what the learner sees is a reward that went through a known random map, here randomised
-response. The probability of a 1 grows with the mean reward, so that the arm with the best bits is the best arm. Of the
-paper the abstract was read, and not its text: constants and details are ours where the docstrings do not cite it.
+CF stands for corrupted feedback: the learner sees a reward after a known random map, here randomised response. The
+probability of a 1 grows with the mean reward, so that the arm with the best bits is the best arm. Only the abstract of
+the paper was read: constants and details are ours where the docstrings do not cite it.
 """
 
 import math
@@ -27,8 +27,8 @@ class KLUCBCF(BitPolicy):
     """KLUCB-CF (Gajane et al. 2018), randomised response as the corruption: KL-UCB on bits, see `BitPolicy`.
 
     Each arm once, then the arm with the largest q <= H with n_a kl(s_a / n_a, q) <= log t + c log+ log t, s_a the sum
-    of its n_a bits; H where s_a / n_a >= H. Of several, that with the fewest pulls, then the first. With `cap` H is
-    e^epsilon / (1 + e^epsilon), the largest mean that a bit can have; without, 1. `c` is 3 in proofs of KL-UCB.
+    of its n_a bits; q = H if s_a / n_a >= H. Ties go to the arm with the fewest pulls, then to the first. With `cap`, H
+    is e^epsilon / (1 + e^epsilon), the largest mean that a bit can have; without, 1. `c` is 3 in proofs of KL-UCB.
 
     On Bernoulli arms its regret is log T times the constant of theorem 5.2 of docs/theorems.md as T grows (5.3), which
     no locally private policy improves.

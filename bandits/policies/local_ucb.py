@@ -1,4 +1,4 @@
-"""Policies on rewards that every user makes private: what they share, and those of Ren, Zhou, Liu and Shroff (2020).
+"""Policies under local privacy: their base classes, and those of Ren, Zhou, Liu and Shroff (2020).
 
 The learner sees no reward, only what users send: `Scope.LOCAL`.
 """
@@ -21,13 +21,13 @@ from bandits.parameters import require, require_epsilon
 from bandits.policies.base import StepwisePolicy, require_unit_rewards
 from bandits.policies.ucb import ucb1_width
 
-LARGEST_EPSILON = 700.0  # e^epsilon is a number
+LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
 FORCED = 4.0  # LDP-UCB-L first pulls arms with at most so many times log(t + 1) pulls
 
 
 @dataclass
 class Received:
-    """What the learner knows: of every arm how many reports there are, and their sum; shapes (arms,)."""
+    """What the learner knows: the number of reports of every arm, and their sum; shapes (arms,)."""
 
     pulls: IntArray
     sums: FloatArray
@@ -62,11 +62,11 @@ class LocalPolicy(StepwisePolicy):
 
 @dataclass(frozen=True)
 class BitPolicy(LocalPolicy):
-    """A policy on one random bit a user: randomised response.
+    """A policy on one random bit per user: randomised response.
 
     A user with the reward r sends 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), else 0. The likelihood
     ratio of a bit is at most e^epsilon. Bits of an arm with mean m are independent Bernoulli(1 / (1 + e^epsilon)
-    + m tanh(epsilon / 2)), whatever the law of its rewards, so that a loop on bits plays it on any rewards in [0, 1].
+    + m tanh(epsilon / 2)), whatever the law of its rewards: one loop over bits serves all rewards in [0, 1].
     """
 
     epsilon: float
@@ -99,7 +99,7 @@ class LDPUCBB(BitPolicy):
     name: ClassVar[str] = "ldp_ucb_b"
     label: ClassVar[str] = "LDP-UCB-B"
     citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
-    revision: ClassVar[int] = 2  # its loop draws reports many at a time; the first drew other blocks
+    revision: ClassVar[int] = 2  # its loop draws many reports at a time; revision 1 drew other blocks
 
     def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
         if t <= len(state.pulls):
@@ -123,7 +123,7 @@ class LDPUCBL(LocalPolicy):
     name: ClassVar[str] = "ldp_ucb_l"
     label: ClassVar[str] = "LDP-UCB-L"
     citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
-    revision: ClassVar[int] = 2  # its loop draws reports many at a time; the first drew each
+    revision: ClassVar[int] = 2  # its loop draws many reports at a time; revision 1 drew each
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -134,7 +134,7 @@ class LDPUCBL(LocalPolicy):
 
     @property
     def width(self) -> float:
-        """Of an index, in units of sqrt(2 log t / n_a): 1 + 4 / epsilon."""
+        """The width of an index in units of sqrt(2 log t / n_a): 1 + 4 / epsilon."""
         return 1 + 4 / self.epsilon
 
     def select(self, state: Any, t: int, rng: np.random.Generator) -> int:

@@ -63,9 +63,9 @@ class PerturbedLeader(Policy):
         return TruncatedLaw(TruncatedLaplace(constants.epsilon, constants.delta, pulls, first))
 
     def decision(self, pulls: IntArray, sums: FloatArray, horizon: int) -> FloatArray:
-        """The chance of each arm to be pulled next, shape (arms,), after `pulls` with the reward `sums`.
+        """The probability of each arm to be pulled next, shape (arms,), after `pulls` with the reward `sums`.
 
-        In the start phase that is one arm for sure.
+        In the start phase one arm has probability 1.
         """
         if int(pulls.min()) < self.start:
             return np.asarray(np.arange(len(pulls)) == int(np.argmax(pulls < self.start)), dtype=np.float64)
@@ -161,10 +161,10 @@ def require_budget(epsilon: float, delta: float) -> None:
 
 @dataclass(frozen=True)
 class WithStartPhase(DecisionPrivate):
-    """A law that is private only after enough pulls.
+    """A perturbed leader that is private only after enough pulls of every arm.
 
     `start_phase` chooses how many: `paper`, the printed bound, or `exact`, the fewest from which on the
-    condition of Lemma 8 holds for every history; the promise is the same.
+    condition of Lemma 8 holds for every history; the guarantee is the same.
     """
 
     lengths: ClassVar[Lengths]
@@ -218,8 +218,8 @@ class DPFTPLBeta(WithStartPhase):
     """DP-FTPL-Beta (Wang and Zhu 2024, Algorithm 2): Beta(R + 1 + k, N - R + 1 + k), k = floor(N / 8) + 1.
 
     Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward (Theorem 13). For epsilon
-    above 1.83 the printed start phase has no proof, and from 25 on it is too short for Lemma 8 and minute deltas; there
-    the start phase `paper` is the longer of printed and exact. `printed` is the printed one whatever epsilon is, and
+    above 1.83 the printed start phase has no proof, and from 25 on it is too short for Lemma 8 at tiny deltas; there
+    the start phase `paper` is the longer of printed and exact. `printed` is the printed one for every epsilon, and
     declares the delta of its values where that is larger.
     """
 
@@ -302,7 +302,7 @@ class GDPElimNew(Policy):
         require_unit_rewards(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The value of one arm in each phase, with the phase that is under way at the horizon."""
+        """The value of one arm in each phase, including the phase that is under way at the horizon."""
         releases: list[Release] = []
         pulls = 0
         for phase in itertools.count(1):

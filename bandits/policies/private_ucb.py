@@ -77,7 +77,7 @@ class DPUCB(Policy):
         return log_horizon**2 * log_union / self.tree_epsilon(arms)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """One tree; those of the other arms are like it."""
+        """The tree of one arm; the others cost the same."""
         return (self._tree(arms, horizon),)
 
     def _tree(self, arms: int, horizon: int) -> RunningSums:
@@ -87,7 +87,7 @@ class DPUCB(Policy):
         return IndexRule(self._tree(arms, horizon), self._added(arms, horizon))
 
     def _added(self, arms: int, horizon: int) -> Callable[[int, FloatArray], FloatArray]:
-        """What is added to noisy means at a step: the bound on the noise of a sum, per pull, and the width of UCB1."""
+        """What is added to noisy means at step t: Gamma / n_a and the width of UCB1."""
         most = self.bonus(arms, horizon)
         return lambda t, pulls: most / pulls + ucb1_width(t, pulls)
 

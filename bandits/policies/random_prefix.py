@@ -1,4 +1,4 @@
-"""RNM-FTNL that looks at a random prefix of each epoch (Cesari and Colomboni 2026, in our reconstruction)."""
+"""RNM-FTNL that uses a random prefix of each epoch (Cesari and Colomboni 2026, in our reconstruction)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class RandomPrefix(RNMFTNL):
     """RNM-FTNL(B, Q) that chooses from a random prefix of the epoch before (after Cesari and Colomboni 2026).
 
     After an epoch of n loss vectors m is drawn uniformly from the whole numbers with n/2 < m <= n, and report noisy max
-    sees the sums of the first m vectors. The regret is then a sum over all m of errors after m vectors: no
-    monotonicity is needed to bound it (docs/theorems.md, section 3). The device is that of Cesari and Colomboni
-    (arXiv 2605.29148), who settle the open problem with it; their law of the prefix, growth of blocks and
-    temperature are not known here, and these are ours.
+    sees the sums of the first m vectors. The regret is then a sum over all m of errors after m vectors, which need not
+    be monotone in m (docs/theorems.md, section 3). The idea is that of Cesari and Colomboni (arXiv 2605.29148), who
+    settle the open problem with it. Their law of the prefix, growth of blocks and temperature are not known here; these
+    are ours.
 
-    The bound of section 3 is for epsilon of at most 2. For larger ones noise of scale 2 / epsilon is less than its
-    proof takes (there the temperature is at most 1), and no bound is claimed: a caveat says so.
+    The bound of section 3 is for epsilon of at most 2. For a larger epsilon, noise of scale 2 / epsilon is less than
+    its proof assumes (there the temperature is at most 1), and no bound is claimed: a caveat says so.
 
     Guarantee: that of `RNMFTNL`. The prefix does not depend on the data, and for each prefix the choice is private.
     """
@@ -44,7 +44,7 @@ class RandomPrefix(RNMFTNL):
 
     @property
     def paper_guarantee(self) -> Guarantee:
-        """Gumbel noise is the exponential mechanism of their abstract, epsilon-private; no paper has the others."""
+        """The `guarantee`: Gumbel noise is the exponential mechanism of their abstract; no paper has the others."""
         return self.guarantee
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:

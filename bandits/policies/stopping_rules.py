@@ -219,12 +219,12 @@ class ExponentialRule(StoppingRule):
 
 
 class _Private(StoppingRule):
-    """The noise of Algorithms 1 and 2.
+    """The noise of Algorithms 1 and 2, with its guarantee.
 
     Guarantee: epsilon-DP of the number of samples and the estimate together, one value of the stream
     changed. A value moves a sum by 2R at most. The questions are the sparse vector technique, which costs
     2R / sigma1 for B and twice 2R / sigma2 for the A_t of the question answered yes: epsilon/6 + epsilon/3.
-    The estimate costs 2R / sigma3 = epsilon/2. Nothing is left: on some streams all of epsilon is spent in
+    The estimate costs 2R / sigma3 = epsilon/2. This is tight: on some streams all of epsilon is spent in
     the limit. Ending a run after a fixed number of samples costs no privacy.
     """
 
@@ -250,7 +250,7 @@ class _Private(StoppingRule):
 
 
 class _Public(StoppingRule):
-    """No noise, and all of beta for the means."""
+    """A rule without noise, which spends all of beta on the widths of the means."""
 
     mean_share: ClassVar[float] = 1.0
 

@@ -42,8 +42,9 @@ class AdaPTT(Identifier):
     - `plotted`, that of their plots: log(1 / beta) + log(1 + log n) + log(1 + log n_a)
       + (1 / n + 1 / n_a) log(1 / beta)^2 / epsilon^2. No proof bounds how often it is wrong.
 
-    The rules are those of the authors' code, but for a slip: it tests the leader and returns the largest mean. (Its
-    DP-SE divides by the rewards of all epochs; ours does not.) Of the paper's text only the abstract was read.
+    The rules follow the authors' code, except for a mistake there: the code tests the leader but returns the arm with
+    the largest mean. (Their DP-SE divides by the rewards of all epochs; ours does not.) Only the abstract of the paper
+    was read.
 
     Guarantee: epsilon-DP of pulls, stopping time and arm, one reward changed: a reward is in one noisy mean.
     """
