@@ -33,7 +33,9 @@ NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp"], DELTA)
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
-    "dp_ucb_int": [[], ["policy.calibrate=false"]],
+    "dp_ucb_tossou": [[], ["budget.epsilon=50"]],
+    "dp_ucb_bound": [[], ["budget.epsilon=50"]],
+    "dp_ucb_int": [[], ["policy.calibrate=false"], ["budget.epsilon=30", "policy.v=1.5"]],
     "dp_ts_ucb": [[], ["budget.delta=null", "policy.level=4", "policy.alpha=0.5"]],
     "thompson_gdp": [[], ["budget.delta=null", "policy.variance=1", "policy.start_pulls=0"]],
     "klucb_cf": [[], ["policy.cap=false", "policy.c=3"]],

@@ -141,22 +141,21 @@ def test_improbable_selections_keep_their_digits_or_are_absent():
     assert selection_probabilities([0, 1], [1, 1], "laplace", 2.0, 128)[1] == 0
 
 
-@pytest.mark.parametrize("noise", ["laplace", "exponential"])
-@pytest.mark.parametrize("epsilon", [0.1, 2.0])
-def test_several_arms_with_fixed_losses(noise, epsilon):
-    means, rounds = np.array([0.1, 0.125, 0.5, 0.3, 0.1, 0.9]), 8
-    chances = selection_probabilities(means, np.ones(6, int), noise, epsilon, rounds)
-    assert chances == pytest.approx(of_fixed_values(rounds * means, noise, scale_of(noise, epsilon)), rel=1e-10)
+def test_several_arms_with_fixed_losses():
+    for noise, epsilon in itertools.product(["laplace", "exponential"], [0.1, 2.0]):
+        means, rounds = np.array([0.1, 0.125, 0.5, 0.3, 0.1, 0.9]), 8
+        chances = selection_probabilities(means, np.ones(6, int), noise, epsilon, rounds)
+        assert chances == pytest.approx(of_fixed_values(rounds * means, noise, scale_of(noise, epsilon)), rel=1e-10)
 
 
-@pytest.mark.parametrize("arms", [1, 1000, 2**20, 2**50])
-def test_one_best_arm_and_many_others_with_exponential_noise(arms):
+def test_one_best_arm_and_many_others_with_exponential_noise():
     """P(best) = integral over t in [0, 1] of (1 - a t)^n = (1 - (1 - a)^(n+1)) / (a (n + 1))."""
-    a = math.exp(-0.25 * 16)
-    wanted = -math.expm1((arms + 1) * math.log1p(-a)) / (a * (arms + 1))
-    assert selection_probabilities([0.5, 0.75], [1, arms], "exponential", 1.0, 16)[0] == pytest.approx(
-        wanted, rel=1e-11
-    )
+    for arms in [1, 1000, 2**20, 2**50]:
+        a = math.exp(-0.25 * 16)
+        wanted = -math.expm1((arms + 1) * math.log1p(-a)) / (a * (arms + 1))
+        assert selection_probabilities([0.5, 0.75], [1, arms], "exponential", 1.0, 16)[0] == pytest.approx(
+            wanted, rel=1e-11
+        )
 
 
 def test_a_million_arms_with_laplace_noise():
@@ -223,26 +222,29 @@ def test_two_arms_with_bernoulli_losses(noise):
     assert worst({case: chances[case].sum() for case in cases}, dict.fromkeys(cases, 1.0)) < (1e-10, ())
 
 
-@pytest.mark.parametrize("arms", [1, 2**20, 2**60])
-@pytest.mark.parametrize(("means", "rounds"), [((0.25, 0.5), 4), ((0.25, 0.5), 64), ((0.4, 0.45), 2**14)])
-def test_one_best_arm_and_many_others_without_noise(arms, means, rounds):
+def test_one_best_arm_and_many_others_without_noise():
     """The best arm has sum k and its share of the ties: p(k) ((1 - F(k-1))^(n+1) - (1 - F(k))^(n+1)) / ((n+1) q(k))."""
-    k = np.arange(rounds + 1)
-    best, other = (binom.pmf(k, rounds, mean) for mean in means)
-    k, best, other = (array[other > 1e-200] for array in (k, best, other))
-    below, at_most, above = (
-        binom.cdf(k - 1, rounds, means[1]),
-        binom.cdf(k, rounds, means[1]),
-        binom.sf(k, rounds, means[1]),
-    )
-    with np.errstate(divide="ignore"):
-        log_above = np.where(at_most < 0.5, np.log1p(-np.minimum(at_most, 0.5)), np.log(above))
-        log_not_below = np.where(below < 0.5, np.log1p(-np.minimum(below, 0.5)), np.log(above + other))
-    share = (
-        np.exp((arms + 1) * log_not_below) * -np.expm1((arms + 1) * (log_above - log_not_below)) / ((arms + 1) * other)
-    )
-    chances = selection_probabilities(means, [1, arms], "none", 1.0, rounds, "bernoulli")
-    assert chances[0] == pytest.approx(float(best @ share), rel=1e-8)
+    for arms, (means, rounds) in itertools.product(
+        [1, 2**20, 2**60], [((0.25, 0.5), 4), ((0.25, 0.5), 64), ((0.4, 0.45), 2**14)]
+    ):
+        k = np.arange(rounds + 1)
+        best, other = (binom.pmf(k, rounds, mean) for mean in means)
+        k, best, other = (array[other > 1e-200] for array in (k, best, other))
+        below, at_most, above = (
+            binom.cdf(k - 1, rounds, means[1]),
+            binom.cdf(k, rounds, means[1]),
+            binom.sf(k, rounds, means[1]),
+        )
+        with np.errstate(divide="ignore"):
+            log_above = np.where(at_most < 0.5, np.log1p(-np.minimum(at_most, 0.5)), np.log(above))
+            log_not_below = np.where(below < 0.5, np.log1p(-np.minimum(below, 0.5)), np.log(above + other))
+        share = (
+            np.exp((arms + 1) * log_not_below)
+            * -np.expm1((arms + 1) * (log_above - log_not_below))
+            / ((arms + 1) * other)
+        )
+        chances = selection_probabilities(means, [1, arms], "none", 1.0, rounds, "bernoulli")
+        assert chances[0] == pytest.approx(float(best @ share), rel=1e-8)
 
 
 @pytest.mark.parametrize("noise", PRIVATE)
@@ -258,16 +260,16 @@ def test_certain_losses_are_not_ruled_out():
     assert chances[1] == pytest.approx(0.5**33, rel=1e-11)
 
 
-@pytest.mark.parametrize(("rounds", "mean"), [(7, 0.3), (10**4, 0.5), (10**6, 1e-4), (2**50, 1e-13)])
-def test_binomial_law(rounds, mean):
-    law = exact_laws.Binomial(rounds, mean, 1e-40, 0)
-    k = -np.arange(law.bottom, law.top + 1)
-    bulk = law.mass > 1e-25
-    # SciPy's own error grows with the number of rounds.
-    assert law.mass[bulk] == pytest.approx(binom.pmf(k, rounds, mean)[bulk], rel=1e-9)
-    assert k @ law.mass == pytest.approx(rounds * mean, rel=1e-13)
-    assert (k - rounds * mean) ** 2 @ law.mass == pytest.approx(law.variance, rel=1e-11)
-    assert law.mass[[0, -1]].max() < 1e-38 or rounds == 7
+def test_binomial_law():
+    for rounds, mean in [(7, 0.3), (10**4, 0.5), (10**6, 1e-4), (2**50, 1e-13)]:
+        law = exact_laws.Binomial(rounds, mean, 1e-40, 0)
+        k = -np.arange(law.bottom, law.top + 1)
+        bulk = law.mass > 1e-25
+        # SciPy's own error grows with the number of rounds.
+        assert law.mass[bulk] == pytest.approx(binom.pmf(k, rounds, mean)[bulk], rel=1e-9)
+        assert k @ law.mass == pytest.approx(rounds * mean, rel=1e-13)
+        assert (k - rounds * mean) ** 2 @ law.mass == pytest.approx(law.variance, rel=1e-11)
+        assert law.mass[[0, -1]].max() < 1e-38 or rounds == 7
 
 
 def random_game(rng):
