@@ -70,7 +70,7 @@ def test_experiment_runs_and_draws(call, tmp_path, results, name):
 
 def test_a_figure_of_each_kind_is_written():
     kinds = [figures.figure_of(Composer().compose([f"+experiment={name}"])).get("kind", "curves") for name in WRITTEN]
-    assert {*kinds, "distribution"} == set(NAMES)  # no experiment has a distribution; tests/test_report.py draws some
+    assert {*kinds, "distribution"} == set(NAMES)  # no experiment has a distribution; test_report.py draws some
 
 
 @pytest.fixture(scope="module")

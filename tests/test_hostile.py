@@ -13,7 +13,7 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import DPRUCB, Moment
 from bandits.policies.private_ucb import DPUCB
 from experiments import UserError, leases, load, run
-from experiments.audit import main as audit
+from experiments.audit.__main__ import main as audit
 from experiments.claims.forms import limits
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
@@ -267,6 +267,29 @@ def test_a_variable_of_the_environment_that_is_no_number(name, tmp_path):
     asked = forked.python(["-m", "experiments.run", *SMALL, f"results_dir={tmp_path}"], REPOSITORY, **{name: "0"})
     assert (asked.returncode, asked.stdout) == (2, "")
     assert asked.stderr == f"error: {name}=0: the environment must have a whole number here, 1 at least, or none\n"
+
+
+@pytest.mark.parametrize("time", ["abc", "-1", "1.5", ""])
+def test_a_time_of_the_build_that_is_no_number(call, monkeypatch, time):
+    """Matplotlib writes it into pictures; any whole number is one, 0 included."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", time)
+    said = f"error: SOURCE_DATE_EPOCH={time}: the environment must have a whole number here, 0 at least, or none\n"
+    refused(outcome := call(main=lambda: pytest.fail("began")))
+    assert outcome.err == said
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert call(main=lambda: None).code == 0
+
+
+@pytest.mark.parametrize(("said", "told"), [((), ""), (("Unable to allocate 8 EiB",), ": Unable to allocate 8 EiB")])
+def test_memory_that_is_not_there(call, said, told):
+    """Python itself says nothing of how much was wanted."""
+
+    def main():
+        raise MemoryError(*said)
+
+    advice = "; a shorter horizon, fewer arms or fewer runs need less"
+    refused(outcome := call(main=main))
+    assert outcome.err == f"error: more memory is needed than there is{told}{advice}\n"
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from mutants import REPOSITORY, Fate, Mutant, Scratch, listed, sample
+
+from tests.mutants import REPOSITORY, Fate, Mutant, Scratch, listed, sample
 
 QUICK = [  # files of tests without loops to compile; from each list one mutant that they notice
     "test_audit_by_hand.py",

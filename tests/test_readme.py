@@ -101,7 +101,7 @@ def kept_small(command):
     """Words that make a command quick."""
     if "+experiment=mine" in command:  # it is small, and later commands read its results
         return []
-    if command.endswith("experiments.claims"):  # tests/test_claims_stored.py judges them all
+    if command.endswith("experiments.claims"):  # tests/experiments/claims/test_claims_stored.py judges them all
         return ["paper=azize2022"]
     if "exact_against_simulated" in command:
         return ["runs=20"]

@@ -1,0 +1,236 @@
+"""One audit of one policy, from overrides to a row."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from omegaconf import DictConfig
+
+from bandits import ParameterError, Scope
+from bandits.audit.audits import PROMISED, Level, cost_at
+from bandits.audit.ledger import Domain
+from bandits.audit.sampled import require_runs, with_plays
+from bandits.audit.transcripts import Convention
+from bandits.audit.verdicts import Bounds, Finding, Verdict
+from bandits.environments.heavy_tails import HeavyTailedInstance
+from bandits.guarantees import Guarantee
+from bandits.learner import Environment, Learner
+from bandits.policies.base import Policy
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import HeavyTailedPolicy
+from bandits.policies.perturbed_leader import PerturbedLeader
+from experiments.audit.plays import plays
+from experiments.config.build import EXCUSE, build
+from experiments.config.compose import Composer
+from experiments.config.overrides import PARTS
+from experiments.config.values import whole_number
+from experiments.errors import UserError, nearest
+from experiments.own_code import is_own
+
+AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are none of a cell
+NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
+DECLARED = "declared"  # of a class of the user's that was not played: nothing ties its ledger to its code
+Word = TypeVar("Word", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """What an audit found. NaN stands for what was not computed; numbers of delta are at the epsilon claimed.
+
+    `verdict` is one of `bandits.audit.verdicts.Verdict`, or says that nothing is promised, at this level or at all, or,
+    of a class of the user's that was not played, that what is kept is what it declares. It is about what the class
+    declares, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what the paper promises of the algorithm
+    with these parameters, `paper_epsilon` and `paper_delta`. `slack` is what the class claims over what is kept,
+    `parameters` those of the policy without its budget, `excuse` what the YAML of the policy says about a promise of
+    the class that is violated.
+    """
+
+    policy: str
+    revision: int
+    parameters: str
+    mechanism: str
+    calibration: str
+    level: str
+    scope: str
+    neighbours: str
+    domain: str
+    convention: str
+    arms: int
+    horizon: int
+    paper_epsilon: float
+    paper_delta: float
+    epsilon_claimed: float
+    delta_claimed: float
+    epsilon_kept: float
+    epsilon_shown: float
+    delta_kept: float
+    delta_shown: float
+    paper_verdict: str
+    verdict: str
+    slack: float
+    method: str
+    error: float
+    failure: float
+    runs: int
+    witness: str
+    excuse: str = ""
+
+    @property
+    def deciding(self) -> tuple[str, float, float]:
+        """What the deciding bounds are on, δ where the class promises one, else ε; what is kept, what is shown."""
+        if self.delta_claimed > 0 and self.level != Level.EVENT:
+            return "δ", self.delta_kept, self.delta_shown
+        return "ε", self.epsilon_kept, self.epsilon_shown
+
+    @property
+    def inexcusable(self) -> bool:
+        """Whether a promise is violated and the YAML of the policy does not say why."""
+        return self.verdict == Verdict.VIOLATED and not self.excuse
+
+
+def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, workers: int = 1) -> AuditRow:
+    """Audit the policy that `overrides` build, at what the keys `AUDIT_KEYS` of `about` say. Raises `UserError`.
+
+    Sampled runs are shared among `workers` processes; the numbers do not depend on how many.
+    """
+    config = composer.choose(composed := composer.compose(overrides), {}).config
+    files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
+    policy: Learner[Any] = build(config, "policy", files, Learner)
+    instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
+    holding = {"arms": about, "horizon": config, "runs": about}
+    arms, horizon, runs = (_at_least(holding[key], key, least) for key, least in _NUMBERS.items())
+    if isinstance(policy, Policy) and horizon < arms:
+        raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
+    if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
+        raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
+    domain = policy.domain if about.domain is None else _word(about, "domain", Domain)
+    convention = _word(about, "convention", Convention)
+    level = PROMISED[policy.guarantee.scope]
+    level = level if about.level is None else _word(about, "level", Level)
+    played = policy
+    if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
+        played = GivenMoments.of(policy, instance)
+    try:
+        finding = cost_at(level, played, arms, horizon, domain, convention)
+        if runs:
+            require_runs(runs, failure := _failure(about))
+            sampled = plays(played, arms, horizon, domain, convention, runs, workers)
+            finding = with_plays(finding, policy.guarantee, sampled.arms, failure, sampled.told)
+    except ParameterError as error:
+        raise UserError(f"{error} (policy {files['policy']})") from None
+    row = row_of(policy, finding, level, domain, convention, arms, horizon)
+    if is_own(policy) and not runs and row.verdict in (Verdict.KEPT, Verdict.TIGHT):
+        row = dataclasses.replace(row, verdict=DECLARED, paper_verdict=DECLARED)
+    row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]))
+    if isinstance(played, GivenMoments):
+        return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
+    return row
+
+
+MOST = {"runs": 10**8, "arms": 10**6}
+MOST_TABLE = 10**7  # rewards that a play may see
+MOST_PLAYED = 10**10  # rewards of all plays together
+_NUMBERS = {"arms": 2, "horizon": 1, "runs": 0}
+
+
+def row_of(
+    policy: Learner[Any],
+    finding: Finding,
+    level: Level,
+    domain: Domain,
+    convention: Convention,
+    arms: int,
+    horizon: int,
+) -> AuditRow:
+    """A finding as a row."""
+    claimed = policy.guarantee
+    bounds, _ = finding.bounds_of(claimed)
+    told = bounds or finding.epsilon or finding.delta
+    assert told is not None
+    values = {
+        field.name: getattr(policy, field.name)
+        for field in dataclasses.fields(policy)  # type: ignore[arg-type]
+        if field.name not in ("epsilon", "delta")
+    }
+    return AuditRow(
+        policy=policy.name,
+        revision=policy.revision,
+        parameters=", ".join(f"{name}={value}" for name, value in values.items()),
+        mechanism=finding.mechanism,
+        calibration=finding.calibration,
+        level=level,
+        scope=claimed.scope,
+        neighbours=claimed.neighbours,
+        domain=domain,
+        convention=convention if isinstance(policy, PerturbedLeader) and level is Level.TRANSCRIPT else "",
+        arms=arms,
+        horizon=horizon,
+        paper_epsilon=policy.paper_guarantee.epsilon,
+        paper_delta=policy.paper_guarantee.delta,
+        epsilon_claimed=claimed.epsilon,
+        delta_claimed=claimed.delta,
+        **_both("epsilon", finding.epsilon),
+        **_both("delta", finding.delta),
+        paper_verdict=_verdict(policy.paper_guarantee, claimed, finding, level),
+        verdict=_verdict(claimed, claimed, finding, level),
+        slack=finding.slack(claimed) if claimed.private else math.nan,
+        method=told.method,
+        error=told.error,
+        failure=told.failure,
+        runs=told.runs,
+        witness=told.witness,
+    )
+
+
+def _verdict(promise: Guarantee, claimed: Guarantee, finding: Finding, level: Level) -> str:
+    """The verdict on a promise. Bounds on delta are those at the epsilon that the class claims: for another, none."""
+    if not promise.private:
+        return NO_PROMISE
+    if promise.scope is Scope.DECISION and level in (Level.TRANSCRIPT, Level.EVENT):
+        return NOT_PROMISED
+    if promise.delta > 0 and promise.epsilon != claimed.epsilon:
+        return Verdict.UNDECIDED
+    return finding.verdict(promise)
+
+
+def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:
+    kept, shown = (math.nan, math.nan) if bounds is None else (bounds.kept, bounds.shown)
+    return {f"{name}_kept": kept, f"{name}_shown": shown}
+
+
+def _word(config: DictConfig, key: str, words: type[Word]) -> Word:
+    try:
+        return words(config[key])
+    except ValueError:
+        raise UserError(f"{key}={config[key]}: unknown {key}; {nearest(str(config[key]), list(words))}") from None
+
+
+def _at_least(config: DictConfig, key: str, least: int) -> int:
+    try:
+        value = whole_number(config[key])
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+    if value < least:
+        raise UserError(f"{key}: must be at least {least}, got {value}")
+    if value > MOST.get(key, value):
+        raise UserError(f"{key}: must be at most {MOST[key]}, got {value}")
+    return value
+
+
+def _excuse(config: DictConfig, file: Path) -> str:
+    """Why a violated promise stands, as the YAML of the policy says under `_excuse_`; empty without it."""
+    said = config.policy.get(EXCUSE, "")
+    if not isinstance(said, str) or (EXCUSE in config.policy and not said.strip()):
+        raise UserError(f"{file}: {EXCUSE}: must be a reason in words, got {'nothing' if said is None else said}")
+    return said.strip()
+
+
+def _failure(config: DictConfig) -> float:
+    value = config.failure
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < 1:
+        raise UserError(f"failure: must be a number in (0, 1), got {value}")
+    return float(value)

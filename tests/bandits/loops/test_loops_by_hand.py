@@ -1,0 +1,66 @@
+"""Parts of the fast loops where one can count, and one crowd of arms against the plain loop."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bandits.loops.leader import Run, stays_ahead
+from bandits.loops.perturbed_leader import GAUSS, Arms, Constants, largest, perturbed_leader_pulls
+from bandits.seeds import stream
+from tests.plain_loops.steps import perturbed_leader_steps
+
+
+def test_a_block_stays_ahead_at_both_ends():
+    """Threshold 1 and no radius: n rewards are needed after n pulls, 5 to 7 in the 3 pulls after 4; or falling ones."""
+    rising, none = Run(0.5, 0.0, 0.0, 0.0, 1.0, 8), np.zeros(3)
+    assert not stays_ahead(rising, 4, 4.5, none, 2, none)
+    assert not stays_ahead(rising, 4, 6.0, none, 2, none)
+    assert stays_ahead(rising, 4, 7.5, none, 2, none)
+    falling = Run(0.5, 0.0, 0.0, 10.0, 0.0, 8)  # -10 sqrt(n): -22.4 down to -26.5
+    assert not stays_ahead(falling, 4, -24.0, none, 2, none)
+    assert stays_ahead(falling, 4, -22.0, none, 2, none)
+    noisy = Run(0.5, 0.25, 2.0, 0.0, 1.0, 8)  # noise 0.5 at 4 items, a bonus of 0.25; 0 is the median of fresh noise
+    lowest = np.array([0.0, 0.0, 0.5])
+    median = np.full(3, math.log(0.5))
+    assert stays_ahead(noisy, 4, 6.5, lowest, 2, median)
+    assert not stays_ahead(noisy, 4, 6.2, lowest, 2, median)
+    below = np.array([math.log(1 - 0.25), math.log(0.5), 0.0])  # one level whose smallest is -2 log 2 = -1.39
+    assert not stays_ahead(noisy, 4, 7.5, lowest, 2, below)
+    assert stays_ahead(noisy, 4, 7.7, lowest, 2, below)
+
+
+@pytest.mark.slow
+def test_arms_below_the_bar_are_drawn_below_it(failure):
+    """Two arms that exceed the bar with probability 0.3 each, neither drawn at every step: 1 - 0.7^2 = 0.51."""
+    beyond = float(stats.norm.isf(0.3))
+    arms = Arms(np.zeros(2), np.ones(2), np.full(2, -math.log(0.7)), np.zeros(2, dtype=bool))
+    rng, rare = stream("below", 0), -2 * math.log(0.7)
+    found = [largest(GAUSS, Constants(), arms, beyond, rare, rng) for _ in range(20_000)]
+    exceeded = sum(above for _, above in found)
+    assert stats.binomtest(exceeded, 20_000, 0.51).pvalue > failure
+    assert stats.binomtest(sum(arm for arm, _ in found), 20_000, 0.5).pvalue > failure
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("crowd", "mean", "start", "steps", "variance"), [(30, 0.3, 3, 307, 2.0), (300, 0.58, 400, 600, 1.0)]
+)
+def test_hazards_follow_the_pulls(crowd, mean, start, steps, variance, failure):
+    """Many arms that rarely win, each pull of which changes how rarely: pulls of the best arm, fast and plain.
+
+    In the second crowd no arm exceeds the bar often, and about one step in nine is one of theirs.
+    """
+    means, runs = np.array([0.8, *[mean] * crowd]), 1000
+    horizon = start * (crowd + 1) + steps
+    given = GAUSS, Constants(prior=0.0, variance=variance)
+    fast = [
+        perturbed_leader_pulls(means, horizon, np.array([horizon]), start, *given, stream("crowd fast", run))[0, 0]
+        for run in range(runs)
+    ]
+    plain = [
+        perturbed_leader_steps(means, horizon, start, *given, stream("crowd plain", run))[0] for run in range(runs)
+    ]
+    assert np.std(plain) > 5
+    assert stats.ks_2samp(fast, plain).pvalue > failure

@@ -1,0 +1,137 @@
+import math
+
+import numpy as np
+import pytest
+
+from bandits import ParameterError, regret
+from bandits.environments.bernoulli import C1, C2, Bernoulli
+from bandits.loops.batches import KL_UCB, PRIVATE_IMED, PRIVATE_KL_UCB, UCB, Rule, batch_length, chosen, index
+from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
+from bandits.seeds import stream
+from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.batches import batch_steps
+
+
+def lengths(policy, count):
+    pulls, found = 0, []
+    for _ in range(count):
+        found.append(batch_length(policy.rule, pulls))
+        pulls += found[-1]
+    return found
+
+
+def test_batches_by_hand():
+    assert lengths(AdaPUCB(1.0), 6) == [1, 1, 2, 4, 8, 16]
+    assert lengths(DPKLUCB(1.0), 6) == [1, 1, 2, 4, 8, 16]
+    assert np.cumsum(lengths(DPIMED(1.0, 1, 1.5), 8)).tolist() == [1, 2, 3, 5, 8, 12, 18, 27]
+    assert np.cumsum(lengths(DPIMED(1.0, 7, 1.1), 8)).tolist() == [7, 8, 9, 10, 11, 13, 15, 17]
+    assert np.cumsum(lengths(DPIMED(1.0, 50, 1.1), 3)).tolist() == [50, 55, 61]  # 1.1 x 50 is 55.00000000000001
+    assert lengths(DPKLUCB(0.1, None), 3) == [30, 30, 60]
+    assert lengths(DPKLUCB(1e-100, None), 1) == [2**62]
+
+
+def test_what_an_index_counts():
+    """AdaP the last batch alone, the others all batches."""
+    assert AdaPUCB(0.5).rule == Rule(UCB, 0.5, 3.1, 1.0, 2.0, 0.0)
+    assert AdaPKLUCB(0.5, 4.0).rule == Rule(KL_UCB, 0.5, 4.0, 1.0, 2.0, 0.0)
+    assert DPKLUCB(0.5, 3, 1.5).rule == Rule(PRIVATE_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
+    assert DPIMED(0.5).rule == Rule(PRIVATE_IMED, 0.5, 0.0, 1.0, 2.0, 1.0)
+
+
+def test_indices_by_hand():
+    log_t = math.log(100)  # 4.605170
+    # 2.5 / 4 + sqrt(3.1 x 4.605170 / 8) + 3.1 x 4.605170 / (.5 x 4) = .625 + 1.335854 + 7.138014
+    assert index(AdaPUCB(0.5).rule, 4.0, 2.5, log_t, 0.0) == pytest.approx(9.098868, rel=1e-6)
+    # 50 rewards, epsilon = 1: p = .4 + 3.1 x 4.605170 / 50 = .6855205, kl(p, q) = .2855205 at q = .9569756
+    q = index(AdaPKLUCB(1.0).rule, 50.0, 20.0, log_t, 0.0)
+    p = 0.6855205
+    assert p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q)) == pytest.approx(0.2855205, rel=1e-5)
+    assert index(AdaPKLUCB(1.0).rule, 10.0, 9.0, log_t, 0.0) == 1
+    # d_1(.4, q) = 4.605170 / 20 = .2302585; beyond kl: (1 - e^-(.4 + .2302585)) / (1 - 1/e) = .4675453 / .6321206
+    assert index(DPKLUCB(1.0).rule, 20.0, 8.0, log_t, 0.0) == pytest.approx(0.7396458, rel=1e-5)
+    assert index(DPKLUCB(1.0).rule, 20.0, 25.0, log_t, 0.0) == 1  # a noisy mean above 1 is cut
+    # 20 d_1(.4, .8) + log 20 = 20 (-.4 - log(1 - .8 x .6321206)) + 2.995732 = 20 x 0.3046055 + 2.995732
+    assert index(DPIMED(1.0).rule, 20.0, 8.0, log_t, 0.8) == pytest.approx(-9.087842, rel=1e-5)
+    assert index(DPIMED(1.0).rule, 20.0, -8.0, log_t, 0.0) == pytest.approx(-math.log(20))
+
+
+def test_ties():
+    counts, sums = np.array([4.0, 2.0, 2.0]), np.array([40.0, 20.0, 20.0])
+    assert chosen(AdaPKLUCB(1.0).rule, counts, sums, 10) == 0
+    assert chosen(DPKLUCB(1.0).rule, counts, sums, 10) == 1
+    assert chosen(DPIMED(1.0).rule, counts, -sums, 10) == 1
+
+
+# Settings in which many episodes are decided by noise, and by rewards.
+LAW = [
+    (AdaPUCB(1.0), C2(3), 6_000, 1000),
+    (AdaPKLUCB(3.0), C2(3), 4_000, 1000),
+    (AdaPKLUCB(0.3, 4.0), Bernoulli((0.2, 0.9)), 2_000, 1000),
+    (DPKLUCB(0.3), C2(3), 1_000, 600),
+    (DPKLUCB(1.0, 5, 1.3), C1(2), 1_000, 600),
+    (DPIMED(0.3), C2(3), 1_000, 2000),
+    (DPIMED(2.0, 2, 1.5), Bernoulli((0.3, 0.5, 0.4)), 1_000, 2000),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "instance", "horizon", "runs"), LAW, ids=repr)
+def test_whole_batches_are_exact_in_law(policy, instance, horizon, runs, failure):
+    rule = policy.rule
+    given = (instance.mean_rewards, horizon, rule.kind, rule.epsilon, rule.alpha, int(rule.first), rule.ratio)
+    plain = np.array([batch_steps(*given, stream("plain", j)) for j in range(runs)])
+    end = np.array([horizon])
+    fast = np.array([policy.simulate(instance, horizon, end, stream("fast", j))[0] for j in range(runs)])
+    assert fast[:, 0].std() > 1
+    assert_same_law(*(np.column_stack([pulls, regret(pulls, instance.gaps)]) for pulls in (fast, plain)), failure)
+
+
+def test_pulls_lie_on_the_lattice_of_episodes():
+    horizon = 10**12
+    for policy in (AdaPUCB(0.1), AdaPKLUCB(0.1), DPKLUCB(0.1)):
+        pulls = policy.simulate(C1(5), horizon, np.array([horizon]), stream("lattice", 0))[0]
+        assert pulls.sum() == horizon
+        unfinished = [count for count in pulls.tolist() if count & (count - 1)]
+        assert len(unfinished) <= 1  # at most the arm whose episode the horizon cuts short
+
+
+def test_without_noise_a_budget_of_a_million_changes_nothing():
+    # Arms that always pay 1 and 0: with next to no noise the loop is arithmetic.
+    pulls = DPKLUCB(1e6).simulate(Bernoulli((1.0, 0.0)), 1000, np.array([1000]), stream("no noise", 0))[0]
+    # The losing arm is pulled again only where 1 - e^(-log(t) / n) reaches 1, which it never does.
+    assert pulls.tolist() == [999, 1]
+    # UCB with alpha = 3.1, bonus 0: the losing arm with n = 1, 1, 2, 4 is pulled for sqrt(1.55 log(t) / n) too large.
+    pulls = AdaPUCB(1e6).simulate(Bernoulli((1.0, 0.0)), 1000, np.array([1000]), stream("no noise", 0))[0]
+    n, total = [1, 1], [1, 1]
+    while sum(total) < 1000:
+        log_t = math.log(sum(total) + 1)
+        arm = int(np.argmax([mean + math.sqrt(1.55 * log_t / n[a]) for a, mean in enumerate((1.0, 0.0))]))
+        n[arm] = min(total[arm], 1000 - sum(total))
+        total[arm] += n[arm]
+    assert pulls.tolist() == total
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter", "told"),
+    [
+        (lambda: AdaPUCB(1.0, 3.0), "alpha", "> 3"),
+        (lambda: AdaPKLUCB(1.0, math.nan), "alpha", "> 3"),
+        (lambda: AdaPKLUCB(0.0), "epsilon", "> 0"),
+        (lambda: DPKLUCB(1.0, 0), "first_batch", ">= 1"),
+        (lambda: DPIMED(1.0, -3), "first_batch", ">= 1"),
+        (lambda: DPKLUCB(1.0, 1, 1.0), "ratio", "> 1"),
+        (lambda: DPIMED(1.0, 1, math.nan), "ratio", "> 1"),
+        (lambda: DPIMED(math.inf), "epsilon", "finite"),
+    ],
+)
+def test_what_is_refused(make, parameter, told):
+    with pytest.raises(ParameterError, match=told) as refused:
+        make()
+    assert refused.value.parameter == parameter
+
+
+def test_ledgers_and_legends():
+    assert len(AdaPUCB(0.5).ledger(2, 100)) == 8  # 1, 1, 2, 4, ..., 32 and the episode that the horizon cuts short
+    assert {release.scale for release in DPKLUCB(0.5).ledger(2, 100)} == {2.0}
+    assert DPKLUCB(0.5, None, 1.5).legend() == "DP-KLUCB (ratio 1.5, first batch 3/ε)"
+    assert DPIMED(0.5).legend() == "DP-IMED (ratio 2)"

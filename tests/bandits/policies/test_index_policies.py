@@ -1,0 +1,112 @@
+import math
+
+import numpy as np
+import pytest
+
+from bandits import regret
+from bandits.environments.bernoulli import C1, C2, C4, Bernoulli
+from bandits.loops.leader import LARGEST_BLOCK, NoisySums, closest_rival, pulls_of_leaders, window_of
+from bandits.mechanisms.tree import node_scale, tree_levels
+from bandits.policies import private_ucb
+from bandits.policies.private_ucb import DPUCB
+from bandits.policies.ucb import UCB1
+from bandits.seeds import stream
+from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.steps import index_steps
+
+
+def test_gamma_by_hand():
+    # K = 5, T = 1e6: log(T)^2 = 190.8683, log(K T log(T) / 0.1) = 20.35337, times K / epsilon = 20
+    log_t = math.log(10**6)
+    union = math.log(5 * 10**6 * log_t / 0.1)
+    assert math.isclose(DPUCB(0.25).bonus(5, 10**6), 5 * log_t**2 * union / 0.25, rel_tol=1e-14)
+    assert math.isclose(DPUCB(0.25).bonus(5, 10**6), 77696.1, rel_tol=1e-5)
+    assert math.isclose(DPUCB(0.25, split_budget=False).bonus(5, 10**6), 77696.1 / 5, rel_tol=1e-5)
+    assert math.isclose(DPUCB(0.25, False, "tight").bonus(5, 10**6), log_t**2.5 / 0.25, rel_tol=1e-14)
+    assert math.isclose(DPUCB(0.25, True, "tight").bonus(5, 10**6), 5 * log_t**2.5 / 0.25, rel_tol=1e-14)
+
+
+def arguments(instance, horizon, policy):
+    arms = len(instance.mean_rewards)
+    bonus, scale = 0.0, 0.0
+    if isinstance(policy, DPUCB):
+        bonus, scale = policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))
+    checkpoints = np.array([horizon // 3, horizon])
+    return instance.mean_rewards, horizon, checkpoints, bonus, scale, tree_levels(horizon)
+
+
+@pytest.mark.parametrize("policy", [DPUCB(0.5, gamma=0.3), DPUCB(0.5, False), DPUCB(0.5, True, "tight")], ids=repr)
+def test_what_dp_ucb_asks_of_the_loop(policy, monkeypatch):
+    """Noise of every node: 27 levels over a tree's budget; the bonus is Gamma."""
+    asked = []
+    monkeypatch.setattr(private_ucb, "pulls_of_leaders", lambda *given: asked.append(given))
+    policy.simulate(C1(5), 2**26, np.array([1]), stream("asked", 0))
+    (_, horizon, _, (bonus, scale, levels), largest_block, _) = asked[0]
+    budget = 0.1 if policy.split_budget else 0.5
+    assert (horizon, levels, largest_block) == (2**26, 27, LARGEST_BLOCK)
+    assert math.isclose(scale, 27 / budget)
+    log_t = math.log(2**26)
+    gamma = log_t**2.5 if policy.confidence == "tight" else log_t**2 * math.log(5 * 2**26 * log_t / policy.gamma)
+    assert math.isclose(bonus, gamma / budget)
+
+
+def test_the_window_of_a_leader():
+    for advance in (0.0, 1e-3, 1.0, 1e12):
+        window = window_of(advance, 0.1, 1e-6, 1000, 1300)
+        assert 1 <= window <= 300
+    assert window_of(2e-6 * 0.1 * 50, 0.1, 1e-6, 1000, 10**6) == 50  # half of the advance is left to rivals
+    center, width = np.array([0.5, 0.4, 0.45]), np.array([0.1, 0.3, 0.2])
+    assert closest_rival(center, width, 2.0, 0) == (1.0, 0.3)
+    assert closest_rival(center, width, 2.0, 1) == (0.45 + 0.2 * 2.0, 0.2)
+
+
+POLICIES = [UCB1(), DPUCB(0.25), DPUCB(1.0, False, "tight"), DPUCB(30.0, False, "tight")]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize("instance", [C1(3), C4(10), Bernoulli((0.0, 1.0))], ids=repr)
+def test_runs_of_leaders_are_the_plain_loop_number_by_number(instance, policy):
+    given = arguments(instance, 20_000, policy)
+    for replication in range(5):
+        plain = index_steps(*given, stream("shared", replication))
+        in_runs = pulls_of_leaders(*given[:3], NoisySums(*given[3:]), 0, stream("shared", replication))
+        assert (plain == in_runs).all()
+
+
+# Settings in which blocks of many sizes are skipped and cut, and regret spreads.
+LAW = [
+    (C1(3), 60_000, DPUCB(0.25), 1000),
+    (C2(5), 60_000, DPUCB(2.0, False, "tight"), 1000),
+    (C4(10), 30_000, DPUCB(10.0, False, "tight"), 1000),
+    (C1(2), 60_000, UCB1(), 1000),
+    (C2(3), 300_000, DPUCB(1.0, False, "tight"), 300),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("instance", "horizon", "policy", "runs"), LAW, ids=repr)
+def test_skipping_blocks_is_exact_in_law(instance, horizon, policy, runs, failure):
+    given = arguments(instance, horizon, policy)
+    plain = np.array([index_steps(*given, stream("plain", j)) for j in range(runs)])
+    grouped = (*given[:3], NoisySums(*given[3:]), LARGEST_BLOCK)
+    fast = np.array([pulls_of_leaders(*grouped, stream("fast", j)) for j in range(runs)])
+    assert_same_law(fast, plain, failure)
+    assert_same_law(*(regret(pulls, instance.gaps) for pulls in (fast, plain)), failure)
+
+
+def test_ucb1_by_hand():
+    # Rewards 1 and 0: arm 0 leads until sqrt(2 log t) (1 - sqrt(1 / n)) passes 1.
+    pulls = UCB1().simulate(Bernoulli((1.0, 0.0)), 50, np.arange(1, 51), stream("ucb1", 0))
+    n = [1, 1]
+    for t in range(3, 51):
+        index = [mean + math.sqrt(2 * math.log(t) / count) for mean, count in zip((1.0, 0.0), n, strict=True)]
+        n[int(np.argmax(index))] += 1
+        assert pulls[t - 1].tolist() == n
+
+
+@pytest.mark.slow
+def test_long_horizons_are_feasible():
+    horizon = 10**9
+    pulls = DPUCB(0.25).simulate(C1(5), horizon, np.array([horizon // 2, horizon]), stream("long", 0))
+    assert pulls.sum(axis=1).tolist() == [horizon // 2, horizon]
+    assert pulls[-1].argmax() == 0

@@ -1,0 +1,304 @@
+"""KLUCB-CF and TS-CF (Gajane, Urvoy and Kaufmann 2018) and their loops."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta, chi2_contingency, chisquare, ks_2samp
+
+from bandits import ParameterError
+from bandits.divergences import bernoulli_divergence, divergence_lower_mean
+from bandits.environments.bernoulli import Bernoulli
+from bandits.environments.resampling import Beta
+from bandits.loops.bit_thompson import bit_thompson_pulls, contested, lead_of, tangent
+from bandits.loops.kl_ucb import KLIndex, add_turns, exploration, kl_ucb_pulls, need_over, play_rounds
+from bandits.loops.perturbed_leader import Arms
+from bandits.policies.local_bits import KLUCBCF, TSCF
+from bandits.seeds import stream
+from tests.plain_loops.steps import bit_thompson_steps, kl_ucb_steps, kl_upper_end
+
+ONE_BY_ONE = 1 << 60  # no block is so long
+
+
+def state_of(pulls, sums):
+    """What a policy has received."""
+    state = KLUCBCF(1.0).start(len(pulls), 10)
+    state.pulls[:], state.sums[:] = pulls, sums
+    return state
+
+
+def test_indices_by_hand():
+    """epsilon = log 3: H = 3/4. kl(1/2, q) = -log(4 q (1 - q)) / 2, so that the index of (2k, k) has
+
+    4 q (1 - q) = exp(-2 L / n), q = (1 + sqrt(1 - exp(-2 L / n))) / 2. At t = 16, L = log 16 = 2.7726.
+    """
+    policy = KLUCBCF(math.log(3))
+    assert policy.index.highest == pytest.approx(0.75, rel=1e-15)
+    index = (1 + math.sqrt(1 - math.exp(-2 * math.log(16) / 40))) / 2
+    assert kl_upper_end(0.5, math.log(16) / 40, 1.0) == pytest.approx(index, rel=1e-12)
+    assert index == pytest.approx(0.6798, abs=1e-4)
+    # the same for 22 of 44 is less; 27 of 40 has a mean of 0.675 and a far larger index; none is at H
+    assert policy.select(state_of([40, 44], [20, 22]), 16, None) == 0
+    assert policy.select(state_of([40, 40], [20, 27]), 16, None) == 1
+    assert exploration(KLIndex(1.0, 3.0), math.e**math.e) == pytest.approx(math.e + 3)
+    assert exploration(KLIndex(1.0, 3.0), 2.0) == pytest.approx(math.log(2))  # log+ log 2 = 0
+
+
+def test_the_cap_and_ties():
+    """Both arms are at H = 3/4: (8, 6) as its mean is, and (10, 8) is above. The fewest pulls win, then the first."""
+    capped, free = KLUCBCF(math.log(3)), KLUCBCF(math.log(3), cap=False)
+    assert capped.select(state_of([10, 8], [8, 6]), 18, None) == 1
+    assert free.select(state_of([10, 8], [8, 6]), 18, None) == 0  # 0.979 and 0.973
+    assert free.select(state_of([30, 8], [29, 4]), 38, None) == 0
+    assert capped.select(state_of([30, 8], [29, 4]), 38, None) == 1  # kl(1/2, 3/4) = 0.1438 < log(38) / 8: tie at H
+    assert capped.select(state_of([8, 8, 8], [6, 7, 6]), 24, None) == 0
+    assert free.select(state_of([5, 4], [5, 4]), 9, None) == 1  # both at 1
+
+
+@pytest.mark.parametrize("policy", [KLUCBCF, TSCF])
+def test_what_is_refused(policy):
+    for epsilon in (0.0, -1.0, 701.0, math.nan):
+        with pytest.raises(ParameterError, match="epsilon"):
+            policy(epsilon)
+    policy(700.0).simulate(Bernoulli((0.9, 0.1)), 100, np.array([100]), stream("unused", 0))
+    for c in (-1.0, math.nan):
+        with pytest.raises(ParameterError, match="c: must be"):
+            KLUCBCF(1.0, c=c)
+
+
+def test_lower_means_are_inverse():
+    rng = np.random.default_rng(3)
+    inside = 0
+    for q, level in zip(rng.random(500), 10 ** rng.uniform(-8, 1, 500), strict=True):
+        p = divergence_lower_mean(q, level)
+        if p == 0:
+            assert -math.log1p(-q) <= level * (1 + 1e-12)
+        else:
+            assert bernoulli_divergence(p, q) == pytest.approx(level, rel=1e-6, abs=1e-15)
+            inside += 1
+        assert 0 <= p <= q
+    assert 100 < inside < 500
+    assert divergence_lower_mean(0.3, 0.0) == 0.3
+
+
+def test_a_chord_is_above_the_need():
+    rng = np.random.default_rng(4)
+    for before, window, threshold in zip(
+        rng.integers(1, 10_000, 200), rng.integers(1, 2_000, 200), rng.random(200), strict=True
+    ):
+        first, slope = need_over(before, window, threshold, 5.0)
+        for made in range(0, window + 1, 1 + window // 20):
+            pulls = float(before + made)
+            at = (first + slope * made) / pulls
+            if at < threshold:
+                assert pulls * bernoulli_divergence(max(at, 0.0), threshold) <= 5.0
+
+
+SETTINGS = [
+    ((0.9, 0.8, 0.5, 0.5), 1.0, True, 0.0),
+    ((0.9, 0.8, 0.5, 0.5), 1.0, False, 3.0),
+    ((0.3, 0.3, 0.3), 0.2, True, 0.0),
+    ((0.3, 0.1), 0.05, True, 0.5),
+    ((0.99, 0.98, 0.01), 20.0, True, 0.0),
+    ((1.0, 0.0, 1.0), 20.0, False, 0.0),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("means", "epsilon", "cap", "c"), SETTINGS)
+def test_kl_ucb_is_the_plain_loop_number_by_number(means, epsilon, cap, c):
+    """Without blocks both draw one number a step, so that every pull is the same."""
+    policy = KLUCBCF(epsilon, cap, c)
+    chances, checkpoints = policy.chance(np.array(means)), np.unique(np.geomspace(1, 30_000, 60).astype(int))
+    index = policy.index._replace(smallest=ONE_BY_ONE)
+    ends = set()
+    for seed in range(5):
+        fast = kl_ucb_pulls(chances, 30_000, checkpoints, index, stream("same", seed))
+        plain = kl_ucb_steps(chances, 30_000, checkpoints, index.highest, c, stream("same", seed))
+        np.testing.assert_array_equal(fast, plain)
+        ends.add(tuple(fast[-1]))
+    assert len(ends) > 1 or epsilon == 20.0
+
+
+def test_the_class_plays_the_same():
+    """Step by step in Python, on the same numbers."""
+    policy, instance, checkpoints = KLUCBCF(1.0), Bernoulli((0.9, 0.8, 0.5)), np.array([100, 700])
+    ends = set()
+    for seed in range(3):
+        rng, bits = stream("class", seed), stream("class", seed)
+        state = policy.start(3, 700)
+        for t in range(1, 701):
+            arm = policy.select(state, t, rng)
+            state.pulls[arm] += 1
+            state.sums[arm] += bits.random() < policy.chance(instance.mean_rewards[arm])
+        index = policy.index._replace(smallest=ONE_BY_ONE)
+        fast = kl_ucb_pulls(policy.chance(instance.mean_rewards), 700, checkpoints, index, stream("class", seed))
+        assert fast[-1].tolist() == state.pulls.tolist()
+        ends.add(tuple(fast[-1]))
+    assert len(ends) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("means", "epsilon", "horizon"),
+    [((0.9, 0.8, 0.5, 0.5), 1.0, 3_000), ((0.8, 0.5), 0.15, 12_000), ((0.9, 0.2), 3.0, 3_000)],
+)
+def test_kl_ucb_with_blocks_agrees_in_law(means, epsilon, horizon, failure):
+    """Pulls of every arm in 300 runs each. With epsilon = 0.15 both arms are long at H, and rounds are played."""
+    policy, checkpoints = KLUCBCF(epsilon), np.array([horizon // 2, horizon])
+    chances = policy.chance(np.array(means))
+    fast = np.array([kl_ucb_pulls(chances, horizon, checkpoints, policy.index, stream("f", i)) for i in range(300)])
+    highest = policy.index.highest
+    plain = np.array([kl_ucb_steps(chances, horizon, checkpoints, highest, 0.0, stream("p", i)) for i in range(300)])
+    assert (fast.sum(axis=2) == checkpoints).all()
+    for row in range(2):
+        for arm in range(len(means)):
+            first, second = fast[:, row, arm], plain[:, row, arm]
+            assert ks_2samp(first, second, method="asymp").pvalue > failure
+    assert len(np.unique(fast[:, 1, -1])) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lead", "slope"), [(4.0, 0.5), (5.0, 0.6), (8.0, 0.5), (3.0, 0.1)])
+def test_rounds_are_pulls_in_turn(lead, slope, failure):
+    """Three arms, the second not among them: when rounds end, and with which sums."""
+    means, members, rng, runs = np.array([0.55, 0.1, 0.45]), np.array([0, 2]), stream("rounds", 0), 6_000
+
+    def fast():
+        sums = np.array([lead, 99.0, lead + 1])
+        return play_rounds(means, sums, members, 0.0, slope, 30, rng), sums[0], sums[2]
+
+    def plain():
+        sums = np.array([lead, 99.0, lead + 1])
+        for made in range(60):
+            arm = members[made % 2]
+            sums[arm] += rng.random() < means[arm]
+            if sums[arm] <= slope * (made // 2 + 1):
+                return made + 1, sums[0], sums[2]
+        return 60, sums[0], sums[2]
+
+    one, other = np.array([fast() for _ in range(runs)]), np.array([plain() for _ in range(runs)])
+    for column in range(3):
+        assert ks_2samp(one[:, column], other[:, column], method="asymp").pvalue > failure
+    assert 0.02 < (one[:, 0] < 60).mean() < 0.98 or lead == 8.0 or slope == 0.1
+    odd = [[(found[:, 0] % 2 == 1).sum(), (found[:, 0] % 2 == 0).sum()] for found in (one, other)]
+    assert min(map(min, odd)) == 0 or chi2_contingency(odd).pvalue > failure
+
+
+def test_steps_in_turn_by_hand():
+    pulls = np.array([5, 7, 5])
+    add_turns(pulls, np.array([0, 2]), 5)
+    assert pulls.tolist() == [8, 7, 7]
+
+
+def test_rounds_and_runs_are_recorded_where_they_are():
+    """Asking for every step changes nothing, and the pulls add up; rounds were played."""
+    policy = KLUCBCF(0.05)
+    chances = policy.chance(np.array([0.6, 0.5, 0.4]))
+    dense = kl_ucb_pulls(chances, 9_000, np.arange(1, 9_001), policy.index, stream("dense", 0))
+    assert (dense.sum(axis=1) == np.arange(1, 9_001)).all()
+    assert (np.diff(dense, axis=0).max(axis=1) == 1).all()
+    assert (np.diff(dense, axis=0) >= 0).all()
+    assert (dense[3000] - dense[2997] == 1).all()  # in turn
+    sparse = kl_ucb_pulls(chances, 9_000, np.array([777, 9_000]), policy.index, stream("dense", 0))
+    assert (sparse == dense[[776, 8_999]]).all()
+
+
+def posterior(sizes, means):
+    """The state of Thompson sampling after bits."""
+    ones = np.round(np.array(sizes) * np.array(means))
+    arms = len(sizes)
+    return Arms(ones + 1, np.array(sizes) - ones + 1.0, np.zeros(arms), np.zeros(arms, dtype=np.bool_))
+
+
+def chance_to_win(state, arm):
+    """By quadrature."""
+    laws = [beta(a, b) for a, b in zip(state.first, state.second, strict=True)]
+    mean, spread = laws[arm].mean(), laws[arm].std()
+
+    def density(x):
+        return laws[arm].pdf(x) * math.prod(law.cdf(x) for i, law in enumerate(laws) if i != arm)
+
+    ends = [max(0.0, mean - 12 * spread), min(1.0, mean + 12 * spread)]
+    return quad(density, *ends, points=[mean], limit=400, epsabs=1e-12)[0]
+
+
+STATES = [((300, 30, 20), (0.6, 0.2, 0.25)), ((60, 40), (0.7, 0.4)), ((20, 400, 25, 6), (0.1, 0.6, 0.2, 0.0))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sizes", "means"), STATES)
+def test_a_contested_step_has_the_exact_law(sizes, means, failure):
+    """Who wins a step: nobody is drawn with probability exp(-rate), and then the leader wins."""
+    state, rng, runs = posterior(sizes, means), stream("contested", 0), 60_000
+    lead = lead_of(state)
+    assert 0.001 < lead.rate < 0.9
+    assert lead.rate == pytest.approx(state.hazard.sum())
+    events = rng.random(runs) < -math.expm1(-lead.rate)
+    winners = [contested(state, lead, rng) if event else lead.arm for event in events]
+    counts = np.bincount(winners, minlength=len(sizes))
+    expected = runs * np.array([chance_to_win(state, arm) for arm in range(len(sizes))])
+    assert expected.sum() == pytest.approx(runs, rel=1e-6)
+    assert chisquare(counts, expected * runs / expected.sum()).pvalue > failure
+    assert sorted(counts)[-2] > 20
+
+
+def test_the_leader_stays_above_the_bar_as_long_as_its_sum_does():
+    """Chernoff's bound holds at every point of the tangent and above."""
+    state = posterior((300, 30), (0.6, 0.4))
+    lead = lead_of(state)
+    assert lead.arm == 0
+    for made in (0, 1, 5, 30, 100, 300):
+        size, ones = 302 + made, lead.first + lead.slope * made
+        assert size * bernoulli_divergence(ones / size, lead.bar) >= lead.least * (1 - 1e-12)
+        assert beta(ones, size - ones).cdf(lead.bar) <= math.exp(-lead.least)
+    assert 302 * bernoulli_divergence(lead.first / 302, lead.bar) == pytest.approx(lead.least)
+    assert lead.bar < lead.first / 302 < 0.6
+    step = 1e-5  # the tangent against a difference of the least s
+    ends = [divergence_upper(lead.bar, lead.least / size) * size for size in (302 - step, 302 + step)]
+    assert tangent(lead.first / 302, lead.bar) == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-5)
+
+
+def divergence_upper(bar, level):
+    """The x > bar with kl(x, bar) = level, by bisection."""
+    low, high = bar, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if bernoulli_divergence(middle, bar) < level else (low, middle)
+    return low
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("means", "epsilon", "horizon"),
+    [((0.9, 0.5, 0.5), 2.0, 3_000), ((0.8, 0.6), 0.5, 3_000), ((0.3, 0.9, 0.1, 0.2), 8.0, 4_000)],
+)
+def test_thompson_sampling_agrees_in_law(means, epsilon, horizon, failure):
+    chances, runs = TSCF(epsilon).chance(np.array(means)), 1_500
+    end = np.array([horizon])
+    fast = np.array([bit_thompson_pulls(chances, horizon, end, stream("f", i))[0] for i in range(runs)])
+    plain = np.array([bit_thompson_steps(chances, horizon, stream("p", i)) for i in range(runs)])
+    for arm in range(len(means)):
+        assert ks_2samp(fast[:, arm], plain[:, arm], method="asymp").pvalue > failure
+    assert len(np.unique(fast[:, 0])) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [KLUCBCF(1.0), TSCF(1.0)], ids=repr)
+@pytest.mark.parametrize("instance", [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)], ids=repr)
+def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
+    """Pulls of all arms over 200 runs of 1,000 steps each; the steps are those of the class, on rewards and bits."""
+    horizon, runs = 1_000, 200
+    checkpoints = np.array([horizon // 2, horizon])
+    fast = np.array([policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)])
+    steps = np.array(
+        [
+            super(type(policy), policy).simulate(instance, horizon, checkpoints, stream("steps", run))
+            for run in range(runs)
+        ]
+    )
+    for row in range(2):
+        for arm in range(len(instance.mean_rewards)):
+            assert ks_2samp(fast[:, row, arm], steps[:, row, arm]).pvalue > failure
+    assert len(np.unique(fast[:, 1, 0])) > 30

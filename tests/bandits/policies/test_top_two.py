@@ -1,0 +1,143 @@
+"""AdaP-TT: its thresholds, its promise, and that the loop agrees in law with plain steps on single rewards."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from bandits import ParameterError
+from bandits.audit.ledger import Domain
+from bandits.audit.verdicts import Verdict
+from bandits.environments.bernoulli import C2, Bernoulli
+from bandits.environments.resampling import Beta
+from bandits.loops.top_two import TopTwo, challenger, optimist, settled, threshold
+from bandits.policies.top_two import AdaPTT
+from bandits.seeds import stream
+from experiments.cells import KINDS
+from experiments.cells.identification import IdentificationCell
+from tests.bandits.two_samples import assert_same_law
+
+
+def test_thresholds_by_hand():
+    # lengths e^3 and e^4 rounded: 20 and 55; beta = e^-4, epsilon = 2: 4 + log(1 + 2.99573) + log(1 + 4.00733)
+    # + (1/20 + 1/55) 16 / 4
+    plotted = threshold(20, 55, 6, 5, TopTwo(2.0, math.exp(-4), False))
+    assert math.isclose(plotted, 4 + 1.385227 + 1.610903 + 0.272727, rel_tol=1e-6)
+    # x = log(4 x 1.644934 x 36 e^4) / 2 = (5.467514 + 4) / 2; log(10 x 1.644934 x 36 e^4) / 2 = (6.383804 + 4) / 2
+    proved = threshold(20, 55, 6, 5, TopTwo(2.0, math.exp(-4), True))
+    x, noise = 4.733757, 5.191902
+    expected = 2 * (x + math.log(x)) + 2 * (math.log(6.995732) + math.log(8.007333)) + (1 / 20 + 1 / 55) * noise**2
+    assert math.isclose(proved, expected, rel_tol=1e-6)
+
+
+def test_choices_by_hand():
+    noisy, length, pulls = np.array([0.5, 0.8, 0.3]), np.array([4, 8, 1]), np.array([8, 16, 2])
+    # log 26 = 3.258: 0.5 + 0.815 + 0.638, 0.8 + 0.407 + 0.451, 0.3 + 3.258 + 1.276
+    leader, slack = optimist(noisy, length, pulls, 1.0)
+    assert leader == 2
+    assert math.isclose(slack, 1 / (1 + math.sqrt(26)))
+    # leader 1: (0.3 + s) / sqrt(1/16 + 1/8) = 1.071, (0.5 + s) / sqrt(1/16 + 1/2) = 0.885
+    assert challenger(1, slack, noisy, pulls, np.zeros(3, dtype=np.int64)) == 2
+    assert challenger(1, slack, noisy, pulls, np.array([0, 0, 20])) == 0
+    assert settled(noisy, length, np.ones(3, dtype=np.int64), TopTwo(1.0, 0.1, False)) == -1
+    long = np.array([4000, 8000, 4000])
+    assert settled(noisy, long, np.full(3, 12), TopTwo(1.0, 0.1, True)) == 1
+
+
+def test_choices_where_constants_decide():
+    # log 26 = 3.2580965: 0.8145241 + 0.6381709 for 4 rewards, 0.0509078 + 0.1595427 for 64, 1.2422445 less
+    for behind, leader in ((1.2422, 0), (1.2423, 1)):
+        found, _ = optimist(np.array([0.0, behind]), np.array([4, 64]), np.array([13, 13]), 1.0)
+        assert found == leader
+    # 0.3 / sqrt(1/16 + 1/8) = 0.69282 and 0.52 / sqrt(1/16 + 1/2) = 0.69333
+    assert challenger(0, 0.0, np.array([1.0, 0.7, 0.48]), np.array([16, 8, 2]), np.zeros(3, dtype=np.int64)) == 1
+    # d^2 1000 / 4 against log 10 + 2 log(1 + log 1000) + (log 10)^2 / 500 = 6.448877, at d = 0.160610
+    for ahead, arm in ((0.1605, -1), (0.1607, 1)):
+        lengths, phases = np.array([1000, 1000]), np.array([10, 10])
+        assert settled(np.array([0.5, 0.5 + ahead]), lengths, phases, TopTwo(1.0, 0.1, False)) == arm
+
+
+def plain_steps(means, most, policy, rng):
+    """AdaP-TT with one reward a step, lists, and nothing kept from one step to the next."""
+    arms = range(len(means))
+    pulls, last, since, phases = [1] * len(means), [1] * len(means), [[] for _ in means], [1] * len(means)
+    noisy = [float(rng.random() < means[a]) + rng.laplace(scale=1 / policy.epsilon) for a in arms]
+    rule = TopTwo(policy.epsilon, policy.beta, policy.threshold == "proved")
+    for samples in range(len(means), most + 1):
+        best = max(arms, key=lambda a: noisy[a])
+        ahead = [
+            (noisy[best] - noisy[a]) ** 2 / (2 / last[best] + 2 / last[a])
+            >= threshold(last[best], last[a], max(phases[best], phases[a]), len(means), rule)
+            for a in arms
+            if a != best
+        ]
+        if all(ahead):
+            return samples, best
+        log = math.log(sum(pulls))
+        leader = max(arms, key=lambda a: noisy[a] + log / (policy.epsilon * last[a]) + math.sqrt(log / (2 * last[a])))
+        counts = [pulls[a] + len(since[a]) for a in arms]
+        slack = 1 / (1 + math.sqrt(sum(pulls)))
+        rivals = [a for a in arms if a != leader]
+        rival = min(
+            rivals, key=lambda a: (noisy[leader] - noisy[a] + slack) / math.sqrt(1 / counts[leader] + 1 / counts[a])
+        )
+        arm = leader if rng.random() < 0.5 else rival
+        since[arm].append(float(rng.random() < means[arm]))
+        if len(since[arm]) == pulls[arm]:
+            last[arm], pulls[arm], phases[arm] = len(since[arm]), 2 * pulls[arm], phases[arm] + 1
+            noisy[arm] = float(np.mean(since[arm])) + rng.laplace(scale=1 / (policy.epsilon * last[arm]))
+            since[arm] = []
+    return most, -1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["proved", "plotted"])
+def test_the_loop_and_plain_steps_agree_in_law(rule, failure):
+    policy, instance, runs = AdaPTT(1.0, 0.3, rule), Bernoulli((1.0, 0.2, 0.0)), 60
+    fast = [policy.simulate(instance, 10**6, stream("fast", run)) for run in range(runs)]
+    plain = [plain_steps(instance.mean_rewards, 10**6, policy, stream("plain", run)) for run in range(runs)]
+    assert_same_law([(found.samples, found.arm) for found in fast], plain, failure)
+
+
+@pytest.mark.slow
+def test_the_best_arm_is_found_as_often_as_promised(failure):
+    policy = AdaPTT(0.3, 0.1)
+    wrong = sum(policy.simulate(C2(4), 10**8, stream("right", run)).arm != 0 for run in range(200))
+    assert binomtest(wrong, 200, 0.1, alternative="greater").pvalue > failure
+
+
+def test_every_phase_costs_epsilon():
+    policy = AdaPTT(0.7, 0.1)
+    found = policy.release_costs(3, 1000, Domain.UNIT)
+    assert all(math.isclose(of.epsilon.kept, 0.7) for of in found)  # the first, of one reward, too
+    assert policy.release_cost(3, 1000, Domain.UNIT).verdict(policy.guarantee) is Verdict.TIGHT
+
+
+def test_a_run_that_ends_early_returns_no_arm():
+    found = AdaPTT(1.0, 0.01).simulate(C2(3), 50, stream("short", 0))
+    assert (found.samples, found.arm, found.expired) == (50, None, True)
+
+
+def test_a_cell_records_pulls_and_the_arm():
+    cell = IdentificationCell(C2(3), AdaPTT(1.0, 0.1), 1000)
+    assert KINDS["identification"] is IdentificationCell
+    rows = {"samples": np.array([900, 1000, 700]), "arm": np.array([0, -1, 2])}
+    footer = {"columns": {"horizon": 1000, "arms": 3}}
+    cell.check(rows, footer)
+    assert cell.quantities["wrong_arm"].measure(cell, rows).tolist() == [False, True, True]
+    assert cell.quantities["identification_samples"].measure(cell, rows).tolist() == [900, 1000, 700]
+    found = cell.replicate(0)
+    assert found == {"samples": cell.replicate(0)["samples"], "arm": cell.replicate(0)["arm"]}
+    rows["arm"][0] = -1
+    with pytest.raises(ValueError, match="end early without an arm"):
+        cell.check(rows, footer)
+    with pytest.raises(ParameterError, match="horizon: must be at least the number of arms, 3"):
+        IdentificationCell(C2(3), AdaPTT(1.0, 0.1), 2)
+
+
+def test_what_is_refused():
+    with pytest.raises(ParameterError, match="beta: must be a number in"):
+        AdaPTT(1.0, 0.0)
+    with pytest.raises(ParameterError, match=r"instance: .* Bernoulli"):
+        AdaPTT(1.0, 0.1).check(Beta((0.5, 0.4), 2.0))

@@ -1,0 +1,226 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.special import zeta
+
+from bandits import ParameterError, regret
+from bandits.compiled import compiled
+from bandits.conformance import CHECKS
+from bandits.environments.bernoulli import C1, C2, Bernoulli
+from bandits.environments.heavy_tails import S1
+from bandits.loops.hybrid_ucb import dp_ucb_int_pulls
+from bandits.mechanisms.hybrid import HybridMechanism
+from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
+from bandits.seeds import stream
+from tests.bandits.two_samples import assert_same_law
+
+POLICIES = [
+    DPUCBTossou(0.5),
+    DPUCBTossou(50.0),
+    DPUCBBound(0.5),
+    DPUCBBound(50.0),
+    DPUCBInt(1.0, 0.01),
+    DPUCBInt(30.0, 0.01, v=1.5),
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_conformance(policy, check):
+    check(policy)
+
+
+def tossou_steps(means, epsilon, horizon, rng):
+    """Pulls after every step; one mechanism object per arm, each of which takes an item at every step."""
+    arms = len(means)
+    mechanisms = [HybridMechanism(epsilon, rng) for _ in range(arms)]
+    released = np.zeros(arms)
+    n = np.zeros(arms, dtype=np.int64)
+    history = []
+    for t in range(1, horizon + 1):
+        arm = t - 1 if t <= arms else int(np.argmax(released / n + np.sqrt(2 * math.log(t) / n)))
+        reward = float(rng.random() < means[arm])
+        n[arm] += 1
+        released = np.array([mechanism.add(reward if a == arm else 0.0) for a, mechanism in enumerate(mechanisms)])
+        history.append(n.copy())
+    return np.array(history)
+
+
+def bound_steps(means, epsilon, horizon, rng):
+    """Pulls after every step; one mechanism object per arm, which takes the rewards of the arm."""
+    arms = len(means)
+    mechanisms = [HybridMechanism(epsilon, rng) for _ in range(arms)]
+    released = np.zeros(arms)
+    n = np.zeros(arms, dtype=np.int64)
+    history = []
+    for t in range(1, horizon + 1):
+        if t <= arms:
+            arm = t - 1
+        else:
+            nu = math.sqrt(8) / epsilon * math.log(4 * float(t) ** 4) * np.ones(arms)
+            between = np.array([count.bit_count() > 1 for count in n.tolist()])
+            nu[between] *= np.log(n[between]) + 1
+            arm = int(np.argmax(released / n + np.sqrt(2 * math.log(t) / n) + nu / n))
+        n[arm] += 1
+        released[arm] = mechanisms[arm].add(float(rng.random() < means[arm]))
+        history.append(n.copy())
+    return np.array(history)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "steps"), [(DPUCBTossou, tossou_steps), (DPUCBBound, bound_steps)])
+@pytest.mark.parametrize("epsilon", [0.5, 5.0, 100.0])
+@pytest.mark.parametrize("instance", [C2(4), Bernoulli((0.0, 1.0, 0.7))], ids=repr)
+def test_number_by_number(instance, epsilon, policy, steps):
+    horizon = 2500
+    for replication in range(2):
+        plain = steps(instance.mean_rewards, epsilon, horizon, stream("shared", replication))
+        fast = policy(epsilon).simulate(instance, horizon, np.arange(1, horizon + 1), stream("shared", replication))
+        assert (plain == fast).all()
+
+
+@compiled
+def int_steps(means, horizon, checkpoints, interval, v, rewards, noise):
+    """DP-UCB-INT one step, one reward and one look at all arms at a time."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    released_at = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    index = np.zeros(arms)
+    for t in range(1, horizon + 1):
+        if t <= arms * interval:
+            arm = (t - 1) % arms
+        else:
+            for a in range(arms):
+                if pulls[a] % interval == 0 and pulls[a] != released_at[a]:
+                    released_at[a] = pulls[a]
+                    magnitude = noise.standard_exponential() * pulls[a] ** (v / 2 - 1)
+                    private_mean = sums[a] / pulls[a] + (magnitude if noise.random() < 0.5 else -magnitude)
+                    index[a] = private_mean + math.sqrt(2 * math.log(t) / pulls[a])
+            arm = int(np.argmax(index))
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rewards.random() < means[arm] else 0.0
+        if row < len(checkpoints) and t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+    return record
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interval", [1, 7, 100])
+@pytest.mark.parametrize("means", [(0.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0)])
+def test_int_number_by_number_where_rewards_are_certain(means, interval):
+    given = np.array(means), 5000, np.arange(1, 5001), interval, 1.2
+    for replication in range(3):
+        rewards, noise = stream("rewards", replication), f"noise {replication}"
+        plain = int_steps(*given, rewards, stream(noise, 0))
+        assert (dp_ucb_int_pulls(*given, rewards, stream(noise, 0)) == plain).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("instance", "interval", "v"), [(C1(3), 1, 1.1), (C2(5), 20, 1.5), (C2(4), 137, 1.1)], ids=repr
+)
+def test_int_is_exact_in_law(instance, interval, v, failure):
+    horizon, runs = 5_000, 1000
+    given = instance.mean_rewards, horizon, np.array([horizon // 3, horizon]), interval, v
+    plain, fast = (
+        np.array([loop(*given, rng, rng) for rng in (stream(name, j) for j in range(runs))])
+        for name, loop in (("plain", int_steps), ("fast", dp_ucb_int_pulls))
+    )
+    assert_same_law(fast, plain, failure)
+    assert_same_law(*(regret(pulls, instance.gaps) for pulls in (fast, plain)), failure)
+
+
+def test_int_begins_with_interval_rounds_of_all_arms():
+    policy = DPUCBInt(1.0, 0.01)
+    pulls = policy.simulate(C2(4), 4 * 137 + 1, np.array([4, 4 * 137, 4 * 137 + 1]), stream("start", 0))
+    assert pulls[0].tolist() == [1] * 4
+    assert pulls[1].tolist() == [137] * 4
+    assert pulls[2].max() == 138
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "internal", "interval"),
+    [(1, 0.01, 0.00732, 137), (1, math.exp(-10), 0.00396, 253)],
+)
+def test_calibration_by_hand(epsilon, delta, internal, interval):
+    policy = DPUCBInt(epsilon, delta)
+    assert math.isclose(policy.internal_epsilon, internal, rel_tol=2e-3)
+    assert policy.interval == interval
+    assert (policy.guarantee.epsilon, policy.guarantee.delta) == (epsilon, delta)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1, 50])
+@pytest.mark.parametrize("delta", [1e-12, 0.01, 0.9])
+@pytest.mark.parametrize("v", [1.001, 1.1, 1.5])
+def test_what_int_spends(epsilon, delta, v):
+    """Calibrated, the printed bound is met with equality, and it is above what advanced composition says."""
+    policy = DPUCBInt(epsilon, delta, v)
+    spent = DPUCBInt(policy.internal_epsilon, delta, v, calibrate=False)
+    assert math.isclose(spent.guarantee.epsilon, epsilon, rel_tol=1e-9)
+    assert spent.guarantee.delta == delta
+    assert spent.interval == policy.interval
+    j = np.arange(1, 100_001)
+    scale = (j * float(policy.interval)) ** -(1 - v / 2)  # of the noise of the j-th mean, whose sensitivity is 1/(jf)
+    cost = 1 / (j * float(policy.interval)) / scale
+    squares = policy.interval**-v * zeta(v)  # of all costs, to infinity
+    assert (cost**2).sum() <= squares <= policy.internal_epsilon * zeta(v) * (1 + 1e-12)
+    assert (cost * np.expm1(cost) <= 2 * cost**2).all()
+    composed = math.sqrt(2 * math.log(1 / delta) * squares) + 2 * squares
+    assert composed <= epsilon * (1 + 1e-9)
+
+
+def test_the_other_printed_bound_holds_too():
+    """Without delta: epsilon_0 (t^(1-v/2) - v/2) / (1 - v/2) is above the sum of the costs, for any f that fits."""
+    for internal in (0.003, 0.1, 0.34, 0.9, 1.0, 3.0):
+        for v in (1.001, 1.1, 1.5):
+            f = math.ceil(1 / internal)
+            m = np.arange(1, 2001)
+            spent = np.cumsum((m * float(f)) ** (-v / 2))
+            printed = internal * ((m * float(f)) ** (1 - v / 2) - v / 2) / (1 - v / 2)
+            assert (spent <= printed * (1 + 1e-12)).all()
+
+
+@pytest.mark.slow
+def test_uncalibrated_int_declares_what_it_spends():
+    policy = DPUCBInt(1.0, 0.01, calibrate=False)
+    assert (policy.internal_epsilon, policy.interval) == (1.0, 1)
+    assert math.isclose(policy.guarantee.epsilon, 31.04, rel_tol=1e-3)
+    assert "ε₀ = ε" in policy.legend()
+    for check in CHECKS:
+        if check.__name__ != "declares_its_guarantee":  # it spends more than it is asked for, and says so
+            check(policy)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name"),
+    [
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": math.nan}, "delta"),
+        ({"v": 1.0}, "v"),
+        ({"v": 1.6}, "v"),
+        ({"v": math.nan}, "v"),
+        ({"epsilon": 0.0}, "epsilon"),
+    ],
+)
+def test_bad_parameters_name_their_field(parameters, name):
+    with pytest.raises(ParameterError) as error:
+        DPUCBInt(**{"epsilon": 1.0, "delta": 0.01, **parameters})
+    assert error.value.parameter == name
+
+
+@pytest.mark.parametrize("policy", [DPUCBTossou, DPUCBBound])
+def test_bad_budgets_are_refused(policy):
+    with pytest.raises(ParameterError, match="epsilon"):
+        policy(math.inf)
+
+
+@pytest.mark.parametrize("policy", POLICIES[::2], ids=repr)
+def test_only_bernoulli_rewards(policy):
+    with pytest.raises(ParameterError, match="instance"):
+        policy.check(S1(0.5))

@@ -1,0 +1,208 @@
+"""Audits of classes of a user's: what they declare is not what they keep, and their plays look everywhere."""
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from bandits import Guarantee, StepwisePolicy
+from bandits.audit.ledger import Domain
+from bandits.audit.pairs import FEW, MOST, OTHERS, difference, most_telling, pairs, places
+from bandits.audit.transcripts import Convention
+from bandits.guarantees import Neighbours
+from experiments.audit.__main__ import main as audit
+from experiments.audit.plays import plays
+from experiments.config.compose import REPOSITORY
+from experiments.errors import UserError
+from scripts import privacy
+
+README = (REPOSITORY / "README.md").read_text()
+NOISE = 'rng.laplace(scale=1 / self.epsilon, size=len(state["sums"]))'
+
+
+def test_pairs_are_of_every_arm_and_every_place():
+    found = pairs(3, 4, Neighbours.ONE_REWARD, (0.0, 1.0))
+    assert len(found) == 3 * 4 * len(OTHERS)
+    places_that_differ = [np.argwhere(pair.tables[0] != pair.tables[1]).tolist() for pair in found]
+    assert all(len(of) == 1 for of in places_that_differ)
+    assert {tuple(of[0]) for of in places_that_differ} == {(arm, step) for arm in range(3) for step in range(4)}
+    assert {"reward 3 of arm 2 from 0 to 1; all others the highest"} <= {pair.told for pair in found}
+    for pair in found:
+        assert {pair.tables[0].min(), pair.tables[1].max()} <= {0.0, 1.0}
+    highest = [pair for pair in found if "the highest" in pair.told]
+    assert all(pair.tables[1].min() == 1.0 for pair in highest)
+
+
+def test_pairs_of_losses_change_a_whole_step():
+    found = pairs(3, 2, Neighbours.ONE_LOSS_VECTOR, (0.0, 1.0))
+    one = next(pair for pair in found if pair.told.startswith("losses of step 2: arm 3"))
+    assert one.tables[0][:, 1].tolist() == [0, 0, 1]
+    assert one.tables[1][:, 1].tolist() == [1, 1, 0]
+    assert (one.tables[0][:, 0] == one.tables[1][:, 0]).all()
+
+
+def test_places_of_a_long_horizon_are_dense_at_the_beginning_and_reach_the_end():
+    assert places(5, 10) == [0, 1, 2, 3, 4]
+    found = places(10**6, 100)
+    assert found[:50] == list(range(50))
+    assert found[-1] == 10**6 - 1
+    assert len(found) <= 100
+    assert len(pairs(2, 5000, Neighbours.ONE_REWARD, (0.0, 1.0))) <= MOST
+
+
+def test_the_difference_of_plays_is_in_standard_errors():
+    same = np.zeros((50, 3), dtype=int)
+    assert difference(same, same) == 0
+    other = same.copy()
+    other[:, 1] = 1
+    # shares 0 and 1, pooled 1/2: 1 / sqrt((1/4 + 1/50) (2/50))
+    assert difference(same, other) == pytest.approx(1 / np.sqrt((0.25 + 0.02) * 0.04))
+    few = np.array([[0, 1], [1, 0]] * 25)  # each step alike, the sequences not
+    mixed = np.array([[0, 0], [1, 1]] * 25)
+    assert difference(few, mixed) > 4
+    assert FEW >= 4
+
+
+def test_the_pair_that_tells_the_most_is_found():
+    found = pairs(2, 10, Neighbours.ONE_REWARD, (0.0, 1.0))
+    asked = []
+
+    def play(wanted, runs, number):
+        asked.append((len(wanted), runs))
+        rng = np.random.default_rng(number)
+        chances = [0.9 if pair == 17 else 0.5 for pair in wanted]
+        return [(rng.binomial(1, 0.5, (runs, 4)), rng.binomial(1, chance, (runs, 4))) for chance in chances]
+
+    assert most_telling(found, 2000, play) == 17
+    assert [count for count, _ in asked] == [60, 30, 15, 7, 3, 1]
+    assert sum(count * runs for count, runs in asked) < 2.5 * 2000
+
+
+@dataclass(frozen=True)
+class Leaks(StepwisePolicy):
+    """Shows the reward of one pull of one arm, and is otherwise at random."""
+
+    name: ClassVar[str] = "leaks"
+    label: ClassVar[str] = "Leaks"
+    citation: ClassVar[str] = "none"
+    arm: int
+    pull: int
+
+    @property
+    def guarantee(self):
+        return Guarantee(1.0)
+
+    def start(self, arms, horizon):
+        return {"seen": [[] for _ in range(arms)], "arms": arms}
+
+    def select(self, state, t, rng):
+        seen = state["seen"][self.arm]
+        if t > 2 * state["arms"] and len(seen) > self.pull:
+            return int(seen[self.pull] > 0.5)
+        return (t - 1) % state["arms"] if t <= 2 * state["arms"] else int(rng.integers(state["arms"]))
+
+    def update(self, state, arm, reward, rng):
+        state["seen"][arm].append(reward)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("arm", "pull"), [(0, 0), (1, 0), (1, 1), (2, 1)])
+def test_a_leak_of_any_reward_is_found(arm, pull):
+    found = plays(Leaks(arm, pull), 3, 7, Domain.UNIT, Convention.STREAM, 400, 1)
+    assert found.told.startswith(f"reward {pull + 1} of arm {arm + 1} from 0 to 1")
+    assert {tuple(row) for row in found.arms[0]} & {tuple(row) for row in found.arms[1]} == set()
+
+
+@pytest.mark.slow
+def test_plays_of_own_classes_do_not_depend_on_the_number_of_workers():
+    one, two = (plays(Leaks(1, 1), 2, 6, Domain.UNIT, Convention.STREAM, 1200, workers) for workers in (1, 2))
+    assert one.told == two.told
+    assert all((here == there).all() for here, there in zip(one.arms, two.arms, strict=True))
+
+
+@pytest.fixture
+def readme(call, tmp_path, monkeypatch):
+    """The audit of README's policy, whose noise is another one."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "policy").mkdir()
+
+    def readme(noise, *words, main=audit):
+        for name in ("explore_then_commit.py", "policy/explore_then_commit.yaml"):
+            text = re.search(rf"# mine/{name}\n(.*?)```", README, flags=re.DOTALL)[1]
+            assert name.endswith("yaml") or text.count(NOISE) == 1
+            (tmp_path / name).write_text(text.replace(NOISE, noise))
+        return call("--config-dir", tmp_path, *words, main=main)
+
+    return readme
+
+
+ASKED = ("policy=explore_then_commit", "policy.rounds=1", "budget.epsilon=4", "horizon=4")
+
+
+def verdict(outcome):
+    assert (outcome.code, outcome.err) == (0, "")
+    said = re.findall(r"^(?:paper_)?verdict +(\w+)", outcome.out, flags=re.MULTILINE)
+    assert len(said) == 2
+    assert len(set(said)) == 1  # there is no paper beside the class
+    return said[0]
+
+
+def test_without_plays_a_ledger_is_declared(readme):
+    assert verdict(readme(NOISE, *ASKED)) == "declared"
+    assert verdict(readme("0.0", *ASKED)) == "declared"
+    assert verdict(readme(NOISE, *ASKED, "level=release")) == "declared"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("noise", "expected"),
+    [
+        (NOISE, "kept"),
+        ("0.0 * rng.random()", "violated"),
+        ("rng.laplace(scale=1e-3, size=len(state['sums']))", "violated"),
+        ("np.array([*rng.laplace(scale=1e-3, size=1), 0.1])", "violated"),
+    ],
+)
+def test_plays_show_what_is_spent(readme, noise, expected):
+    assert verdict(readme(noise, *ASKED, "runs=3000")) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", ["0.1", "4"])
+def test_noise_of_a_fixed_generator_is_refused(readme, epsilon):
+    noise = NOISE.replace("rng.", "np.random.default_rng(0).")
+    outcome = readme(noise, *ASKED[:2], f"budget.epsilon={epsilon}", "horizon=4", "runs=1000")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "explore_then_commit: makes the generator numpy.random.default_rng(0) in every play" in outcome.err
+
+
+@pytest.mark.slow
+def test_arms_that_never_vary_are_refused(readme, tmp_path):
+    """A horizon that ends before anything is decided shows nothing; nor does a choice that no reward changes."""
+    for noise, horizon in ((NOISE, "horizon=2"), ("np.array([9.0, 0.0])", "horizon=4")):
+        outcome = readme(noise, *ASKED[:3], horizon, "runs=200")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "its arms never vary with the rng in" in outcome.err
+    (tmp_path / "audits.yaml").write_text(
+        "- {policy: explore_then_commit, policy.rounds: [1, 2000], budget.epsilon: 1, horizon: 4, runs: 400}\n"
+    )
+    outcome = readme(NOISE, f"results_dir={tmp_path}/results", main=privacy.main)
+    assert outcome.code == 2
+    assert "Promises of the class: 1 kept" in outcome.out  # the other one is written
+    assert outcome.err.count("error: ") == 1
+    assert (tmp_path / "results" / "privacy.md").exists()
+
+
+def test_a_deterministic_choice_that_a_reward_changes_is_violated_not_refused():
+    class Argmax(Leaks):
+        def select(self, state, t, rng):
+            seen = state["seen"]
+            return t - 1 if t <= 2 else int(np.argmax([sum(of) for of in seen]))
+
+    found = plays(Argmax(0, 0), 2, 4, Domain.UNIT, Convention.STREAM, 100, 1)
+    assert (found.arms[0][0] != found.arms[1][0]).any()
+    with pytest.raises(UserError, match="never vary"):
+        plays(Argmax(0, 0), 2, 2, Domain.UNIT, Convention.STREAM, 100, 1)

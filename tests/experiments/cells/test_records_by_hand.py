@@ -1,0 +1,116 @@
+"""Stored numbers that are read, compared and told as tables, on made-up records."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bandits.environments.bernoulli import C1, Bernoulli
+from bandits.environments.full_information import DeterministicLosses
+from bandits.environments.gap_profiles import OneGap
+from bandits.environments.neighbours import NeighbouringRewards
+from bandits.policies.elimination import DPSE
+from bandits.policies.full_information import RNMFTNL
+from bandits.policies.perturbed_leader import ThompsonGauss
+from experiments import check, frames
+from experiments.cells.exact import ExactCell
+from experiments.cells.privacy import PrivacyCell
+from experiments.cells.regret import RegretCell
+from experiments.provenance import machine
+from experiments.same_law import Outcome, Replayed, compare, least_probability
+from experiments.store import agree
+from experiments.stored import Replications, Stored
+
+CURVES = Replications({"t": np.array([[1, 5]] * 2), "regret": np.array([[0.5, 2.0], [1.0, 3.0]])}, {})
+
+
+def test_rows_of_curves():
+    rows = frames.CURVES.of(CURVES, None)
+    assert rows["replication"].tolist() == [0, 0, 1, 1]
+    assert rows["t"].tolist() == [1, 5, 1, 5]
+    assert rows["regret"].tolist() == [0.5, 2.0, 1.0, 3.0]
+
+
+def test_rows_of_pulls():
+    rows = frames.PULLS.of(Replications({"pulls": np.array([[3, 2, 1], [4, 1, 1]])}, {}), None)
+    assert rows["replication"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert rows["arm"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert rows["pulls"].tolist() == [3, 2, 1, 4, 1, 1]
+
+
+def test_words_of_different_gaps():
+    cell = RegretCell(Bernoulli((0.9, 0.8, 0.5)), DPSE(0.5), 100)
+    stored = Stored({"t": np.array([[100]])}, {}, cell)
+    assert stored.number("least_gap") == pytest.approx(0.1)
+    assert stored.number("slack") == pytest.approx(0.1 / 3)
+    assert stored.word("gaps") == pytest.approx([0.1, 0.4])
+
+
+def test_the_least_probability_of_two_samples():
+    """Of two samples of 3 and 2 there are 10 orders, and two of them are as far apart as can be."""
+    assert least_probability(3, 2) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("factor", "different"), [(1 + 1e-10, False), (1 + 1e-8, True), (1 - 1e-8, True)])
+def test_computed_numbers_may_be_rounded_and_no_more(factor, different):
+    cell = ExactCell(DeterministicLosses(OneGap(8, 0.5)), RNMFTNL(0.5, "gumbel"), 100)
+    row = cell.replicate(0)
+    fresh = {"t": row["t"][None], "regret": row["regret"][None]}
+    stored = fresh | {"regret": factor * fresh["regret"]}
+    outcome = compare(cell, Replayed(stored, fresh), np.ones(1), True).outcome
+    assert outcome is (Outcome.DIFFERENT if different else Outcome.SAME)
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown", "different"),
+    [
+        (math.inf, 1.9e-9, False),  # halving ends within 1e-9, and what is infinite is the same
+        (math.inf, 4e-9, True),
+        (1.0, 0.0, True),
+    ],
+)
+def test_bounds_on_a_transcript_are_compared_as_finely_as_they_are_found(kept, shown, different):
+    cell = PrivacyCell(NeighbouringRewards(0.01), ThompsonGauss(), 10)
+    row = cell.replicate(0)
+    assert row["epsilon_kept"] == math.inf
+    stored = {"epsilon_kept": np.array([kept]), "epsilon_shown": np.array([row["epsilon_shown"] + shown])}
+    fresh = {name: np.array([row[name]]) for name in stored}
+    outcome = compare(cell, Replayed(stored, fresh), np.ones(1), True).outcome
+    assert outcome is (Outcome.DIFFERENT if different else Outcome.SAME)
+
+
+def sample(cell, change=0, platform=None):
+    rows = {name: np.array([value]) for name, value in cell.replicate(0).items()}
+    rows["regret"] = rows["regret"] + change
+    return check.Sample(Path("x"), (), Stored(rows, {}, cell), (platform or machine(),), np.zeros(1), 1.0)
+
+
+CELL = RegretCell(C1(3), DPSE(1.0), 1000)
+
+
+def test_bits_that_differ_on_this_platform_are_not_excused():
+    assert check.differences(sample(CELL)) == []
+    (found,) = check.differences(sample(CELL, 1e-9))
+    assert found.pair is None
+    (found,) = check.differences(sample(CELL, 1e-9, "VAX"))
+    assert found.pair is not None
+    assert found.elsewhere
+
+
+def test_a_replication_that_fails_is_never_excused(monkeypatch):
+    of_vax = sample(CELL, 0, "VAX")
+    monkeypatch.setattr(check, "simulate_block", lambda *_: 1 / 0)
+    (found,) = check.differences(of_vax)
+    assert found.pair is None
+    assert "replication 0 ends in ZeroDivisionError" in found.description
+
+
+def test_all_replications_that_two_runs_have_are_compared():
+    """The second replication differs: two runs do not agree, but for the first of them they do."""
+    first = Stored(CURVES.rows, {}, CELL)
+    other = replace(first, rows={**CURVES.rows, "regret": np.array([[0.5, 2.0], [1.0, 4.0]])})
+    assert agree(first, first)
+    assert not agree(first, other)
+    assert agree(first.first(1), other)

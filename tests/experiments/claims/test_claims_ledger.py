@@ -1,0 +1,321 @@
+"""One error for a whole ledger; and what is said beside a verdict: whose a threshold is, what was chosen when."""
+
+import math
+
+import numpy as np
+import pytest
+import yaml
+
+from bandits.environments.bernoulli import C1
+from bandits.policies.elimination import DPSE
+from bandits.policies.ucb import UCB1
+from experiments.claims import claims, summary
+from experiments.claims.checks import sajed2019, tao2022, wang2024, wu2025
+from experiments.claims.checks.matching import matching
+from experiments.claims.settings import Range, Setting, Standing
+from experiments.claims.verdicts import Finding, Outcome, Verdict
+from experiments.errors import UserError
+from experiments.intervals import Interval, exactly
+from tests.experiments.claims.made_up import RUNS, measured, outcome, stopped, verdict
+
+pytestmark = pytest.mark.usefixtures("parsed_once")
+
+RATIO = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["instance"]}
+EXACT = {"test": "exact", "check": "experiments.claims.checks.privacy.exponential_proved", "threshold": "paper"}
+NEVER = {"test": "never", "event": "off_by_more", "filter": {}}
+EIGHT = [0.1 * 1.2**step for step in range(8)]
+
+
+def written(folder, *entries):
+    """The claims of a folder with these entries in two files, by their ids."""
+    about = {"where": "here", "claim": "It is so."}
+    (folder / "claims").mkdir(parents=True)
+    items = [about | {"id": f"claim-{number}"} | entry for number, entry in enumerate(entries)]
+    (folder / "claims" / "one.yaml").write_text(yaml.safe_dump(items[:2]))
+    (folder / "claims" / "two.yaml").write_text(yaml.safe_dump(items[2:]))
+    return {claim.id: claim for claim in claims([folder]) if claim.paper in ("one", "two")}
+
+
+def test_claims_share_the_error_of_their_ledger_and_forms_that_of_their_claim(tmp_path):
+    data = {"experiments": ["made_up"]}
+    ratio = data | RATIO | {"at_least": 1}
+    variants = {"variants": {"other": {"numerator": {}}, "third": {"numerator": {}}}, "condition_chosen": "as run"}
+    found = written(tmp_path, ratio, ratio | variants, ratio, ratio, EXACT, data | NEVER)
+    assert [found[f"claim-{number}"].error for number in range(4)] == pytest.approx(
+        [0.0125, 0.0125 / 3, 0.0125, 0.0125]
+    )
+
+
+def test_a_folder_of_ones_own_changes_no_verdict_of_this_repository(tmp_path):
+    ours = {(claim.paper, claim.id): claim.error for claim in claims()}
+    mine = written(tmp_path, {"experiments": ["made_up"], **RATIO, "at_least": 1})
+    assert mine["claim-0"].error == 0.05
+    assert {(of.paper, of.id): of.error for of in claims([tmp_path]) if of.paper != "one"} == ours
+
+
+def test_the_errors_of_this_repository_add_up_to_five_percent():
+    taking = [claim for claim in claims() if claim.estimates]
+    assert 50 < len(taking) < len(claims())
+    assert sum(claim.error * len(claim.forms) for claim in taking) == pytest.approx(0.05)
+
+
+def test_a_verdict_has_the_error_of_its_claim(tmp_path):
+    """The same cells in one form, and in one of three: its interval is that of a third of the error."""
+    cells = [measured(UCB1(), 30, 5), measured(DPSE(1.0), 10, 0.001)]
+    other = {"other": {"numerator": {"policy": "ucb1", "arms": 3}}, "third": {"numerator": {"policy": "ucb1"}}}
+    alone = verdict(tmp_path, cells, **RATIO, at_least=1).table
+    among = verdict(tmp_path, cells, **RATIO, at_least=1, variants=other).table
+    from scipy import stats
+
+    widths = [float((table.high - table.low).iloc[0]) for table in (alone, among)]
+    expected = stats.t.isf(0.025 / 3, RUNS - 1) / stats.t.isf(0.025, RUNS - 1)
+    assert widths[1] / widths[0] == pytest.approx(expected, rel=1e-3)
+
+
+BOUND = {
+    "test": "bound",
+    "filter": {},
+    "bound": "bandits.bounds.sajed2019.dp_se_regret",
+    "arguments": {"gaps": "gaps", "epsilon": "epsilon", "horizon": "horizon"},
+}
+MONOTONE = {"test": "monotone", "along": "epsilon", "direction": "decreasing", "by": ["policy"], "filter": {}}
+SLOPE = {"test": "slope", "filter": {}, "x": "epsilon", "expected": -1, "tolerance": 0.2}
+FREQUENCY = {"test": "frequency", "filter": {}, "event": "off_by_more"}
+GROWTH = {"test": "growth", "filter": {}, "stretch": [0.5, 1]}
+
+
+@pytest.mark.parametrize(
+    ("keys", "whose"),
+    [
+        ({**RATIO, "at_least": 1}, ""),
+        ({**RATIO, "at_least": 2}, "at_least"),
+        ({**RATIO, "at_least": 0.5, "at_most": 2}, "at_least, at_most"),
+        (MONOTONE, ""),
+        ({**MONOTONE, "ties": 0.01}, "ties"),
+        (SLOPE, "tolerance"),
+        ({**GROWTH, "at_least": 0}, ""),
+        ({**GROWTH, "at_most": 0.05}, "at_most"),
+        ({**FREQUENCY, "at_most": "beta"}, ""),
+        ({**FREQUENCY, "at_most": 0.25}, "at_most"),
+        (NEVER, ""),
+        (BOUND, "bound"),
+        ({**EXACT, "threshold": None}, "check"),
+        ({"test": "not_judged", "reason": "too hard"}, ""),
+    ],
+    ids=str,
+)
+def test_a_claim_says_whose_its_numbers_are(tmp_path, keys, whose):
+    data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
+    without = data | {key: value for key, value in keys.items() if key != "threshold"}
+    if not whose:
+        assert written(tmp_path, without)
+        return
+    with pytest.raises(UserError, match=f"one.yaml: claim-0: threshold: missing; whose is {whose}: paper or ours"):
+        written(tmp_path, without)
+    whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
+    for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
+        (claim,) = written(tmp_path / str(number), without | said).values()
+        assert claim.by_our_threshold == (said == {"threshold": "ours"})
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"threshold": "theirs"}, "threshold: must be paper or ours, got theirs"),
+        ({"condition": "some"}, "condition_chosen: missing; when was condition chosen"),
+        ({"variants": {"other": {"filter": {}}}}, "condition_chosen: missing; when was variants chosen"),
+        ({"condition": "some", "condition_chosen": "later"}, "condition_chosen: must be before the data or after the"),
+        ({"condition_chosen": "as run"}, "condition_chosen: there is neither a condition nor a variant"),
+        ({"error": 0.1}, "error: unknown"),
+    ],
+    ids=str,
+)
+def test_what_is_said_of_numbers_and_conditions_is_checked(tmp_path, keys, problem):
+    with pytest.raises(UserError, match=problem):
+        written(tmp_path, {"experiments": ["made_up"], **MONOTONE, **keys})
+
+
+def test_what_takes_away_from_a_verdict_is_shown(tmp_path):
+    cells = [measured(UCB1(), 30, 1), measured(DPSE(1.0), 10, 1)]
+    ratio = RATIO | {"at_least": 2}
+    assert verdict(tmp_path, cells, **ratio).shown == "holds"
+    assert verdict(tmp_path, cells, **ratio, threshold="ours").shown == "holds (threshold ours)"
+    assert verdict(tmp_path, cells, **ratio, ours=True, threshold="ours").shown == "holds (claim of ours)"
+    assert verdict(tmp_path, cells, **ratio | {"at_least": 4}, threshold="ours").shown == "fails (threshold ours)"
+    after = {"condition": "here", "condition_chosen": "after the data"}
+    assert verdict(tmp_path, cells, **ratio, **after).shown == "holds under here (chosen after the data)"
+    assert verdict(tmp_path, cells, **ratio | {"at_least": 4}, **after).shown == "fails"  # nothing holds under it
+    run = after | {"condition_chosen": "as run"}
+    assert verdict(tmp_path, cells, **ratio, **run, threshold="ours").shown == "holds under here (threshold ours)"
+
+
+def test_a_bound_far_away_says_nothing():
+    """From 10,000 times on; a share of the settings is told, and none of those that do not count."""
+
+    def shown(*slack):
+        settings = [Setting({}, exactly(1.0), at_most=of, slack=of) for of in slack]
+        settings.append(Setting({}, exactly(1.0), at_most=1e9, slack=1e9, possible=Range(0, 2)))
+        finding = Finding.of(settings, "x")
+        return Verdict(
+            "a", "b", "c", "d", finding.outcome, "", "", "", False, False, False, "", {"": finding}, ""
+        ).shown
+
+    assert shown(2.0, 9999.0) == "holds"
+    assert shown(2.0, 1e4) == "holds (says nothing in 1 of 2 settings)"
+    assert shown(1e5, 1e4) == "holds (says nothing)"
+    assert shown(0.5, 1e4) == "fails"
+
+
+def test_what_no_estimate_would_have_failed_says_nothing():
+    wide = Setting({}, Interval(0.5, -1.0, 0.9), at_most=1.0, unseen=Range(high=math.inf))
+    assert wide.says_nothing
+    assert not Setting({}, Interval(0.5, 0.1, 0.9), at_most=1.0, unseen=Range(high=3.0)).says_nothing
+    assert not Setting({}, Interval(0.5, -1.0, 2.0), at_most=1.0, unseen=Range()).says_nothing  # open
+    assert Setting({}, exactly(0.1), at_most=0.5, possible=Range(0, 1), unseen=Range(0, 1)).says_nothing
+
+
+def test_ratios_that_are_one_in_every_run_do_not_count(tmp_path):
+    same = [measured(policy, 10, 0) for policy in (UCB1(), DPSE(1.0))]
+    found = verdict(tmp_path, same, **RATIO, at_least=1)
+    assert (found.outcome, found.table.result[0]) == ("vacuous here", "the same in every run")
+    assert found.evidence == "in 1 setting all runs that are compared come to one number"
+    assert outcome(tmp_path, same, **RATIO, at_least=1.1) == "fails"
+    other = [measured(policy, mean, 0, C1(5)) for policy, mean in ((UCB1(), 20), (DPSE(1.0), 10))]
+    found = verdict(tmp_path, same + other, **RATIO | {"by": ["arms"]}, at_least=1)
+    assert found.evidence.startswith("passes in 1 setting (1 more are the same in every run); closest")
+    apart = [measured(policy, 10, 1e-9) for policy in (UCB1(), DPSE(1.0))]
+    assert verdict(tmp_path, apart, **RATIO, at_least=0.9).outcome == "holds"
+
+
+def test_what_never_varies_and_differs_counts(tmp_path):
+    cells = [measured(UCB1(), 20, 0), measured(DPSE(1.0), 10, 0)]
+    assert verdict(tmp_path, cells, **RATIO, at_least=1).outcome == "holds"
+
+
+def test_exact_ratios_of_one_count(tmp_path):
+    """What is computed has one value in any case: that two are equal is a result."""
+    from tests.experiments.claims.test_claims_by_hand import computed
+
+    cells = [computed("laplace", 4.0), computed("gumbel", 4.0)]
+    keys = {"test": "ratio", "numerator": {"noise": "laplace"}, "denominator": {"noise": "gumbel"}, "by": ["instance"]}
+    assert verdict(tmp_path, cells, **keys, at_least=1).outcome == "holds"
+
+
+def test_steps_and_slopes_of_one_number_do_not_count(tmp_path):
+    flat = [measured(DPSE(epsilon), 10, 0) for epsilon in EIGHT]
+    found = verdict(tmp_path, flat, **MONOTONE, ties=0.01)
+    assert (found.outcome, set(found.table.result)) == ("vacuous here", {"the same in every run"})
+    slope = SLOPE | {"expected": 0}
+    assert outcome(tmp_path, flat, **slope) == "vacuous here"
+    noisy = [*flat[:7], measured(DPSE(EIGHT[7]), 10, 1)]  # means as flat as before
+    table = verdict(tmp_path, noisy, **slope).table
+    assert (table.result[0], table.estimate[0]) == ("passes", 0)
+    assert 0 < table.high[0] < 0.1
+
+
+def test_no_chance_is_shared_by_computed_points(tmp_path):
+    """One of 2 forms: the interval through computed points is the same as alone, through measured ones it is wider."""
+    from experiments.cells.exact import ExactCell
+    from experiments.stored import Stored
+
+    def exact(arms):
+        from bandits.environments.full_information import DeterministicLosses
+        from bandits.environments.gap_profiles import OneGap
+        from bandits.policies.full_information import RNMFTNL
+
+        cell = ExactCell(DeterministicLosses(OneGap(arms, 0.5)), RNMFTNL(0.5, "gumbel"), 4)
+        value = math.log(arms) * (1 + 0.1 * (arms.bit_length() % 2))
+        return Stored({"t": np.array([[1, 2, 3, 4]]), "regret": np.full((1, 4), value)}, {}, cell)
+
+    keys = SLOPE | {"x": "log_arms", "expected": 1}
+    cells = [exact(1 << power) for power in range(2, 11)]
+    widths = [
+        verdict(tmp_path, cells, **keys, **more).table[["low", "high"]].iloc[0].tolist()
+        for more in ({}, {"variants": {"other": {"filter": {"arms": [1 << power for power in range(2, 11)]}}}})
+    ]
+    assert widths[0] == pytest.approx(widths[1], rel=1e-12)
+
+
+def test_the_summary_by_hand():
+    def made(outcome, ours=False, threshold=False, after=False, slack=2.0):
+        finding = Finding.of([Setting({}, exactly(1.0), at_most=slack, slack=slack)], "x")
+        under = "this" if outcome is Outcome.HOLDS_UNDER else ""
+        return Verdict("a", "b", "c", "d", outcome, under, "", "", ours, threshold, after, "", {"": finding}, "")
+
+    found = [
+        made(Outcome.HOLDS),
+        made(Outcome.HOLDS, threshold=True, slack=2e4),
+        made(Outcome.HOLDS_UNDER, after=True, threshold=True),
+        made(Outcome.HOLDS_UNDER, ours=True),
+        made(Outcome.FAILS, threshold=True, after=True),
+    ]
+    assert summary(found) == (
+        "5 claims, 1 of them ours: 2 hold (1 at a threshold of ours), 2 hold under a condition (1 at a threshold of "
+        "ours, 1 chosen after the data), 1 fail (1 at a threshold of ours). Of those in favour, so many say nothing: "
+        "1 in all settings, 0 in some."
+    )
+
+
+def test_bounds_that_match_and_those_that_do_not():
+    """Of order log T / gap both: 7 apart. With another log T the ratio trebles; the other way round it is below 1."""
+
+    def standings(ratio):
+        base, further = {"horizon": 1e100, "gap": 0.1}, {"horizon": 1e300, "gap": 1e-3}
+        return [setting.result for setting in matching(ratio, base, further)]
+
+    assert standings(lambda horizon, gap: 7.0) == [Standing.PASSES] * 3
+    assert standings(lambda horizon, gap: math.log(horizon)) == [Standing.PASSES, Standing.FAILS, Standing.PASSES]
+    assert standings(lambda horizon, gap: 1 / 7) == [Standing.FAILS, Standing.PASSES, Standing.PASSES]
+    assert standings(lambda horizon, gap: 7.0 * gap**-0.01) == [Standing.PASSES, Standing.PASSES, Standing.PASSES]
+    assert standings(lambda horizon, gap: 7.0 * gap**-0.1) == [Standing.PASSES, Standing.PASSES, Standing.FAILS]
+
+
+@pytest.mark.parametrize(
+    ("module", "check", "upper", "extra"),
+    [
+        (sajed2019, "upper_over_lower_bound", "dp_se_regret", lambda gaps, epsilon, horizon: math.log(horizon)),
+        (sajed2019, "upper_over_lower_bound", "dp_se_regret", lambda gaps, epsilon, horizon: math.log(len(gaps) + 1)),
+        (tao2022, "upper_over_lower_bound", "dprse_regret", lambda gaps, *_, u: math.log(1 / gaps[0])),
+        (tao2022, "local_upper_over_lower_bound", "ldprse_regret", lambda gaps, epsilon, *_, u: epsilon**-0.1),
+        (wang2024, "transcript_bounds", "gdp_elim_new_regret", lambda gaps, epsilon, *_: math.log(1 / epsilon)),
+        (wu2025, "upper_over_lower_bound", "deterministic_regret", lambda arms, epsilon: math.log(arms)),
+    ],
+)
+def test_a_factor_that_only_the_upper_bound_has_is_seen(monkeypatch, module, check, upper, extra):
+    assert {setting.result for setting in getattr(module, check)()} == {Standing.PASSES}
+    right = getattr(module, upper)
+    monkeypatch.setattr(module, upper, lambda *values, **named: right(*values, **named) * extra(*values, **named))
+    assert Standing.FAILS in {setting.result for setting in getattr(module, check)()}
+
+
+def test_a_lower_bound_above_the_upper_one_is_seen(monkeypatch):
+    monkeypatch.setattr(
+        sajed2019, "private_lower_bound", lambda gaps, epsilon, horizon: 1e6 * math.log(horizon) / epsilon
+    )
+    assert Standing.FAILS in {setting.result for setting in sajed2019.upper_over_lower_bound()}
+
+
+def test_the_local_bounds_of_the_paper_are_below_those_that_are_proved(monkeypatch):
+    assert {setting.result for setting in tao2022.local_lower_bounds()} == {Standing.PASSES}
+    right = tao2022.local_worst_case_lower_bound
+    monkeypatch.setattr(tao2022, "local_worst_case_lower_bound", lambda *values: 100 * right(*values))
+    assert Standing.FAILS in {setting.result for setting in tao2022.local_lower_bounds()}
+
+
+def test_the_printed_order_under_local_privacy_is_outgrown_by_hand():
+    """gap^(-1-2/v) over gap^(-1/v), from 0.1 to 0.001: 100^(1 + 1/v) times as much, 10^6 for v = 1/2."""
+    for setting in tao2022.local_order_as_printed():
+        expected = 100 ** (1 + 1 / setting.labels["v"])
+        assert setting.interval.estimate + 1 == pytest.approx(
+            expected, rel=1e-3
+        )  # beside the largest gap, which the order adds
+
+
+def test_what_no_run_may_show_takes_no_share():
+    """It has no interval that could miss; nor has what is computed, or a bound on every run."""
+    kinds = {next(iter(claim.forms.values())).test for claim in claims() if not claim.estimates}
+    assert kinds == {"never", "exact", "pulls_bound", "not_judged"}
+
+
+def test_frequencies_say_something(tmp_path):
+    assert verdict(tmp_path, [stopped(0)], **FREQUENCY, at_most="beta").shown == "holds"

@@ -1,0 +1,174 @@
+"""A long command says how far it is, on a terminal or not, and no process outlives the command that started it."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from omegaconf import OmegaConf
+
+from experiments import progress, worker
+from experiments.config.command_line import CommandLine
+from experiments.progress import Progress, duration
+from scripts.report import collect
+from scripts.report.claims import Judged
+
+
+def test_progress_tells_counts_rate_and_time_left():
+    now = [100.0]
+    made = Progress("simulating", {"cells": 4, "replications": 120}, clock=lambda: now[0])
+    assert str(made) == "simulating: 0 of 4 cells, 0 of 120 replications, after 0 s"
+    now[0] = 160.0
+    assert made.after("it", replications=29) == "it"
+    made.after(None, replications=1)
+    made.after(None, cells=1)
+    expected = "1 of 4 cells, 30 of 120 replications, after 60 s, 0.5 replications a second, about 3 min left"
+    assert str(made) == f"simulating: {expected}"
+
+
+def heard(monkeypatch):
+    """What other threads say, none of it lost; `capfd` clears what it reads, and with it what was said meanwhile.
+
+    To be called within a test: before it, pytest puts back its own stream.
+    """
+    monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
+    return stream.getvalue
+
+
+def test_without_a_terminal_a_line_is_said_every_so_often_even_while_nothing_is_done(monkeypatch):
+    said = heard(monkeypatch)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    with Progress("planning", {"jobs": 3}) as made:
+        while said().count("\n") < 3:
+            time.sleep(0.01)
+        made.after(None, jobs=1)
+        while "1 of 3" not in said():
+            time.sleep(0.01)
+    assert said().startswith("planning: 0 of 3 jobs, after 0 s\n")
+    assert "\r" not in said()
+
+
+def test_a_report_says_how_far_it_is(monkeypatch):
+    """Claims and experiments are counted as they are done, in whichever order."""
+    said = heard(monkeypatch)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+
+    def results(tasks, workers, **how):
+        for number, item in enumerate((SimpleNamespace(name="sajed2019/fig01"), Judged())):
+            while f"making the report: {number} of 2 parts" not in said():
+                time.sleep(0.01)
+            assert f"{number + 1} of 2 parts" not in said()
+            yield item
+        while "making the report: 2 of 2 parts" not in said():
+            time.sleep(0.01)
+
+    monkeypatch.setattr(collect, "results", results)
+    exhibits, judged = collect.collected(CommandLine([["+experiment=sajed2019/fig01"]], OmegaConf.create(), ()))
+    assert [exhibit.name for exhibit in exhibits] == ["sajed2019/fig01"]
+    assert isinstance(judged, Judged)
+
+
+def test_a_quick_command_is_quiet(capfd):
+    with Progress("planning", {"jobs": 3}) as made:
+        made.after(None, jobs=3)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.4, "0 s"), (99, "99 s"), (300, "5 min"), (9000, "2.5 h")])
+def test_durations_are_as_a_reader_says_them(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_long_compiling_is_said_once_with_the_name_of_the_outer_loop(monkeypatch):
+    said = heard(monkeypatch)
+    monkeypatch.setattr(worker, "PATIENCE", 0.01)
+    announcer = worker.Announcer()
+    of = {name: SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=name)}) for name in (duration, str)}
+    announcer.on_start(of[duration])
+    announcer.on_start(of[str])  # which the outer calls
+    announcer.on_end(of[str])
+    while not said().endswith("\n"):
+        time.sleep(0.01)
+    announcer.on_end(of[duration])
+    assert said().startswith("compiling experiments.progress.duration for this machine")
+    monkeypatch.setattr(worker, "PATIENCE", 1e6)
+    announcer.on_start(of[str])
+    announcer.on_end(of[str])
+    assert not announcer._timer.is_alive() or announcer._timer.finished.is_set()
+
+
+SLOW = r"""
+import os
+import time
+from dataclasses import dataclass
+
+from bandits import StepwisePolicy
+from bandits.guarantees import NOT_PRIVATE
+
+
+@dataclass(frozen=True)
+class Slow(StepwisePolicy):
+    name, label, citation, guarantee = "slow", "Slow", "none", NOT_PRIVATE
+
+    def start(self, arms, horizon):
+        os.write(1, b"begun\n")  # at once, as two processes write
+
+    def select(self, state, t, rng):
+        time.sleep(60)
+        return 0
+
+    def update(self, state, arm, reward, rng):
+        pass
+"""
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A command whose two workers have begun to simulate, and their numbers."""
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "slow.yaml").write_text("_target_: slow_policy.Slow\n")
+    (tmp_path / "slow_policy.py").write_text(SLOW)
+    words = ["--config-dir", tmp_path, "policy=slow", "horizon=100", "replications=10", "runner.workers=2"]
+    asked = [sys.executable, "-m", "experiments.run", *words, f"results_dir={tmp_path}/results"]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
+        workers = []
+        try:
+            assert [command.stdout.readline() for _ in range(2)] == ["begun\n", "begun\n"]
+            workers = workers_of(command.pid)
+            assert len(workers) == 2
+            yield command, workers
+        finally:
+            for pid in filter(alive, (command.pid, *workers)):
+                os.kill(pid, signal.SIGKILL)
+
+
+def workers_of(command):
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    children = [line.split(maxsplit=2) for line in listed.splitlines()]
+    return [int(pid) for pid, parent, args in children if int(parent) == command and "popen_loky" in args]
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.slow
+def test_workers_end_with_the_command_that_started_them(running):
+    command, workers = running
+    command.kill()
+    command.wait()
+    for _ in range(500):  # they look once a second; a step of the policy takes a minute
+        if not any(map(alive, workers)):
+            break
+        time.sleep(0.1)
+    assert not any(map(alive, workers))

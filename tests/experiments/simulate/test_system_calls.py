@@ -1,0 +1,205 @@
+"""A run is killed at every call into the system that touches its folder of results, and is refused every one of them.
+
+strace counts the calls of a run that nothing stops, then kills a run, or refuses it a call, at one of them. By default
+a fixed sample of calls is tried; CASES=10000 in the environment tries all.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.plan import plan
+from experiments.simulate import look_up
+from experiments.simulate.pieces import Pieces
+from experiments.store import Store
+from experiments.store.index import index_of_folders
+from tests.experiments.simulate.traced_runs import WORDS
+
+CASES = int(os.environ.get("CASES", "300")) // 20
+WANTED = 7  # replications
+CHANGING = (
+    *("write", "pwrite64", "writev", "fsync", "fdatasync", "ftruncate", "chmod", "fchmod", "fchmodat", "utimensat"),
+    *("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir"),
+)
+CALLS = ",".join(f"?{name}" for name in ("open", "openat", "close", *CHANGING))
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed"),
+]
+
+
+class Call(NamedTuple):
+    """A call of a run: its name, which call of that name it is, from 1, and whether it may change what is on disk."""
+
+    name: str
+    number: int
+    changes: bool
+
+
+class Runs:
+    """Runs of a command, each traced by strace or not."""
+
+    def __init__(self):
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.experiments.simulate.traced_runs"],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            bufsize=1,
+        )
+
+    def run(self, root, replications, *strace):
+        """How a run ended; traced if there are words for strace."""
+        self._server.stdin.write(json.dumps([f"replications={replications}", f"results_dir={root}"]) + "\n")
+        process = int(self._server.stdout.readline())
+        tracer = _attached(process, strace) if strace else None
+        self._server.stdin.write("\n")
+        ended = json.loads(self._server.stdout.readline())
+        if tracer:
+            tracer.communicate(timeout=60)
+        return ended
+
+    def end(self):
+        self._server.stdin.close()
+        assert self._server.wait(timeout=60) == 0
+        self._server.stdout.close()
+
+
+def _attached(process, words):
+    tracer = subprocess.Popen(["strace", "-p", str(process), *words], stderr=subprocess.PIPE, text=True)
+    said = tracer.stderr.readline()
+    if "attached" not in said:
+        tracer.communicate()
+        subprocess.run(["kill", "-KILL", str(process)], check=True)
+        pytest.skip(f"processes cannot be traced here: {said.strip()}")
+    return tracer
+
+
+@pytest.fixture(scope="module")
+def runs():
+    runs = Runs()
+    yield runs
+    runs.end()
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    """What is asked for."""
+    (request,) = plan([*WORDS, f"replications={WANTED}"], Composer()).requests
+    return request
+
+
+@pytest.fixture(scope="module")
+def expected(runs, wanted, tmp_path_factory):
+    """The rows of a run that nothing stopped."""
+    root = tmp_path_factory.mktemp("whole")
+    assert runs.run(root, WANTED)["code"] == 0
+    return Store(root).read(wanted.cell).rows
+
+
+def folder_with(runs, tmp_path, stored):
+    """A folder of results in which so many replications are stored."""
+    root = tmp_path / "before"
+    root.mkdir()
+    if stored:
+        assert runs.run(root, stored)["code"] == 0
+    return root
+
+
+def calls_of_a_run(runs, before, tmp_path):
+    """The calls that touch the folder of results of a run that nothing stops, in their order."""
+    root, trace = shutil.copytree(before, tmp_path / "counted"), tmp_path / "trace"
+    assert runs.run(root, WANTED, "-y", "-o", trace, "-e", f"trace={CALLS}")["code"] == 0
+    counts, found = dict[str, int](), list[Call]()
+    for line in trace.read_text().splitlines():
+        name = line.partition("(")[0]
+        if not name.isidentifier():  # a signal, or the end
+            continue
+        counts[name] = counts.get(name, 0) + 1
+        if str(root) in line:
+            writes = re.search(r"O_CREAT|O_WRONLY|O_RDWR", line) if name.startswith("open") else ".tmp>" in line
+            found.append(Call(name, counts[name], name in CHANGING or bool(writes)))
+    shutil.rmtree(root)
+    return found
+
+
+def held(root, wanted, expected):
+    """How many replications there are, in a results file and in pieces; all have the bits that they should have."""
+    (job,) = look_up([wanted], Store(root))
+    for part in [*([job.stored] if job.stored else []), *Pieces(root).read(wanted.cell)]:
+        for name, values in part.rows.items():
+            np.testing.assert_array_equal(values, expected[name][part.numbers])
+    return WANTED - job.left
+
+
+def goes_on(runs, root, wanted, expected):
+    """The next run ends with all of it. Pieces of a cell that was stored just before are left to `store gc`."""
+    assert runs.run(root, WANTED) == {"signal": 0, "code": 0, "err": ""}
+    rows = Store(root).read(wanted.cell).rows
+    assert all(np.array_equal(values, expected[name]) for name, values in rows.items())
+    assert index_of_folders([root]).damaged == {}
+
+
+def sample(points):
+    """In their order, as many as are to be tried."""
+    chosen = random.Random(1).sample(range(len(points)), min(CASES, len(points)))
+    return [points[number] for number in sorted(chosen)]
+
+
+@pytest.mark.parametrize("stored", [0, 2], ids=["nothing stored", "fewer stored"])
+def test_a_run_killed_at_any_call_loses_nothing(runs, wanted, expected, tmp_path, stored):
+    before = folder_with(runs, tmp_path, stored)
+    calls = calls_of_a_run(runs, before, tmp_path)
+    kept = stored
+    for call in sample(calls):
+        root = shutil.copytree(before, tmp_path / "killed")
+        at = f"inject={call.name}:signal=KILL:when={call.number}"
+        assert runs.run(root, WANTED, "-e", f"trace={CALLS}", "-o", os.devnull, "-e", at)["signal"] == 9, call
+        now = held(root, wanted, expected)
+        assert now >= kept, call  # what is there at a call is there at all later ones
+        kept = now
+        goes_on(runs, root, wanted, expected)
+        shutil.rmtree(root)
+    print(f"{len(sample(calls))} of {len(calls)} calls were points to be killed at; 0 replications lost")
+    assert kept == WANTED
+    assert len(calls) > 40
+
+
+def again(call):
+    """Refused once, and from then on; but not what the run reads and says with, too."""
+    return ("",) if call.name in ("write", "open", "openat", "close") else ("", "+")
+
+
+@pytest.mark.parametrize("stored", [0, 2], ids=["nothing stored", "fewer stored"])
+def test_a_run_that_is_refused_any_call_ends_in_one_line_and_loses_nothing(runs, wanted, expected, tmp_path, stored):
+    before = folder_with(runs, tmp_path, stored)
+    calls = [call for call in calls_of_a_run(runs, before, tmp_path) if call.changes]
+    cases = sample([(call, error, more) for call in calls for error in ("ENOSPC", "EIO") for more in again(call)])
+    codes = list[int]()
+    for call, error, more in cases:
+        root = shutil.copytree(before, tmp_path / "refused")
+        at = f"inject={call.name}:error={error}:when={call.number}{more}"
+        ended = runs.run(root, WANTED, "-e", f"trace={CALLS}", "-o", os.devnull, "-e", at)
+        assert ended["signal"] == 0, (call, error, ended)
+        if ended["code"]:
+            assert ended["code"] == 2, (call, error, ended)
+            assert re.fullmatch(r"error: [^\n]*\n", ended["err"]), (call, error, ended)
+        else:
+            assert held(root, wanted, expected) == WANTED, (call, error)
+        assert held(root, wanted, expected) >= stored, (call, error)
+        goes_on(runs, root, wanted, expected)
+        shutil.rmtree(root)
+        codes.append(ended["code"])
+    print(f"{len(cases)} refused calls: {codes.count(2)} ended the run in one line; 0 replications lost")
+    assert 2 in codes

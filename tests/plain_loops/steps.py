@@ -1,0 +1,226 @@
+"""Index policies, DP-SE and perturbed leaders, one step and one comparison of all arms at a time."""
+
+import math
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.compiled import compiled
+from bandits.loops.perturbed_leader import Constants, draw, parameters
+from bandits.mechanisms.laplace import laplace
+from bandits.mechanisms.tree import close_node
+
+
+@compiled
+def index_steps(
+    means: FloatArray,
+    horizon: int,
+    checkpoints: IntArray,
+    bonus: float,
+    scale: float,
+    levels: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """What `bandits.loops.leader.pulls_of_leaders` simulates, one step and one comparison of all arms at a time."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    noise = np.zeros((arms, levels))
+    center = np.zeros(arms)
+    width = np.zeros(arms)
+    for t in range(1, horizon + 1):
+        if t <= arms:
+            arm = t - 1
+        else:
+            radius = math.sqrt(2 * math.log(t))
+            arm = 0
+            for rival in range(1, arms):
+                if center[rival] + width[rival] * radius > center[arm] + width[arm] * radius:
+                    arm = rival
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        prefix_noise = close_node(noise[arm], pulls[arm], laplace(scale, rng) if scale > 0 else 0.0)
+        center[arm] = (sums[arm] + prefix_noise + bonus) / pulls[arm]
+        width[arm] = 1 / math.sqrt(pulls[arm])
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+            if row == len(checkpoints):
+                break
+    return record
+
+
+@compiled
+def dp_se_steps(
+    means: FloatArray, epsilon: float, horizon: int, rewards: np.random.Generator, noise: np.random.Generator
+) -> IntArray:
+    """Final pulls of Algorithm 3 of Sajed and Sheffet (2019), one pull at a time; Bernoulli rewards."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    viable = np.arange(arms)
+    beta = 1 / horizon
+    t = 0
+    epoch = 0
+    while len(viable) > 1:
+        epoch += 1
+        gap = 2.0**-epoch
+        log_mean = math.log(8 * len(viable) * epoch**2 / beta)
+        log_noise = math.log(4 * len(viable) * epoch**2 / beta)
+        length = max(32 * log_mean / gap**2, 8 * log_noise / (epsilon * gap)) + 1
+        mean = np.zeros(len(viable))
+        r = 0
+        while r < length:
+            r += 1
+            for i in range(len(viable)):
+                if t == horizon:
+                    return pulls
+                t += 1
+                pulls[viable[i]] += 1
+                reward = 1.0 if rewards.random() < means[viable[i]] else 0.0
+                mean[i] += (reward - mean[i]) / r
+        h = math.sqrt(log_mean / (2 * length))
+        c = log_noise / (length * epsilon)
+        for i in range(len(viable)):
+            mean[i] += noise.laplace(0.0, 1 / (epsilon * r))
+        viable = viable[mean.max() - mean <= 2 * h + 2 * c]
+    pulls[viable[0]] += horizon - t
+    return pulls
+
+
+@compiled
+def perturbed_leader_steps(
+    means: FloatArray, horizon: int, start: int, law: int, constants: Constants, rng: np.random.Generator
+) -> IntArray:
+    """Final pulls of what `perturbed_leader_pulls` simulates, every arm drawn at every step."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    first = np.zeros(arms)
+    second = np.zeros(arms)
+    for t in range(horizon):
+        arm = 0
+        if t < start * arms:
+            arm = t // start
+        else:
+            largest = -math.inf
+            for rival in range(arms):
+                if pulls[rival] == 0:
+                    first[rival], second[rival] = parameters(law, constants, 0, 0.0)
+                value = draw(law, constants, first[rival], second[rival], rng)
+                if value > largest:
+                    largest, arm = value, rival
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        first[arm], second[arm] = parameters(law, constants, pulls[arm], sums[arm])
+    return pulls
+
+
+@compiled
+def dprucb_steps(
+    scales: FloatArray,
+    shape: float,
+    order: float,
+    horizon: int,
+    bonus: float,
+    truncation_rate: float,
+    noise_scale: float,
+    levels: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Final pulls of Algorithm 1 of Tao et al. (2022), one step and one comparison of all arms at a time."""
+    arms = len(scales)
+    power = (order - 1) / order
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    noise = np.zeros((arms, levels))
+    center = np.zeros(arms)
+    width = np.zeros(arms)
+    for t in range(1, horizon + 1):
+        arm = t - 1
+        if t > arms:
+            arm = int(np.argmax(center + width * (math.log(2.0) + 4 * math.log(t)) ** power))
+        pulls[arm] += 1
+        truncation = (truncation_rate * pulls[arm]) ** (1 / order)
+        reward = scales[arm] * math.exp(rng.standard_exponential() / shape)
+        if reward <= truncation:
+            sums[arm] += reward
+        released = sums[arm] + close_node(noise[arm], pulls[arm], laplace(noise_scale * truncation, rng))
+        center[arm] = released / pulls[arm]
+        width[arm] = bonus / float(pulls[arm]) ** power
+    return pulls
+
+
+@compiled
+def kl_ucb_steps(
+    means: FloatArray, horizon: int, checkpoints: IntArray, highest: float, c: float, rng: np.random.Generator
+) -> IntArray:
+    """What `bandits.loops.kl_ucb.kl_ucb_pulls` simulates, every index by bisection at every step."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    for t in range(1, horizon + 1):
+        arm = t - 1
+        if t > arms:
+            level = math.log(t)
+            if level > 1:
+                level += c * math.log(level)
+            largest = -1.0
+            for rival in range(arms):
+                value = kl_upper_end(sums[rival] / pulls[rival], level / pulls[rival], highest)
+                if value > largest or (value == largest and pulls[rival] < pulls[arm]):
+                    largest, arm = value, rival
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+            if row == len(checkpoints):
+                break
+    return record
+
+
+@compiled
+def kl_upper_end(mean: float, level: float, highest: float) -> float:
+    """The largest q <= highest with p log(p / q) + (1 - p) log((1 - p) / (1 - q)) <= level, p = mean, by bisection."""
+    low, high = mean, highest
+    if mean >= highest:
+        return highest
+    for halving in range(61):
+        q = high if halving == 0 else (low + high) / 2
+        divergence = math.inf
+        if q < 1:
+            divergence = -(1 - mean) * math.log1p(-q) - (mean * math.log(q) if mean > 0 else 0.0)
+            divergence += mean * math.log(mean) if mean > 0 else 0.0
+            divergence += (1 - mean) * math.log1p(-mean)
+        if divergence <= level:
+            low = q
+            if halving == 0:
+                break
+        else:
+            high = q
+    return low
+
+
+@compiled
+def bit_thompson_steps(means: FloatArray, horizon: int, rng: np.random.Generator) -> IntArray:
+    """Final pulls of what `bandits.loops.bit_thompson.bit_thompson_pulls` simulates, all arms drawn at every step."""
+    arms = len(means)
+    ones = np.zeros(arms)
+    zeros = np.zeros(arms)
+    for t in range(horizon):
+        arm = t
+        if t >= arms:
+            largest = -1.0
+            for rival in range(arms):
+                value = rng.beta(ones[rival] + 1, zeros[rival] + 1)
+                if value > largest:
+                    largest, arm = value, rival
+        if rng.random() < means[arm]:
+            ones[arm] += 1
+        else:
+            zeros[arm] += 1
+    return (ones + zeros).astype(np.int64)

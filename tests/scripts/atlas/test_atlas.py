@@ -1,0 +1,199 @@
+"""The atlas: regret over the bound, who wins, and the page, from made-up numbers."""
+
+import math
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bandits.environments.bernoulli import Bernoulli
+from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
+from experiments.errors import UserError
+from scripts.atlas import __main__ as command
+from scripts.atlas.choice import Field
+from scripts.atlas.page import page
+from scripts.atlas.prices import Trust, geometric_mean, priced, trust_of
+from tests.scripts.drawing.test_winners import made_up
+
+
+def on(stored, *means):
+    return replace(stored, cell=replace(stored.cell, instance=Bernoulli(means)))
+
+
+def test_what_a_guarantee_is():
+    assert trust_of(Guarantee(1.0)) is Trust.PURE
+    assert trust_of(Guarantee(1.0, 1e-6)) is Trust.APPROXIMATE
+    assert trust_of(Guarantee.gaussian(0.5, 1.0)) is Trust.GAUSSIAN
+    assert trust_of(Guarantee(1.0, scope=Scope.LOCAL)) is Trust.LOCAL
+    assert trust_of(Guarantee(1.0, scope=Scope.DISTRIBUTED)) is Trust.DISTRIBUTED
+    assert trust_of(Guarantee(1.0, 1e-6, Scope.DISTRIBUTED)) is Trust.ROUNDED
+    assert trust_of(Guarantee(1.0, 1e-6, Scope.DECISION)) is Trust.DECISION
+    assert trust_of(NOT_PRIVATE) is Trust.NONE
+
+
+def test_regret_over_both_bounds_by_hand():
+    """Means 1/2 and 1/4, epsilon = 0.1, T = 1000.
+
+    logit(1/2) - logit(1/4) = log 3 > 0.1, so d = -0.1/4 - log(1 - (1 - e^-0.1)/2) = -0.025 + 0.0487505 = 0.0237505.
+    The least regret is log(1000) x 0.25 / 0.0237505 = 72.7118. Locally r = 1/2 and 0.4875104, kl = 0.00031204, and it
+    is log(1000) x 0.25 / 0.00031204 = 5534.4.
+    """
+    (entry,) = priced([on(made_up("dp_se", 0.1, 1000, 100.0), 0.5, 0.25)])
+    assert math.isclose(entry.central.mean(), 100 / 72.7118, rel_tol=1e-4)
+    assert math.isclose(entry.local.mean(), 100 / 5534.4, rel_tol=1e-4)
+
+
+def test_other_arms_are_refused():
+    with pytest.raises(UserError, match="beta has no Bernoulli arms"):
+        priced([made_up("dp_se", 1, 1000, 1.0, "instance=beta")])
+
+
+def test_geometric_mean_by_hand():
+    assert math.isclose(geometric_mean([1.0, 4.0, 2.0]), 2.0)
+    assert geometric_mean([0.0, 4.0]) == 0.0
+
+
+@pytest.fixture
+def cells():
+    """DP-SE is better on both instances at 0.1, DP-UCB at 1; LDP-UCB-B is local, and far above both."""
+    found = []
+    for means in ((0.5, 0.25), (0.9, 0.8)):
+        found += [on(made_up("dp_se", epsilon, 1000, mean), *means) for epsilon, mean in ((0.1, 20), (1, 20))]
+        found += [on(made_up("dp_ucb", epsilon, 1000, mean), *means) for epsilon, mean in ((0.1, 40), (1, 10))]
+        found += [on(made_up("ldp_ucb_b", 1, 1000, 200), *means), on(made_up("ucb1", 1, 1000, 5), *means)]
+    return found
+
+
+def field(cells, by_arms=()):
+    return Field(priced(cells), priced(by_arms), [0.1, 1.0], 1e-6)
+
+
+def row(text, label, promise):
+    """The cells of the first table row of a policy after the heading "What it costs"."""
+    lines = text[text.index("## What it costs") :].splitlines()
+    return next(line for line in lines if line.startswith(f"| {label} | {promise} |")).split(" | ")[2:]
+
+
+def choice_of(text, promise):
+    """The rows of the table of a promise."""
+    return text[text.index(f"**{promise}") :].splitlines()[2:]
+
+
+def test_the_page_says_who_wins_and_what_it_costs(cells):
+    text = page(field(cells))
+    assert choice_of(text, "Central: the whole")[2] == "| 1,000 | DP-SE 2 | DP-UCB 2 |"
+    assert choice_of(text, "Local: every reward")[:3] == [
+        "| T | ε = 0.1 | ε = 1 |",
+        "| --- | --- | --- |",
+        "| 1,000 | – | LDP-UCB-B 2 |",
+    ]
+    assert choice_of(text, "Central, (ε, δ): the whole sequence of arms is (ε, δ)-private, δ = 10⁻⁶**")[2:3] == [
+        "| 1,000 | DP-SE 2 | DP-UCB 2 |"
+    ]
+    assert "| central | DP-SE | DP-UCB |" in text
+    assert "| local | – | LDP-UCB-B |" in text
+    entries = [entry for entry in priced(cells) if entry.label == "DP-SE" and entry.budget == 1]
+    low, high = sorted(float(entry.central.mean()) for entry in entries)
+    tail = math.sqrt(math.prod(float(np.quantile(entry.central, 0.95)) for entry in entries))
+    said = f"{math.sqrt(low * high):.2g} / {tail:.2g} ({low:.2g} to {high:.2g})"
+    assert row(text, "DP-SE", "central")[1].startswith(said)
+    assert len(row(text, "LDP-UCB-B", "local")) == 1  # in a table with its one budget
+    assert "UCB1" not in text
+    assert "2 Bernoulli instances (`bernoulli`), 2 budgets ε\nfrom 0.1 to 1, δ = 10⁻⁶" in text
+    assert "200 to 200 runs of each" in text
+
+
+def test_a_stronger_promise_competes_for_the_weaker(cells):
+    """A local policy of less regret wins where sums or sequences are asked for; with half of ε, one decision."""
+    means = (0.5, 0.25)
+    more = [*cells, on(made_up("ldp_ucb_l", 1, 1000, 2), *means)]
+    more += [on(made_up("dp_imed", 0.5, 1000, 4), *means), on(made_up("dp_imed", 0.05, 1000, 5), *means)]
+    text = page(field(more))
+    assert (
+        choice_of(text, "Central: the whole")[2]
+        == "| 1,000 | DP-IMED [0.05] 1 of 1, DP-SE 1 | LDP-UCB-L 1 of 1, DP-UCB 1 |"
+    )
+    assert choice_of(text, "Distributed: every sum")[2] == "| 1,000 | – | LDP-UCB-L 1 of 1, LDP-UCB-B 1 |"
+    decision = choice_of(text, "One decision, (ε, δ): a single arm, given the history, δ = 10⁻⁶;")[2]
+    assert decision == "| 1,000 | DP-IMED [0.05] 1 | DP-IMED [0.5] 1 of 1, DP-SE [0.1] 1 |"
+    gaussian = choice_of(text, "Central, Gaussian")[2]  # the level of (1, 1e-6) is 0.2367, that of pure 0.1 is 0.125
+    assert gaussian == "| 1,000 | – | DP-IMED [0.05] 1 of 1, DP-SE [0.1] 1 |"
+
+
+def test_who_is_not_told_apart_is_named(cells):
+    near = [on(made_up("dp_klucb", 1, 1000, 10.05), 0.5, 0.25), on(made_up("dp_imed", 1, 1000, 9.95), 0.5, 0.25)]
+    text = page(field([*cells, *near]))
+    assert choice_of(text, "Central: the whole")[2].endswith("| DP-UCB 1+1, DP-IMED +1 of 1, DP-KLUCB +1 of 1 |")
+    several = [
+        *near,
+        on(made_up("adap_ucb", 1, 1000, 10.1), 0.5, 0.25),
+        on(made_up("adap_klucb", 1, 1000, 10.02), 0.5, 0.25),
+    ]
+    last = choice_of(page(field([*cells, *several])), "Central: the whole")[2].split(" | ")[-1]
+    assert last == "DP-UCB 1+1, DP-IMED +1 of 1, AdaP-KLUCB +1 of 1, DP-KLUCB +1 of 1, 1 more |"
+
+
+def test_what_a_promise_costs_by_hand(cells):
+    """Local 200 over the best central 10; 0.1 in place of 1: 20 over 10; medians of 20, 40 and of 10, 20, 200."""
+    text = page(field(cells))
+    costs = text[text.index("## What a promise costs") :].splitlines()
+    assert "To trust nobody costs more than each of the last two at ε = 1, and at no other ε." in costs
+    assert "| trust nobody | – | 20 |" in costs
+    assert "| ε in place of 1 | 2 | 1 |" in costs
+    assert "| the median policy in place of the best | 1.5 | 2 |" in costs
+
+
+def test_what_is_summed_up_is_where_every_policy_was_run_on_all_instances(cells):
+    """At 2,000 steps DP-SE was run on one instance alone; up to 1,000 all were on both."""
+    longer = on(made_up("dp_se", 1, 2000, 20), 0.5, 0.25)
+    assert field([*cells, longer]).whole_until(2000) == 1000
+    assert field(cells).whole_until(1000) == 1000
+    assert field([longer, on(made_up("dp_ucb", 1, 1000, 20), 0.9, 0.8)]).whole_until(2000) == 2000
+
+
+def test_few_arms_and_many(cells):
+    arms = [made_up("dp_se", 1, 1000, mean, f"instance.arms={arms}") for arms, mean in ((2, 20.0), (50, 900.0))]
+    arms += [made_up("dp_ucb", 1, 1000, 30.0, "instance.arms=2")]
+    arms += [made_up("ldp_ucb_b", 1, 1000, 30.0, "instance.arms=50")]
+    text = page(field(cells, arms))
+    table = text[text.index("## Few arms and many") :].splitlines()
+    found = {entry.stored.cell.key: float(entry.central.mean()) for entry in priced(arms)}
+    low = found[arms[0].cell.key]
+    assert next(line for line in table if "K = 2 " in line).startswith(f"| `c1`, K = 2 | DP-SE: {low:.2g} / ")
+    assert next(line for line in table if "K = 50 " in line).count("LDP-UCB-B: ") == 2
+
+
+def test_a_policy_that_has_not_left_its_start_wins_nothing(cells):
+    """DP-UCB pulled the best arm alone: no regret at all, and no merit."""
+    start = [
+        replace(of, rows={**of.rows, "regret": 0 * of.regret, "pulls": of.pulls * [5, 0, 0, 0, 0]})
+        if of.cell.policy.name == "dp_ucb"
+        else of
+        for of in cells
+    ]
+    text = page(field(start))
+    assert "| 1,000 | DP-SE 2 | DP-SE 2 |" in text
+    assert [cell.removesuffix(" |") for cell in row(text, "DP-UCB", "central")] == ["start", "start"]
+
+
+def test_the_page_has_median_mean_and_quantile(cells):
+    """Of 20 runs 19 of 10 and one of 1000: median 10, mean 59.5, 99 % quantile 1000, over the bound."""
+    (stored,) = [of for of in cells if of.cell.policy.name == "dp_ucb" and of.cell.policy.epsilon == 1][:1]
+    regret = np.full((200, 1), 10.0)
+    regret[:10] = 1000.0
+    rare = replace(stored, rows={**stored.rows, "regret": regret})
+    bound = 10 / float(priced([stored])[0].central.mean())
+    text = page(field([rare]))
+    said = next(line for line in text[text.index("bad run costs") :].splitlines() if line.startswith("| DP-UCB"))
+    assert said.split(" | ")[2].removesuffix(" |").split(" / ") == [
+        f"{value / bound:.2g}" for value in (10, 59.5, 1000)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["join=dp_se"], ["results_dir=elsewhere"], ["horizon=1e4"]])
+def test_the_published_page_shows_what_is_published(words, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["atlas", *words])
+    with pytest.raises(UserError, match=r"page: missing; docs/atlas\.md shows what is published"):
+        command.main()

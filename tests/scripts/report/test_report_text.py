@@ -1,0 +1,186 @@
+"""What the report is made of: numbers in words, sections, tables and captions, also of kinds that are new to it."""
+
+import math
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from bandits.environments.bernoulli import C2
+from bandits.policies.ucb import UCB1
+from experiments import intervals
+from experiments.audit.table import ROWS
+from experiments.cells import QUANTITIES, Cell, Quantity
+from experiments.cells.base import column
+from experiments.claims import Outcome
+from experiments.config.compose import Composer
+from experiments.papers import papers
+from experiments.stored import Stored
+from scripts.audit_table import audits, verdicts
+from scripts.drawing.drawing import Drawing
+from scripts.drawing.kinds import curves
+from scripts.drawing.numbers import choices, parameter, quantity, whole
+from scripts.report import claims
+from scripts.report.captions import caption
+from scripts.report.cell_tables import of_cells
+from scripts.report.claims import BADGES
+from scripts.report.collect import jobs_of
+from scripts.report.exhibits import Exhibit
+from scripts.report.page import sections
+from scripts.report.run_time import fact_of, run_times
+
+
+def test_bands():
+    regret = np.arange(101.0)[:, None] * np.array([1.0, 2.0])
+    low, high = curves.band_of(regret, "quantiles")
+    np.testing.assert_allclose([low, high], [[5, 10], [95, 190]])
+    low, high = curves.band_of(regret, "quarter_sd")
+    np.testing.assert_allclose(high - 50 * np.array([1.0, 2.0]), regret.std(axis=0, ddof=1) / 4)
+
+
+def test_numbers_in_words():
+    assert [quantity(value) for value in (1234.4, 0.056789, 1.5e12, 2e-5, 0.0, float("inf"))] == [
+        "1,234",
+        "0.05679",
+        "1.500·10¹²",
+        "2.000·10⁻⁵",
+        "0",
+        "∞",
+    ]
+    assert [whole(value) for value in (999, 50_000_000, 1 << 20, 12_345_678)] == ["999", "5·10⁷", "2²⁰", "12,345,678"]
+    assert parameter((0.9, 0.5)) == "(0.9, 0.5)"
+    assert choices([1.0, 0.5, 1.0]) == "0.5, 1"
+    assert choices(range(20)) == "20 values, 0 to 19"
+
+
+@dataclass(frozen=True)
+class Coins(Cell):
+    """A kind of record that the report knows nothing of: tosses until heads, and whether a coin was lost."""
+
+    record = "coins"
+    fields = {"tosses": pa.int64(), "coin_lost": pa.bool_()}  # noqa: RUF012
+    headline = "tosses"
+    title = "Tosses until heads"
+    unit = "tosses"
+    quantities = {"tosses": Quantity("mean tosses", column("tosses"))}  # noqa: RUF012
+
+    @classmethod
+    def records(cls, instance, policy, exact):
+        return True
+
+    def replicate(self, replication):
+        return {}
+
+    @staticmethod
+    def check(rows, footer):
+        pass
+
+    def simulated_steps(self, rows):
+        return int(rows["tosses"].sum())
+
+    @classmethod
+    def until(cls, horizons):
+        return f"no more than {horizons} tosses"
+
+
+def coins(monkeypatch, tosses):
+    """A stored cell of the new kind; four times as many replications are stored as are asked for."""
+    for word, asked in Coins.quantities.items():
+        monkeypatch.setitem(QUANTITIES, word, asked.label)
+    rows = {"tosses": np.array(tosses), "coin_lost": np.array(tosses) > 4}
+    run = {"replications": [0, 4 * len(tosses)], "seconds": 2.0, "typical_seconds": 0.1}
+    return Stored(rows, {"runs": [run]}, Coins(C2(3), UCB1(), 1000))
+
+
+def test_a_new_kind_of_record_needs_no_edit(monkeypatch):
+    tosses = [2, 3, 4, 5, 6]
+    cell = coins(monkeypatch, tosses)
+    (table,) = of_cells("mine-coins", [cell])
+    (row,) = table.rows
+    entries = {column.title: entry for column, entry in zip(table.columns, row, strict=True)}
+    assert (table.identifier, table.caption) == ("mine-coins-coins", "Tosses until heads, 1 cells")
+    assert [entries[title].text for title in ("mean", "median", "coin lost", "runs")] == ["4", "4", "2", "5"]
+    interval = intervals.mean(np.array(tosses, dtype=float), 0.05)
+    assert [entries[title].rank for title in ("mean", "95 % low", "95 % high")] == pytest.approx(list(interval))
+    terms = dict(caption(None, [cell]))
+    assert terms["Horizon"] == ["no more than 1,000 tosses"]
+    assert terms["Runs"] == ["5 of each of 1 cells"]
+    fact = fact_of(cell)
+    assert (fact.replications, fact.steps, fact.seconds) == (20, 80, 2.0)
+    assert [entry.text for entry in run_times([fact]).rows[0][3:]] == ["80", "2 s", "100 ms", "40"]
+
+
+def test_a_single_run_has_no_interval(monkeypatch):
+    (table,) = of_cells("mine-coins", [coins(monkeypatch, [3])])
+    texts = {column.title: entry.text for column, entry in zip(table.columns, table.rows[0], strict=True)}
+    assert [texts[title] for title in ("mean", "95 % low", "95 % high", "runs")] == ["3", "–", "–", "1"]
+
+
+def test_a_new_kind_of_figure_needs_no_edit():
+    drawing = Drawing("Title", [], "dots against dashes", [], (1, 1), notes={"Ink": ["black", "blue"], "Paper": []})
+    assert caption(drawing, []) == [("Shown", ["dots against dashes"]), ("Ink", ["black", "blue"])]
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder with a paper of one's own."""
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "mine.yaml").write_text("authors: Me & you\nyear: 2020\ntitle: On <it>\nvenue: COLT\n")
+    return tmp_path
+
+
+def test_papers_come_in_their_order(mine):
+    names = ["yours/a", "wu2025/b", "wu2025/fig01", "mine/x", "sajed2019/fig02"]
+    composer = SimpleNamespace(config_dirs=(mine,))
+    jobs = jobs_of(SimpleNamespace(jobs=[[f"+experiment={name}"] for name in names], composer=composer))
+    assert list(jobs) == ["sajed2019/fig02", "mine/x", "wu2025/fig01", "wu2025/b", "yours/a"]
+
+
+def test_sections_are_named_after_papers(mine):
+    exhibits = [Exhibit(name, name) for name in ("wu2025/a", "wu2025/b", "mine/a", "yours/a")]
+    found = sections(exhibits, papers([mine]))
+    assert [(section.heading, section.subtitle) for section in found] == [
+        ("Wu and Wang (2025)", papers()["wu2025"].title),
+        ("Me & you (2020)", "On <it>, COLT"),
+        ("Own experiments: yours", ""),
+    ]
+    assert [len(section.exhibits) for section in found] == [2, 1, 1]
+
+
+def test_every_outcome_has_a_badge():
+    assert set(BADGES) == set(Outcome)
+
+
+@pytest.mark.slow
+def test_only_claims_of_some_papers_are_judged():
+    composer = Composer()
+    found = claims.judged(composer, ["published_dir=nowhere"], {"tao2022"})
+    assert {verdict.paper for verdict in found.verdicts} == {erratum.paper for erratum in found.errata} == {"tao2022"}
+
+
+def test_audits_are_shown_as_stored():
+    table = audits()
+    assert len(table.rows) == len(pd.read_parquet(ROWS))
+    assert sum(number for _, number in verdicts(table)) == len(table.rows)
+    titles = [column.title for column in table.columns]
+    shown = {(row[0].text, row[titles.index("verdict")].text) for row in table.rows}
+    assert {("dp_se", "tight"), ("dp_ftpl_new", "not promised"), ("ucb1", "no promise")} <= shown
+    rewards = {(row[0].text, row[titles.index("rewards")].text) for row in table.rows}
+    assert {("dprucb", "signed"), ("dprucb", "nonnegative"), ("thompson_beta", "binary table")} <= rewards
+    assert audits(ROWS.with_name("none.parquet")).rows == []
+
+
+def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
+    """Of a promise with delta the bounds on delta, else on epsilon; what is not known or infinite is written so."""
+    stored = pd.read_parquet(ROWS).iloc[[0]]
+    nan, inf = math.nan, math.inf
+    one = stored.assign(delta_claimed=0.01, delta_kept=0.007, delta_shown=0.005, level="release", slack=nan)
+    other = stored.assign(delta_claimed=0.0, epsilon_kept=inf, epsilon_shown=3.0, level="event")
+    pd.concat([one, other]).to_parquet(tmp_path / "audit.parquet")
+    rows = [[entry.text for entry in row] for row in audits(tmp_path / "audit.parquet").rows]
+    assert rows[0][6:11] == ["1", "1, 0.01", "δ", "0.007", "0.005"]
+    assert rows[0][13] == "–"
+    assert rows[1][6:11] == ["1", "1", "ε", "∞", "3"]
