@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
@@ -85,6 +86,23 @@ class AuditRow:
         if self.delta_claimed > 0 and self.level != Level.EVENT:
             return "δ", self.delta_kept, self.delta_shown
         return "ε", self.epsilon_kept, self.epsilon_shown
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What tells rows apart: what was audited, the budget that was asked for, and the parameters of the policy."""
+        about = {name: getattr(self, name) for name in ("policy", "level", "domain", "convention", "arms", "horizon")}
+        parameters = dict(part.split("=", 1) for part in self.parameters.split(", ") if part)
+        read = {name: None if text == "None" else yaml.safe_load(text) for name, text in parameters.items()}
+        return about | {"epsilon": self.paper_epsilon, "delta": self.paper_delta} | read
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """What is shown and what is kept over what the paper promises, of δ where it promises one, else of ε."""
+        if self.paper_delta == 0:
+            return self.epsilon_shown / self.paper_epsilon, self.epsilon_kept / self.paper_epsilon
+        if self.paper_epsilon != self.epsilon_claimed:  # bounds on delta are those at the epsilon that the class claims
+            return math.nan, math.nan
+        return self.delta_shown / self.paper_delta, self.delta_kept / self.paper_delta
 
     @property
     def inexcusable(self) -> bool:
