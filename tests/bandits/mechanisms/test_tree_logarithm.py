@@ -22,11 +22,8 @@ def most_spent(last, v):
 
 def spent(horizon, v):
     """What one reward costs with epsilon / ln T at every node, by linear algebra, for epsilon = 1 and two arms."""
-    return (
-        GivenMoments(DPRUCB(1.0, tree_budget="natural"), Moment(1.0, v))
-        .release_cost(2, horizon, Domain.SIGNED)
-        .epsilon.kept
-    )
+    policy = GivenMoments(DPRUCB(1.0, tree_budget="natural"), Moment(1.0, v))
+    return policy.release_cost(2, horizon, Domain.SIGNED).epsilon.kept
 
 
 def test_base_two_is_enough_from_four_steps_on():

@@ -20,9 +20,8 @@ def rows():
     about = OmegaConf.create({key: about[key] for key in AUDIT_KEYS} | {"level": "release"})
     of = ["policy=dp_se", "horizon=1000"]
     printed = ["policy=rnm_ftnl", "instance=dtol_bernoulli", "policy.noise=exponential", "horizon=8"]
-    return [
-        audit([*words, f"budget.epsilon={e}"], about, Composer()) for e, words in ((1, of), (4, of), (0.5, printed))
-    ]
+    asked = [[*of, "budget.epsilon=1"], [*of, "budget.epsilon=4"], [*printed, "budget.epsilon=0.5"]]
+    return [audit(words, about, Composer()) for words in asked]
 
 
 @pytest.fixture
