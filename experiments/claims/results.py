@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from omegaconf import OmegaConf
 
 from bandits import ParameterError
+from experiments.audit.rows import AuditRow
+from experiments.audit.table import ROWS, stored_audits
 from experiments.cells import Values
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
@@ -51,6 +54,12 @@ class Results:
                 if known is None or known.replications < stored.replications:
                     found[stored.cell.key] = stored
         return list(found.values())
+
+    def audits(self) -> list[AuditRow]:
+        """The rows of the tables of audits: those published, and those of policies of one's own in `results_dir`."""
+        config = self.composer.compose(self.overrides).config
+        folders = dict.fromkeys(folder for folder in (config.published_dir, config.results_dir) if folder is not None)
+        return [row for folder in folders for row in stored_audits(Path(folder) / ROWS.name)]
 
     def figure(self, name: str) -> dict[str, Any]:
         """What the figure of an experiment says. Raises `ParameterError` where there is none."""

@@ -21,7 +21,7 @@ from tests.experiments.claims.made_up import RUNS, measured, outcome, stopped, v
 pytestmark = pytest.mark.usefixtures("parsed_once")
 
 RATIO = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["instance"]}
-EXACT = {"test": "exact", "check": "experiments.claims.checks.privacy.exponential_proved", "threshold": "paper"}
+EXACT = {"test": "exact", "check": "experiments.claims.checks.sajed2019.path_share", "threshold": "paper"}
 NEVER = {"test": "never", "event": "off_by_more", "filter": {}}
 EIGHT = [0.1 * 1.2**step for step in range(8)]
 
@@ -314,7 +314,7 @@ def test_the_printed_order_under_local_privacy_is_outgrown_by_hand():
 def test_what_no_run_may_show_takes_no_share():
     """It has no interval that could miss; nor has what is computed, or a bound on every run."""
     kinds = {next(iter(claim.forms.values())).test for claim in claims() if not claim.estimates}
-    assert kinds == {"never", "exact", "pulls_bound", "not_judged"}
+    assert kinds == {"never", "exact", "audit", "pulls_bound", "not_judged"}
 
 
 def test_frequencies_say_something(tmp_path):
