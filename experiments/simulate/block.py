@@ -11,9 +11,9 @@ import numpy as np
 from bandits.exact.regret import QuadratureError
 from experiments.cells import Cell, Rows
 from experiments.cells.regret import RegretCell
-from experiments.own_code import NotRepeatableError, in_words, playing
 from experiments.provenance import provenance
 from experiments.stored import Replications
+from experiments.user_code import NotRepeatableError, in_words, playing
 
 Timed = tuple[dict[str, Any], float]  # the row of a replication, and the seconds that it took
 REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message, if there is one, says all

@@ -25,8 +25,8 @@ from joblib.externals import loky
 from bandits import ParameterError
 from experiments.errors import UserError
 from experiments.fan_out import Shipped, call_shipped
-from experiments.own_code import in_words
 from experiments.simulate.block import Failure, Outcome, Task, attempt
+from experiments.user_code import in_words
 from experiments.worker import prepare
 
 MOST_WORKERS = 1024

@@ -19,8 +19,8 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from bandits.seeds import entropy
 from experiments import leases
-from experiments.again import reasons
 from experiments.cells.regret import RegretCell
+from experiments.complete import why_again
 from experiments.config.compose import Composer
 from experiments.config.jobs import jobs_of
 from experiments.config.plan import Request, plan, plan_all
@@ -416,7 +416,7 @@ def test_a_run_says_why_cells_are_simulated_again(store, monkeypatch):
     Pieces(store.root).save([simulate_block(later, 0, 2)])
     new = RegretCell(C1(3), DPSE(2.0), 2_000)
     jobs = look_up([Request(cell, 5, {}) for cell in (later, few, damaged, new)], store)
-    assert list(reasons(jobs, store)) == [
+    assert list(why_again(jobs, store)) == [
         "1 cell stored with fewer replications: 2 more are simulated",
         "1 cell computed again: damaged files",
         "1 cell begun before: 2 replications are taken from there",
