@@ -32,7 +32,7 @@ from experiments.simulate.block import Failure, Task
 from experiments.simulate.failures import Failures
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Threads
-from experiments.simulate.status import Told, sweeps
+from experiments.simulate.status import SweepStatus, sweeps
 from experiments.simulate.sweep import run_on
 from experiments.store import Store
 
@@ -312,7 +312,7 @@ def test_status_tells_of_a_process_that_ended_without_a_word(store):
     elsewhere = replace(told, state="running", machine="elsewhere", written=time.time())
     assert not elsewhere.is_lost
     assert replace(elsewhere, written=time.time() - 61).is_lost
-    assert isinstance(told, Told)
+    assert isinstance(told, SweepStatus)
 
 
 @pytest.mark.parametrize(
