@@ -1,5 +1,6 @@
 """TS-Gaussian(b, c) and DP-TS-UCB: constants, levels, and that fast and plain forms agree in law."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 from scipy.stats import norm
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import dearest, decision, releases
 from bandits.audit.ledger import Domain
 from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2
@@ -37,27 +37,24 @@ def test_constants_by_hand():
     assert math.isclose(ThompsonGDP(1.0, delta=0.01, start_pulls=3).spread, gaussian_level(1.0, 0.01) ** -2 / 4)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("horizon", [3, 100, 10**6, 10**15])
-def test_one_of_the_draws_is_optimistic(alpha, horizon):
+def test_one_of_the_draws_is_optimistic():
     """From sqrt(log T / n) below the mean, all draws miss with probability at most 1 / T."""
-    policy = DPTSUCB(1.0, level=1.0, alpha=alpha)
-    chance = norm.sf(math.sqrt(math.log(horizon) / policy.spread(horizon)))
-    assert policy.draws(horizon) * math.log1p(-chance) <= -math.log(horizon)
+    for alpha, horizon in itertools.product([0.0, 0.3, 1.0], [3, 100, 10**6, 10**15]):
+        policy = DPTSUCB(1.0, level=1.0, alpha=alpha)
+        chance = norm.sf(math.sqrt(math.log(horizon) / policy.spread(horizon)))
+        assert policy.draws(horizon) * math.log1p(-chance) <= -math.log(horizon)
 
 
-@pytest.mark.parametrize("level", [0.1, 1.0, 5.0])
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-@pytest.mark.parametrize("horizon", [2, 3, 50, 10**6])
-def test_the_draws_of_an_epoch_keep_the_level(level, alpha, horizon):
-    policy = DPTSUCB(0.5, level=level, alpha=alpha)
-    for release in policy.ledger(2, horizon):
-        assert release.level <= level * (1 + 1e-12)
-    found = dearest(releases(policy, 2, horizon, Domain.UNIT), policy.guarantee.delta)
-    assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
-    first = policy.first_epoch(horizon)
-    needed = policy.draws(horizon) / policy.spread(horizon) / level**2
-    assert first == 1 or first - 1 < needed  # not one reward more than needed
+def test_the_draws_of_an_epoch_keep_the_level():
+    for level, alpha, horizon in itertools.product([0.1, 1.0, 5.0], [0.0, 1.0], [2, 3, 50, 10**6]):
+        policy = DPTSUCB(0.5, level=level, alpha=alpha)
+        for release in policy.ledger(2, horizon):
+            assert release.level <= level * (1 + 1e-12)
+        found = policy.release_cost(2, horizon, Domain.UNIT)
+        assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
+        first = policy.first_epoch(horizon)
+        needed = policy.draws(horizon) / policy.spread(horizon) / level**2
+        assert first == 1 or first - 1 < needed  # not one reward more than needed
 
 
 def test_the_level_of_an_epoch_by_hand():
@@ -71,7 +68,7 @@ def test_the_level_of_an_epoch_by_hand():
 @pytest.mark.slow
 def test_a_decision_keeps_its_delta():
     for policy in (ThompsonGDP(1.0, delta=0.01), ThompsonGDP(0.2, variance=1.0, start_pulls=1)):
-        found = decision(policy, 2, 1000, Domain.BINARY)
+        found = policy.decision_cost(2, 1000, Domain.BINARY)
         assert found.verdict(policy.guarantee) is not Verdict.VIOLATED
         assert found.delta.kept <= policy.guarantee.delta * (1 + 1e-9)
         assert policy.guarantee.scope is Scope.DECISION
