@@ -1,13 +1,12 @@
 """What an experiment's `figure` says, checked in one way for all kinds of figures."""
 
 import dataclasses
-import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bandits import Guarantee, ParameterError, Scope
 from experiments.cells import Values
-from experiments.config.build import convert
+from experiments.config import build
 from experiments.errors import UserError, nearest
 from experiments.stored import Stored, matches
 from scripts.drawing.words import text
@@ -27,30 +26,19 @@ SYMBOLS |= {"least_gap": "least gap", "inverse_gap": "1 / gap"}
 
 def read(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
     """The dataclass `spec` from the keys of a `figure`. Raises `UserError` for unknown or missing keys."""
-    known = {item.name: item for item in dataclasses.fields(spec)}
-    for key in config:
-        if key not in known:
-            raise UserError(f"figure.{key}: unknown; {nearest(key, known)}")
-    for name, item in known.items():
-        if name not in config and item.default is item.default_factory is dataclasses.MISSING:
-            raise UserError(f"figure.{name}: missing")
-    hints = typing.get_type_hints(spec)
-    return spec(**{key: _checked(f"figure.{key}", value, hints[key]) for key, value in config.items()})
+    return build.read(
+        spec, config, lambda key, problem: UserError(f"figure.{key}: {problem}"), value_of=_with_texts_that_can_be_drawn
+    )
 
 
-def _checked(key: str, value: Any, to: Any) -> Any:
-    """A value as its type says, titles and labels as they can be drawn. Raises `UserError`."""
-    word = {list: "a list", dict: "a mapping"}.get(typing.get_origin(to), "")
-    if word and not isinstance(value, typing.get_origin(to)):
-        raise UserError(f"{key}: must be {word}, got {value}")
-    if key in ("figure.title", "figure.label"):
-        return text(value, key)
-    if key == "figure.panels":
-        return [of if not isinstance(of, dict) or "title" not in of else _panel(of) for of in value]
-    try:
-        return convert(value, to)
-    except ValueError as error:
-        raise UserError(f"{key}: must be {error}") from None
+def _with_texts_that_can_be_drawn(key: str, value: Any, to: Any) -> Any:
+    """A value as its type says, where titles and labels can be drawn. Raises `UserError`."""
+    if key in ("title", "label"):
+        return text(value, f"figure.{key}")
+    found = build.convert(value, to)
+    if key == "panels":
+        return [_panel(of) if isinstance(of, dict) and "title" in of else of for of in found]
+    return found
 
 
 def _panel(conditions: dict[str, Any]) -> dict[str, Any]:

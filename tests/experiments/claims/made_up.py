@@ -8,7 +8,7 @@ from bandits.environments.streams import SignedBernoulli
 from bandits.policies.stopping_rules import DPNAS
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
-from experiments.claims import Results, claims, judge
+from experiments.claims import Results, claims, judge_claim
 from experiments.config.compose import Composer
 from experiments.stored import Stored
 
@@ -48,7 +48,7 @@ def verdict(tmp_path, cells, **keys):
     (tmp_path / "claims" / "paper.yaml").write_text(yaml.safe_dump([about | data | keys]))
     (claim,) = (claim for claim in claims([tmp_path]) if claim.paper == "paper")
     words = [f"results_dir={tmp_path}", "published_dir=null"] if keys["test"] == "audit" else []
-    return judge(claim, Results(Composer(), words, read={"made_up": list(cells)}))
+    return judge_claim(claim, Results(Composer(), words, read={"made_up": list(cells)}))
 
 
 def outcome(*arguments, **keys):

@@ -13,7 +13,7 @@ from experiments.claims import claims, summary
 from experiments.claims.checks import sajed2019, tao2022, wang2024, wu2025
 from experiments.claims.checks.matching import matching
 from experiments.claims.settings import Range, Setting, Standing
-from experiments.claims.verdicts import Finding, Outcome, Verdict
+from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from tests.experiments.claims.made_up import RUNS, measured, outcome, stopped, verdict
@@ -155,8 +155,8 @@ def test_a_bound_far_away_says_nothing():
     def shown(*slack):
         settings = [Setting({}, exactly(1.0), at_most=of, slack=of) for of in slack]
         settings.append(Setting({}, exactly(1.0), at_most=1e9, slack=1e9, possible=Range(0, 2)))
-        finding = Finding.of(settings, "x")
-        return Verdict(
+        finding = FormVerdict.of(settings, "x")
+        return ClaimVerdict(
             "a", "b", "c", "d", finding.outcome, "", "", "", False, False, False, "", {"": finding}, ""
         ).shown
 
@@ -238,9 +238,9 @@ def test_no_chance_is_shared_by_computed_points(tmp_path):
 
 def test_the_summary_by_hand():
     def made(outcome, ours=False, threshold=False, after=False, slack=2.0):
-        finding = Finding.of([Setting({}, exactly(1.0), at_most=slack, slack=slack)], "x")
+        finding = FormVerdict.of([Setting({}, exactly(1.0), at_most=slack, slack=slack)], "x")
         under = "this" if outcome is Outcome.HOLDS_UNDER else ""
-        return Verdict("a", "b", "c", "d", outcome, under, "", "", ours, threshold, after, "", {"": finding}, "")
+        return ClaimVerdict("a", "b", "c", "d", outcome, under, "", "", ours, threshold, after, "", {"": finding}, "")
 
     found = [
         made(Outcome.HOLDS),

@@ -12,7 +12,7 @@ from experiments import intervals
 from experiments.claims import Standing, promises
 from experiments.claims.power import counted, possible_of, scaled
 from experiments.claims.settings import Range, Setting
-from experiments.claims.verdicts import Finding, Outcome
+from experiments.claims.verdicts import FormVerdict, Outcome
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from tests.experiments.claims.made_up import FAILING, HORIZON, PASSING, measured, outcome, stopped, verdict
@@ -78,8 +78,8 @@ def test_vacuous_settings_turn_no_verdict():
     vacuous = Setting({}, exactly(1.0), at_most=9.0, possible=Range(0, 2))
     for at_most, expected in ((2.0, Outcome.HOLDS), (0.5, Outcome.FAILS)):
         counted_one = Setting({}, exactly(1.0), at_most=at_most)
-        assert Finding.of([vacuous, counted_one, vacuous], "x").outcome is expected
-    assert Finding.of([vacuous, vacuous], "x").outcome is Outcome.VACUOUS
+        assert FormVerdict.of([vacuous, counted_one, vacuous], "x").outcome is expected
+    assert FormVerdict.of([vacuous, vacuous], "x").outcome is Outcome.VACUOUS
 
 
 def test_a_ratio_fails_beyond_the_estimate_that_its_power_names(tmp_path):
