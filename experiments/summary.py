@@ -6,8 +6,9 @@ from typing import Any
 from experiments.config.plan import Plan, merge
 from experiments.cost import OF_CELL, in_columns, varying
 from experiments.intervals import mean
-from experiments.store import CODE, Store, complete_places, read_cells
+from experiments.store import CODE, Store, stored_cells
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 
 MOST = 24  # cells whose numbers are shown
 ERROR = 0.05  # of the intervals
@@ -18,17 +19,14 @@ def summary(plans: Sequence[Plan]) -> str:
     several = merge(request for asked in plans for request in asked.requests)
     lines = [f"in Python: {call}" for call in dict.fromkeys(map(_call, plans))][:MOST]
     if len(several) <= MOST:
-        cells = {stored.cell.key: stored for asked in plans for stored in read_cells(asked, complete_places(asked))}
-        lines = [*_tables(cells.values()), *lines]
+        cells = Cells(stored for asked in plans for stored in stored_cells(asked))
+        lines = [*_tables(cells), *lines]
     return "\n".join(lines)
 
 
-def _tables(cells: Iterable[Stored]) -> Iterable[str]:
+def _tables(cells: Cells) -> Iterable[str]:
     """A table for each headline, as cells of one command may record different things."""
-    of_headline: dict[str, list[Stored]] = {}
-    for stored in cells:
-        of_headline.setdefault(stored.cell.headline, []).append(stored)
-    for headline, of in of_headline.items():
+    for headline, of in cells.grouped(lambda stored: stored.cell.headline).items():
         names = [*OF_CELL, *varying([stored.cell.columns for stored in of])]
         rows = [[*(stored.cell.columns.get(name, "") for name in names), *_estimate(stored)] for stored in of]
         yield in_columns([*names, "replications", f"mean {headline}", "95 % interval"], rows)
@@ -54,6 +52,6 @@ def _call(asked: Plan) -> str:
         columns = {"instance": asked.requests[0].cell.instance.name, "policy": asked.requests[0].cell.policy.name}
         codes = {CODE: code} if (code := asked.requests[0].cell.code) else {}
         words = [*(f"{name}={value!r}" for name, value in (columns | codes).items()), results]
-    kind = {"stopping": "load_outcomes", "identification": "load_identified"}
-    name = kind.get(asked.requests[0].cell.record, "load") if asked.requests else "load"
+    table = next(iter(asked.requests[0].cell.tables if asked.requests else ()), "curves")
+    name = "load" if table == "curves" else f"load_{table}"
     return f"from experiments import {name}; {name}({', '.join(filter(None, words))})"
