@@ -1,6 +1,7 @@
 """Several stored cells, as figures, tables, claims and reports take them: chosen, grouped and compared."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Self, TypeVar, overload
@@ -21,6 +22,11 @@ class Cells(Sequence[Stored]):
             if known is None or known.replications < stored.replications:
                 self._of_key[stored.cell.key] = stored
         self._cells = tuple(self._of_key.values())
+
+    @classmethod
+    def of(cls, groups: Iterable[Iterable[Stored]]) -> Self:
+        """The cells of all groups."""
+        return cls(itertools.chain.from_iterable(groups))
 
     def __len__(self) -> int:
         return len(self._cells)

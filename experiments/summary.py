@@ -19,8 +19,7 @@ def summary(plans: Sequence[Plan]) -> str:
     several = merge(request for asked in plans for request in asked.requests)
     lines = [f"in Python: {call}" for call in dict.fromkeys(map(_call, plans))][:MOST]
     if len(several) <= MOST:
-        cells = Cells(stored for asked in plans for stored in stored_cells(asked))
-        lines = [*_tables(cells), *lines]
+        lines = [*_tables(Cells.of(map(stored_cells, plans))), *lines]
     return "\n".join(lines)
 
 

@@ -40,15 +40,15 @@ class Results:
 
     def cells(self, experiments: Iterable[str]) -> Cells:
         """The cells of `experiments`. Raises `CannotJudgeError` if some are not stored."""
-        found: list[Stored] = []
-        for name in experiments:
-            if name not in self.read:
-                self.read[name] = self._experiment(name)
-            cells = self.read[name]
-            if isinstance(cells, CannotJudgeError):
-                raise cells
-            found += cells
-        return Cells(found)
+        return Cells.of(map(self._cells_of, experiments))
+
+    def _cells_of(self, name: str) -> Cells:
+        if name not in self.read:
+            self.read[name] = self._experiment(name)
+        cells = self.read[name]
+        if isinstance(cells, CannotJudgeError):
+            raise cells
+        return cells
 
     def figure(self, name: str) -> dict[str, Any]:
         """What the figure of an experiment says. Raises `ParameterError` where there is none."""

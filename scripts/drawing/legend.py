@@ -47,7 +47,7 @@ class Entry:
 
 def legend(
     cells: Cells,
-    panels: Sequence[Cells],
+    panels: Iterable[Cells],
     colours: Mapping[str, str],
     said: Callable[[Stored, str], str] = words.label,
     same: Same = lambda _: None,
@@ -58,6 +58,7 @@ def legend(
 
     Parameters
     ----------
+    panels: the cells that stand together, all among the `cells`: what varies in one of these is said.
     colours: of policies, where they are known.
     said: what a cell is called, from the cell and what follows the name of its policy, see `names_behind`.
     same: what tells cells of a label apart in the picture by itself, as their place along x.
@@ -66,12 +67,12 @@ def legend(
     labels = {stored.cell.key: said(stored, behind[stored.cell.policy.name]) for stored in cells}
     labels |= _told_apart(panels, labels, same)
     assigned = colours_of((stored.cell.policy for stored in cells), colours)
-    ordered = Cells(stored for of_panel in (*panels, cells) for stored in of_panel)
-    coloured = {labels[stored.cell.key]: assigned[word_of(stored.cell.policy)] for stored in ordered}
     entries: dict[str, Entry] = {}
-    for label, colour in coloured.items():
-        number = sum(known.colour == colour for known in entries.values())
-        entries[label] = Entry(label, colour, number, place=len(entries))
+    for stored in cells:
+        label, colour = labels[stored.cell.key], assigned[word_of(stored.cell.policy)]
+        if label not in entries:
+            number = sum(known.colour == colour for known in entries.values())
+            entries[label] = Entry(label, colour, number, place=len(entries))
     return {stored.cell.key: entries[labels[stored.cell.key]] for stored in cells}
 
 
@@ -93,18 +94,17 @@ def names_behind(cells: Iterable[Stored]) -> dict[str, str]:
     return {name: f" [{name}]" if name in shared else "" for name in classes}
 
 
-def _told_apart(panels: Sequence[Cells], labels: Mapping[str, str], same: Same) -> dict[str, str]:
+def _told_apart(panels: Iterable[Cells], labels: Mapping[str, str], same: Same) -> dict[str, str]:
     """The `labels` of cells by their key, with the name and value of whatever else varies within one of the `panels`.
 
     Raises `UserError` where nothing tells two cells apart.
     """
     named: dict[str, dict[str, None]] = {}
-    for panel in panels:
-        for (label, _), alike in panel.grouped(lambda stored: (labels[stored.cell.key], same(stored))).items():
+    for of_panel in panels:
+        for (label, _), alike in of_panel.grouped(lambda stored: (labels[stored.cell.key], same(stored))).items():
             named.setdefault(label, {}).update(dict.fromkeys(_telling_apart(alike)))
-    cells = Cells(stored for panel in panels for stored in panel)
     found = {}
-    for label, kin in cells.grouped(lambda stored: labels[stored.cell.key]).items():
+    for label, kin in Cells.of(panels).grouped(lambda stored: labels[stored.cell.key]).items():
         for stored in kin:
             said = [_said(name, stored, kin) for name in named[label] if name in stored.columns]
             found[stored.cell.key] = ", ".join([label, *said])

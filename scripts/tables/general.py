@@ -82,7 +82,7 @@ def _shown(stored: Stored) -> dict[str, Any]:
 def _telling_apart(cells: Cells) -> list[str]:
     """The further columns in which cells differ that would look the same."""
     alike = cells.grouped(lambda stored: repr(_shown(stored))).values()
-    return list(dict.fromkeys(name for group in alike for name in group.varying()))
+    return list(dict.fromkeys(name for of in alike for name in of.varying() if name in of[0].columns))
 
 
 def slopes(asked: Plan) -> Table:

@@ -70,4 +70,4 @@ def cells_of(*experiments: str) -> Cells:
     """The stored cells of experiments. Raises `UserError` where some are not stored."""
     composer = Composer()
     plans = [plan([f"+experiment={experiment}"], composer) for experiment in experiments]
-    return Cells(stored for asked in plans for stored in stored_cells(asked))
+    return Cells.of(map(stored_cells, plans))

@@ -69,8 +69,8 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
     inside = [repeated(conditions, cells) for conditions in spec.panels]
-    entries = legend(cells, inside, colours)
-    together = Cells(stored for of_panel in inside for stored in of_panel)
+    together = Cells.of(inside)
+    entries = legend(together, inside, colours)
     samples = [_spreads(spec, of_panel, entries) for of_panel in inside]
     most = max(map(len, samples))
     panels = [

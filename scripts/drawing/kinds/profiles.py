@@ -64,7 +64,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     require_columns(spec.panels, [], cells)
     (unit,) = overlays([spec.unit], cells)
     inside = [repeated(panel, cells) for panel in spec.panels]
-    together = Cells(stored for of_panel in inside for stored in of_panel)
+    together = Cells.of(inside)
     entries = legend(together, inside, colours, said=words.name_of, same=_instance)
     scores = [_scores(spec, unit, of_panel, entries) for of_panel in inside]
     titles = [str(panel["title"]) for panel in spec.panels]

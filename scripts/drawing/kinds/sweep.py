@@ -70,7 +70,7 @@ class Spec:
             raise UserError(f"figure.scales: must be those of x and y, linear or log each, got {self.scales}")
 
     def legend(self, cells: Cells, colours: Mapping[str, str]) -> dict[str, Entry]:
-        """The entry of the curve of every cell, by its key.
+        """The entry of the curve of every cell that is drawn, by its key.
 
         It is called what `curves` says, else as the legend does where that stays the same along x; and whatever else
         varies at one x. If `curves` says it, every label has a colour of its own.
@@ -86,7 +86,8 @@ class Spec:
         def same(stored: Stored) -> Hashable:
             return _number(self.x, stored, cells), stored.exact
 
-        entries = legend(cells, [shown(panel, cells) for panel in self.panels], colours, said, same)
+        inside = [shown(panel, cells) for panel in self.panels]
+        entries = legend(Cells.of(inside), inside, colours, said, same)
         return {key: _own_colour(entry) for key, entry in entries.items()} if self.curves else entries
 
     def _kin(self, stored: Stored) -> tuple[Any, ...]:
@@ -194,7 +195,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     number_of_labels = len({curve.entry for of_panel in points for curve in of_panel})
     panels = [_panel(spec, number, of_panel, bounds, number_of_labels) for number, of_panel in enumerate(points)]
     rows = in_rows(panels, columns := even_columns(len(panels)))
-    drawn = Cells(stored for of_panel in points for curve in of_panel.values() for stored in curve.cells)
+    drawn = Cells.of(curve.cells for of_panel in points for curve in of_panel.values())
     return Drawing(
         title=spec.title,
         caption=_caption(cells.only(lambda stored: stored in drawn)),

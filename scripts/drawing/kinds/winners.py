@@ -86,7 +86,7 @@ def promised_wins(cells: Cells, value: str, promise: Promise, epsilons: Sequence
 def _wins(places: Mapping[tuple[int, float], Cells], value: str) -> list[Win]:
     """All intervals of the panel hold at once."""
     contests = {place: rivals for place, rivals in sorted(places.items()) if len(rivals) > 1}
-    cells = Cells(stored for rivals in contests.values() for stored in rivals)
+    cells = Cells.of(contests.values())
     found = standings(cells, value) if cells else {}
     best = {place: unbeaten(found[stored.cell.key] for stored in rivals) for place, rivals in contests.items()}
     return [Win(*place, first.stored, clear=not others) for place, (first, *others) in best.items()]
