@@ -69,7 +69,7 @@ reproduce: $(READY) ## simulate everything again from nothing and compare it wit
 audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and docs/privacy.md
 	$(RUN) -m scripts.privacy $(ARGS)
 
-mutants: $(READY) ## change the code in more than 300 ways, one at a time: do its tests notice? ARGS=bounds for files of that path
+mutants: $(READY) ## change the code in more than 300 ways, one at a time: do its tests notice? ARGS=bounds for files of that path, ARGS="--draw 20" for others, at random
 	$(RUN) -m tests.mutants $(ARGS)
 
 bench: $(READY) ## measure the kernels against plain loops, and the commands

@@ -24,7 +24,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.seeds import entropy
-from experiments.cells import Cell, Rows
+from experiments.cells import Cell
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
@@ -36,7 +36,7 @@ from experiments.same_law import Comparison, Outcome, Replayed, compare, replica
 from experiments.simulate import simulate_block
 from experiments.store import complete_places, read_cells
 from experiments.store.place import Place
-from experiments.stored import Contents, Stored
+from experiments.stored import Stored
 
 QUICK = 0.01  # seconds: of a cell whose replications are quicker, several are simulated,
 MOST = 5  # but not more than so many
@@ -49,23 +49,25 @@ class Sample:
     Attributes
     ----------
     asked: the overrides of an experiment that has the cell.
-    replications, platforms: their numbers and where each was simulated; `rows` has a row for each.
-    headline: the number that sums up each of all stored replications, for `experiments.same_law`.
+    stored: those replications, with their numbers, and `platforms`, where each was simulated.
+    headline: the number that sums up each of all stored replications, for `compare`.
     seconds: what one replication took.
     """
 
-    cell: Cell
     place: Place
     asked: tuple[str, ...]
-    replications: tuple[int, ...]
+    stored: Stored
     platforms: tuple[str, ...]
-    rows: Rows
     headline: FloatArray
     seconds: float
 
     @property
+    def cell(self) -> Cell:
+        return self.stored.cell
+
+    @property
     def cost(self) -> float:
-        return self.seconds * len(self.replications)
+        return self.seconds * self.stored.replications
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,11 @@ def sample_of(stored: Stored, place: Place, asked: Sequence[str]) -> Sample:
     seconds = runs[-1]["typical_seconds"]
     count = min(stored.replications, max(1, min(MOST, math.floor(QUICK / max(seconds, 1e-6)))))
     drawn = sorted(range(stored.replications), key=lambda number: entropy(f"check {cell.key} {number}"))[:count]
-    numbers = sorted(drawn)
+    numbers = np.array(sorted(drawn))
     platforms = [
         run["platform"] for number in numbers for run in runs if number in range(*run["replications"])
     ]  # the runs of a footer follow one another
-    rows = {name: values[numbers] for name, values in stored.rows.items()}
-    return Sample(cell, place, tuple(asked), tuple(numbers), tuple(platforms), rows, stored.headline, seconds)
+    return Sample(place, tuple(asked), stored.at(numbers), tuple(platforms), stored.headline, seconds)
 
 
 def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sample]:
@@ -127,12 +128,12 @@ def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:
 def differences(sample: Sample) -> list[Difference]:
     """The replications of `sample` that are not simulated as they are stored; a failing policy is one."""
     found = []
-    for place, (number, platform) in enumerate(zip(sample.replications, sample.platforms, strict=True)):
-        stored = Contents({name: values[[place]] for name, values in sample.rows.items()}, {})
+    for place, (number, platform) in enumerate(zip(sample.stored.numbers.tolist(), sample.platforms, strict=True)):
+        stored = sample.stored.at(slice(place, place + 1))
         elsewhere, pair = platform != machine(), None
         try:
-            fresh = Contents(simulate_block(sample.cell, number, number + 1).rows, {})
-            description = difference(stored, fresh, [number])
+            fresh = simulate_block(sample.cell, number, number + 1)
+            description = difference(stored, fresh)
             if elsewhere or not (sample.cell.repeatable and sample.cell.instance.portable):
                 pair = Replayed(stored.rows, fresh.rows)
         except Exception:
@@ -213,7 +214,7 @@ def main() -> None:
         if failed or item.sample.cell.repeatable:  # computed numbers are often rounded otherwise
             print(f"{item}: {comparison.evidence}")
         wrong += [item] if failed else []
-    count, cells = sum(len(sample.replications) for sample in chosen), len({item.sample.cell.key for item in wrong})
+    count, cells = sum(sample.stored.replications for sample in chosen), len({item.sample.cell.key for item in wrong})
     print(
         f"{count} stored replications of {len(chosen)} of {len(samples)} cells simulated again "
         f"({len(samples) - len(chosen)} cells left out for time): {cells} cells different; "

@@ -19,7 +19,7 @@ from experiments.store import CODE, RESULTS, RUNS, Store, complete_places
 from experiments.store.filters import chosen, require_stored
 from experiments.store.index import Index, index_of_places
 from experiments.store.place import Place, trusted
-from experiments.stored import Contents, matches
+from experiments.stored import Replications, matches
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
 
@@ -39,10 +39,10 @@ class Told(NamedTuple):
 
     columns: tuple[str, ...]
     fields: frozenset[str]
-    of: Callable[[Contents, int | None], dict[str, Any]]
+    of: Callable[[Replications, int | None], dict[str, Any]]
 
 
-def _curves(result: Contents, replications: int | None) -> dict[str, Any]:
+def _curves(result: Replications, replications: int | None) -> dict[str, Any]:
     regret = result.regret[:replications]
     count, checkpoints = regret.shape
     return {
@@ -52,7 +52,7 @@ def _curves(result: Contents, replications: int | None) -> dict[str, Any]:
     }
 
 
-def _pulls(result: Contents, replications: int | None) -> dict[str, Any]:
+def _pulls(result: Replications, replications: int | None) -> dict[str, Any]:
     pulls = result.first(replications).pulls
     count, arms = pulls.shape
     return {
@@ -62,7 +62,7 @@ def _pulls(result: Contents, replications: int | None) -> dict[str, Any]:
     }
 
 
-def _outcomes(result: Contents, replications: int | None) -> dict[str, Any]:
+def _outcomes(result: Replications, replications: int | None) -> dict[str, Any]:
     return {"replication": np.arange(result.first(replications).replications), **result.first(replications).rows}
 
 

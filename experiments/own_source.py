@@ -2,7 +2,8 @@
 
 A class depends on its module, on the modules of the user's that this imports, wherever an import statement stands, on
 theirs, and on files beside these that they name. Modules of Python, of installed packages and of this repository are
-not among them. A comment is source too: the digest is that of the bytes.
+not among them. A comment is source too: the digest is that of the bytes. What is imported by a computed name is seen
+only once it was imported: a cell is refused for it (`experiments.second_play`).
 """
 
 import ast
@@ -11,7 +12,7 @@ import importlib
 import importlib.util
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -131,8 +132,22 @@ def digest_of(classes: Iterable[type[Any]]) -> str | None:
 
 def files_of(classes: Iterable[type[Any]]) -> list[Path]:
     """The files that some classes depend on."""
-    modules = [cls.__module__ for cls in classes]
+    return files_of_modules(cls.__module__ for cls in classes)
+
+
+def files_of_modules(modules: Iterable[str]) -> list[Path]:
+    """The files that some modules depend on; those of this repository are not among them."""
     return sorted({file for name in _names(modules) for file in (_file_of(name), *_named_files(name)) if file})
+
+
+def unseen(classes: Iterable[type[Any]], before: Collection[str]) -> list[str]:
+    """The user's modules that were imported since `before`, and that nothing which some classes depend on names.
+
+    They were imported by a computed name: an edit of them would change no digest.
+    """
+    seen = _names(cls.__module__ for cls in classes)
+    others = set(sys.modules) - {*before, *seen, "__main__"}
+    return sorted(name for name in others if name.partition(".")[0] not in OURS and _is_users_module(name))
 
 
 def _closure(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -146,9 +161,10 @@ def _closure(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _names(modules: Iterable[str]) -> set[str]:
-    """The modules of the user's that `modules` import, and those that these do."""
+    """The modules of the user's that `modules` import, and those that these do; packages that these are in, too."""
     waiting, found = list(modules), set[str]()
     packages = {name.partition(".")[0] for name in waiting}
+    waiting += [above for name in waiting for above in _with_parents(name.rpartition(".")[0])]
     while waiting:
         name = waiting.pop()
         file = _file_of(name)
@@ -166,6 +182,11 @@ def _is_users(file: Path) -> bool:
         return True
     installed = {"site-packages", "dist-packages"} & set(file.parts)
     return not installed and not any(file.is_relative_to(folder) for folder in LIBRARIES)
+
+
+def _is_users_module(name: str) -> bool:
+    file = _file_of(name)
+    return file is not None and _is_users(file)
 
 
 def _imported(name: str) -> Iterator[str]:

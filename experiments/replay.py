@@ -36,7 +36,7 @@ from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures
 from experiments.store import Store
 from experiments.store.place import trusted
-from experiments.stored import Contents, Stored
+from experiments.stored import Replications, Stored
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class Known:
     horizon: int
     record: str
     recorded: tuple[int, ...]
-    contents: Contents | None
+    contents: Replications | None
 
     @classmethod
-    def told(cls, told_in: Path, told: Mapping[str, Any], *recorded: int, contents: Contents | None = None) -> Self:
+    def told(cls, told_in: Path, told: Mapping[str, Any], *recorded: int, contents: Replications | None = None) -> Self:
         """What the record of a failure or the footer of a results file tells."""
         identity, horizon = json.loads(told["identity"]), told["columns"]["horizon"]
         return cls(
@@ -122,7 +122,7 @@ def _ours() -> dict[str, str]:
     return {of.name: f"{of.__module__}.{of.__qualname__}" for of in parts if of.__module__.startswith("bandits.")}
 
 
-def replay(cell: Cell, replication: int, stored: Contents | None) -> Iterable[str]:
+def replay(cell: Cell, replication: int, stored: Replications | None) -> Iterable[str]:
     """Run a replication and say what came out, line by line. Raises whatever the policy raises."""
     with playing(cell):
         block = simulate_block(cell, replication, replication + 1)
@@ -136,8 +136,7 @@ def replay(cell: Cell, replication: int, stored: Contents | None) -> Iterable[st
     headline = Stored(block.rows, {}, cell).headline[0]
     yield f"replication {replication}: {cell.headline} {headline:.10g}, in {block.seconds[0]:.3g} s"
     if stored is not None and replication < stored.replications:
-        before = Contents({name: values[[replication]] for name, values in stored.rows.items()}, {})
-        found = difference(before, Contents(block.rows, {}), [replication])
+        found = difference(stored.at(slice(replication, replication + 1)), block)
         yield found or "every number is as it is stored"
         if found:
             sys.exit(1)

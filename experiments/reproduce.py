@@ -9,7 +9,6 @@ logarithm differently; the footer of a results file names the platform that made
 
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +19,17 @@ from experiments.config.plan import merge
 from experiments.provenance import machine
 from experiments.simulate import Job, run_on
 from experiments.store import Store, stored_cells
-from experiments.stored import Contents
+from experiments.stored import Replications
 
 
-def difference(stored: Contents, fresh: Contents, numbers: Sequence[int] | None = None) -> str | None:
-    """Where two results of a cell first differ, in words, or None; `numbers` of their replications unless 0, 1, ..."""
+def difference(stored: Replications, fresh: Replications) -> str | None:
+    """Where the same replications, stored and fresh, first differ, in words, or None."""
     for name, values in stored.rows.items():
         same = (values == fresh.rows[name]) | ((values != values) & (fresh.rows[name] != fresh.rows[name]))  # NaN
         if same.all():
             continue
         replication, *at = np.argwhere(~same)[0]
-        place = f"replication {replication if numbers is None else numbers[replication]} differs"
+        place = f"replication {stored.numbers[replication]} differs"
         change = f"{name} {values[replication, *at]} stored, {fresh.rows[name][replication, *at]} now"
         return f"{place} from t = {stored.t[at[0]]} on: {change}" if name == "regret" else f"{place}: {change}"
     return None
@@ -59,7 +58,7 @@ def main() -> None:
     sys.exit(1 if different else 0)
 
 
-def _other_platform(stored: Contents) -> str:
+def _other_platform(stored: Replications) -> str:
     platform = stored.footer["runs"][-1]["platform"]
     return "" if platform == machine() else f" (stored on {platform}, this is {machine()})"
 

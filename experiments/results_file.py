@@ -1,6 +1,7 @@
 """The results file of one cell: parquet, a row for each replication, and a footer that says what it is.
 
-What a pack shares with it is here too: the columns, the footer, and what is checked when they are read.
+Pieces of a cell that is not complete have the same form, with a column more: the `seconds` of each replication. What
+a pack shares with it is here too: the columns, the footer, and what is checked when they are read.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from experiments.cells import KINDS, Cell, Rows
 from experiments.cells.regret import RegretCell
-from experiments.stored import Contents
+from experiments.stored import Replications
 from experiments.whole_files import put
 
 FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
@@ -39,30 +40,39 @@ def schema_of(kind: type[Cell]) -> pa.Schema:
     return pa.schema([pa.field("replication", pa.int32(), nullable=False), *fields])
 
 
-def write_file(path: Path, contents: Contents) -> None:
+def schema_of_piece(kind: type[Cell]) -> pa.Schema:
+    """The columns of a piece."""
+    return schema_of(kind).append(pa.field("seconds", pa.float64(), nullable=False))
+
+
+def write_file(path: Path, contents: Replications) -> None:
     """Put `contents` at `path` in one step: a reader sees the old file or the new. Raises `OSError`.
 
     Raises `ValueError` for rows that cannot be those of the cell, as a regret that is no number.
     """
+    put(path, bytes_of(contents, schema_of(contents.kind)))
+
+
+def bytes_of(contents: Replications, schema: pa.Schema) -> bytes:
+    """A file with these columns. Raises `ValueError` as `write_file` does."""
     footer = footer_of(contents)
     file = BytesIO()
-    with writer(file, contents.kind, LEVEL) as parquet:
-        parquet.write_table(table_of(contents))
+    with writer(file, contents.kind, LEVEL, schema) as parquet:
+        parquet.write_table(table_of(contents, schema))
         parquet.add_key_value_metadata({FOOTER: footer, CHECKSUM: checksum(footer.encode())})
-    put(path, file.getvalue())
+    return file.getvalue()
 
 
-def footer_of(contents: Contents) -> str:
+def footer_of(contents: Replications) -> str:
     """The footer as it is written, with the checksum of the rows. Raises `ValueError` for rows of no such cell."""
     contents.kind.check(contents.rows, contents.footer)
     rows = _checksum_of_rows(contents.kind, contents.rows)
     return json.dumps({**contents.footer, "format": FORMAT, "rows": rows})
 
 
-def table_of(contents: Contents) -> pa.Table:
+def table_of(contents: Replications, schema: pa.Schema) -> pa.Table:
     """The rows as they are written."""
-    columns = {"replication": np.arange(contents.replications, dtype=np.int32), **contents.rows}
-    schema = schema_of(contents.kind)
+    columns = {**contents.log, **contents.rows, "replication": contents.numbers.astype(np.int32)}
     arrays = [
         pa.array(list(columns[field.name]), field.type, from_pandas=field.nullable)  # a NaN is stored as null
         for field in schema
@@ -70,11 +80,11 @@ def table_of(contents: Contents) -> pa.Table:
     return pa.table(arrays, schema=schema)
 
 
-def writer(file: BytesIO, kind: type[Cell], level: int) -> pq.ParquetWriter:
+def writer(file: BytesIO, kind: type[Cell], level: int, schema: pa.Schema) -> pq.ParquetWriter:
     """What writes rows of a kind of cell, compressed at a `level` of zstd; the same rows are the same bytes."""
     return pq.ParquetWriter(
         file,
-        schema_of(kind),
+        schema,
         compression="zstd",
         compression_level=level,
         use_dictionary=["t.list.element"] if "t" in kind.fields else False,
@@ -127,6 +137,18 @@ def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
     return footer
 
 
+def piece_in(content: bytes) -> Replications:
+    """The replications in a piece. Raises `DamagedFileError`."""
+    with readable(), pq.ParquetFile(BytesIO(content), page_checksum_verification=True) as file:
+        metadata = file.schema_arrow.metadata or {}
+        footer = parsed(metadata.get(FOOTER), metadata.get(CHECKSUM))
+        if not file.schema_arrow.equals(schema_of_piece(kind_of_footer(footer))):
+            raise DamagedFileError("its columns are not those of a piece")
+        table = file.read(use_threads=False)
+        log = {name: table.column(name).to_numpy() for name in ("replication", "seconds")}
+    return Replications(_rows_in(table, footer), footer, log=log)
+
+
 def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
     """A footer from its text, and the checksum of this, which format 1 has not. Raises `DamagedFileError`."""
     try:
@@ -136,7 +158,7 @@ def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
             raise DamagedFileError(f"it has format {version}, not {FORMAT}")
         if version > 1 and cast(bytes, checked).decode() != checksum(cast(bytes, text)):
             raise DamagedFileError("its footer was changed since it was written")
-        _ = kind_of_footer(footer), file_stem(footer), footer["runs"][-1]["replications"][1]
+        _ = kind_of_footer(footer), file_stem(footer)
         if any(isinstance(value, dict) for value in footer["columns"].values()):
             raise TypeError("a column is a number, a text or a list")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -156,34 +178,43 @@ def file_stem(footer: Mapping[str, Any]) -> str:
 
 def require_replications(footer: Mapping[str, Any], rows: int) -> None:
     """Raise `DamagedFileError` unless there are as many `rows` as the footer tells of."""
-    if footer["runs"][-1]["replications"][1] != rows:
+    try:
+        count = footer["runs"][-1]["replications"][1]
+    except (LookupError, TypeError) as error:
+        raise DamagedFileError("it has no footer of this project, or not a whole one") from error
+    if count != rows:
         raise DamagedFileError("its replications are not as many as its footer says")
 
 
-def read_file(path: Path) -> Contents:
+def read_file(path: Path) -> Replications:
     """A whole results file. Raises `DamagedFileError`."""
     with _opened(path) as file:
         footer = _footer_in(path, file)
         table = file.read(use_threads=False)  # to hand so small a file to threads takes longer than to read it
-    return contents_of(table, footer)
+    return replications_of(table, footer)
 
 
-def contents_of(table: pa.Table, footer: dict[str, Any]) -> Contents:
+def replications_of(table: pa.Table, footer: dict[str, Any]) -> Replications:
     """The rows of a cell, found to be those that its footer tells of. Raises `DamagedFileError`."""
+    if table.num_rows == 0 or not np.array_equal(table.column("replication").to_numpy(), np.arange(table.num_rows)):
+        raise DamagedFileError("its replications are not 0, 1, ...")
+    return Replications(_rows_in(table, footer), footer)
+
+
+def _rows_in(table: pa.Table, footer: dict[str, Any]) -> Rows:
+    """The columns of the cell's fields, found to be those that its footer tells of. Raises `DamagedFileError`."""
     kind = kind_of_footer(footer)
     try:
         rows = {name: _values(table.column(name)) for name in kind.fields}
     except ValueError as error:
         raise DamagedFileError("its rows differ in length") from error
-    if table.num_rows == 0 or not np.array_equal(table.column("replication").to_numpy(), np.arange(table.num_rows)):
-        raise DamagedFileError("its replications are not 0, 1, ...")
     try:
         kind.check(rows, footer)
     except ValueError as error:
         raise DamagedFileError(str(error)) from None
     if footer["format"] > 1 and footer.get("rows") != _checksum_of_rows(kind, rows):
         raise DamagedFileError("its numbers were changed since they were written")
-    return Contents(rows, footer)
+    return rows
 
 
 def _checksum_of_rows(kind: type[Cell], rows: Rows) -> str:

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -27,21 +27,23 @@ from bandits.foreign_draws import clocks_ahead, watched
 from experiments.cells import Cell, Rows
 from experiments.fan_out import Shipped
 from experiments.own_code import NotRepeatableError, in_words, names_of, playing
-from experiments.own_source import files_of
+from experiments.own_source import files_of, unseen
 
 HEADER = struct.Struct("!Q")
+STEPS = 20_000  # of further replications that are played a second time: a fraction of a second, in plain Python
 SERVE = "import sys; sys.path[:] = {path!r}; from experiments.second_play import serve; serve()"
 
 
 class Played(NamedTuple):
-    """What a second play came to: the rows of some replications by their number, and a seed that several had.
+    """What a second play came to: the rows of some replications by their number, and a seed that all of them had.
 
-    `problem` says why there are none.
+    `problem` says why there are none; `unseen` are modules that the digest of the cell does not know of.
     """
 
     rows: dict[int, dict[str, Any]]
     foreign: str | None = None
     problem: str = ""
+    unseen: tuple[str, ...] = ()
 
 
 class SecondPlays:
@@ -150,7 +152,8 @@ def _answer(message: bytes, told: int) -> None:
         ahead.enter_context(clocks_ahead())
         sys.path[:], folder, shipped = pickle.loads(message)
         os.chdir(folder)
-        answer = pickle.dumps(tuple(_played(pickle.loads(shipped))))
+        before = set(sys.modules)
+        answer = pickle.dumps(tuple(_played(pickle.loads(shipped), before)))
     except BaseException as error:  # whatever a user's class raises
         answer = pickle.dumps(tuple(Played({}, None, in_words(error))))
     with os.fdopen(told, "wb") as pipe:
@@ -158,7 +161,8 @@ def _answer(message: bytes, told: int) -> None:
     os._exit(0)
 
 
-def _played(shipped: Shipped) -> Played:
+def _played(shipped: Shipped, before: Collection[str]) -> Played:
+    """Play what was sent; `before` are the modules that were imported before it came."""
     cell, replications = shipped.open()
     files = {str(file) for file in files_of(cell.own)}
     rows, seeds = {}, list[set[str]]()
@@ -166,16 +170,24 @@ def _played(shipped: Shipped) -> Played:
         with playing(cell), watched(files) as made:
             rows[number] = cell.replicate(number)
         seeds.append(made)
-    return Played(rows, min(set.intersection(*seeds), default=None) if len(seeds) > 1 else None)
+    foreign = min(set.intersection(*seeds), default=None) if len(seeds) > 1 else None
+    return Played(rows, foreign, unseen=tuple(unseen(cell.own, before)))
 
 
 def chosen(cell: Cell, numbers: Sequence[int]) -> list[int]:
-    """The replications that are played a second time: one of all but the first, by the key of the cell, then the first.
+    """The replications that are played a second time: the last, the first, and some between, by the key of the cell.
 
-    In that order, so that what is kept from one to the next is not what it was. Of a single one, after the next.
+    In that order, so that what is kept from one to the next is not what it was. The last shows what builds up from run
+    to run; one between is enough for what is wrong in many. Short ones are nearly free, and those that fit into `STEPS`
+    are played too, so that of a small cell every replication is: what is wrong in one alone is found. Of a single one,
+    after the next.
     """
-    first, *others = numbers
-    return [others[int(cell.key, 16) % len(others)] if others else first + 1, first]
+    first, *between = numbers
+    if not between:
+        return [first + 1, first]
+    last = between.pop()
+    order = np.random.default_rng(int(cell.key, 16)).permutation(between)
+    return [last, first, *sorted(map(int, order[: max(1, STEPS // cell.horizon)]))]
 
 
 def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) -> None:
@@ -187,6 +199,12 @@ def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) 
         raise NotRepeatableError(
             f"{names} makes the generator {again.foreign} in every replication, so that all draw the same; take the "
             "rng that is handed over"
+        )
+    if again.unseen and cell.code:
+        modules = ", ".join(again.unseen)
+        raise NotRepeatableError(
+            f"{names} imports {modules} by a computed name, so that nobody would see an edit of it; have a statement "
+            f"`import {again.unseen[0]}` anywhere in {cell.own[0].__module__}, below `if TYPE_CHECKING:` if need be"
         )
     for number, row in again.rows.items():
         for name, values in row.items() if number in numbers else ():

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,21 +17,40 @@ from experiments.errors import nearest
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What a results file holds: replications 0, 1, ... in this order.
+class Replications:
+    """Replications of a cell: just simulated, in a piece, or stored; those that are stored are 0, 1, ...
 
     Attributes
     ----------
     rows: a column for each of the cell's `fields`, the first axis of each is the replication.
-    footer: what the cell is and how its numbers came about, see `experiments.simulate.Job.stored_now`.
+    footer: what the cell is and how its numbers came about, see `experiments.simulate.block.footer_of_block` and
+        `experiments.simulate.Job.stored_now`.
+    log: the number of each `replication`, where these are not 0, 1, ..., and the `seconds` that it took, where it is
+        not stored yet.
     """
 
     rows: Rows
     footer: dict[str, Any]
+    log: Rows = field(default_factory=dict, kw_only=True)
 
     @property
     def replications(self) -> int:
         return len(next(iter(self.rows.values())))
+
+    @property
+    def numbers(self) -> IntArray:
+        """Which replications, shape (replications,)."""
+        return self.log["replication"] if "replication" in self.log else np.arange(self.replications)
+
+    @property
+    def seconds(self) -> FloatArray:
+        """The time that each replication took, shape (replications,); only of what is not stored yet."""
+        return self.log["seconds"]
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What computed them, see `experiments.provenance`; only of what is not stored yet."""
+        return cast(dict[str, Any], self.footer["origin"])
 
     @property
     def record(self) -> str:
@@ -43,9 +62,24 @@ class Contents:
         """The kind of cell that leaves this behind."""
         return KINDS[self.record]
 
+    def at(self, places: NDArray[np.int64] | slice) -> Self:
+        """Those of its replications that are at `places`, in that order."""
+        rows = {name: values[places] for name, values in self.rows.items()}
+        log = {name: values[places] for name, values in {"replication": self.numbers, **self.log}.items()}
+        return replace(self, rows=rows, log=log)
+
     def first(self, replications: int | None) -> Self:
-        """The first so many replications, or all."""
+        """The first so many of stored replications, or all."""
         return replace(self, rows={name: values[:replications] for name, values in self.rows.items()})
+
+    @classmethod
+    def joined(cls, several: Sequence[Self]) -> Self:
+        """All as one, each replication once, in the order of their numbers; the footer is that of the first."""
+        first = several[0]
+        rows = {name: np.concatenate([one.rows[name] for one in several]) for name in first.rows}
+        log = {name: np.concatenate([one.log[name] for one in several]) for name in first.log}
+        _, places = np.unique(log["replication"], return_index=True)
+        return replace(first, rows=rows, log=log).at(places)
 
     @property
     def t(self) -> IntArray:
@@ -64,7 +98,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Stored(Contents):
+class Stored(Replications):
     """A cell and its stored replications."""
 
     cell: Cell

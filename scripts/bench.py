@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,15 +17,9 @@ import pandas as pd
 from bandits import Instance, Policy, checkpoint_grid
 from bandits.environments.bernoulli import C1, C2, C4, Linear9, Linear101
 from bandits.environments.heavy_tails import S1, S3, ParetoInstance
-from bandits.loops.plain import (
-    dp_se_steps,
-    dprucb_steps,
-    index_steps,
-    perturbed_leader_steps,
-    successive_elimination_steps,
-)
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import DPRUCB
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, PerturbedLeader
 from bandits.policies.private_ucb import DPUCB
@@ -33,6 +27,8 @@ from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
 from experiments.config.command_line import exit_on_user_error, help_alone
 from scripts import bench_sweeps
+from tests.plain_loops import pulls_by_choices
+from tests.plain_loops.steps import dp_se_steps, dprucb_steps, index_steps, perturbed_leader_steps
 
 PYTHON_STEPS = 20_000
 COMPILED_STEPS = 5_000_000
@@ -78,36 +74,31 @@ def seconds(action: Callable[[int], object], repeats: int = REPEATS) -> float:
     return float(np.median(times))
 
 
-def plain_loop(
-    horizon: int, instance: Instance, policy: Policy, steps: int, interpreted: bool
-) -> Callable[[int], object]:
-    """The step-by-step loop of `policy` over the first `steps` of `horizon`, compiled or in plain Python."""
+def plain_loop(horizon: int, instance: Instance, policy: Policy) -> Callable[[int, int], object] | None:
+    """The compiled step-by-step loop of `policy`, by steps and replication; None where there is none."""
     means, arms = instance.mean_rewards, len(instance.mean_rewards)
-
-    def form(loop: Any) -> Callable[..., object]:
-        chosen: Callable[..., object] = loop.py_func if interpreted else loop
-        return chosen
-
-    if isinstance(policy, DPSE):
-        return lambda j: form(dp_se_steps)(means, policy.epsilon, steps, stream("rewards", j), stream("noise", j))
     if isinstance(policy, SuccessiveElimination):
-        return lambda j: form(successive_elimination_steps)(means, steps, stream("bench", j))
+        return None
+    if isinstance(policy, DPSE):
+        return lambda t, j: dp_se_steps(means, policy.epsilon, t, stream("rewards", j), stream("noise", j))
     if isinstance(policy, PerturbedLeader):
         law = policy.law(horizon)
-        return lambda j: form(perturbed_leader_steps)(means, steps, policy.start, *law, stream("bench", j))
+        return lambda t, j: perturbed_leader_steps(means, t, policy.start, *law, stream("bench", j))
     if isinstance(policy, DPRUCB) and isinstance(instance, ParetoInstance):
-        given = policy.loop_arguments(policy.moment(instance), horizon)
-        rewards = (instance.scales, instance.tail_index, 1 + instance.v)
-        return lambda j: form(dprucb_steps)(*rewards, steps, *given, stream("bench", j))
+        scales, index, order = instance.scales, instance.tail_index, 1 + instance.v
+        c = policy.loop_arguments(policy.moment(instance), horizon)
+        return lambda t, j: dprucb_steps(
+            scales, index, order, t, c.bonus, c.truncation_rate, c.noise_scale, c.levels, stream("bench", j)
+        )
     bonus, scale = 0.0, 0.0
     if isinstance(policy, DPUCB):
         bonus, scale = policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))
-    checkpoints, levels = np.array([steps]), tree_levels(horizon)
-    return lambda j: form(index_steps)(means, steps, checkpoints, bonus, scale, levels, stream("bench", j))
+    levels = tree_levels(horizon)
+    return lambda t, j: index_steps(means, t, np.array([t]), bonus, scale, levels, stream("bench", j))
 
 
 def row(horizon: int, instance: Instance, policy: Policy) -> dict[str, object]:
-    """Nanoseconds per step of one case: the kernel over the whole horizon, and the plain loops."""
+    """Nanoseconds per step of one case: the kernel over the whole horizon, the plain loop, and `choices` in Python."""
     checkpoints = checkpoint_grid(horizon)
 
     def kernel(replication: int) -> object:
@@ -115,11 +106,14 @@ def row(horizon: int, instance: Instance, policy: Policy) -> dict[str, object]:
 
     policy.simulate(instance, 1_000, checkpoint_grid(1_000), stream("warm up", 0))
     fast = seconds(kernel)
-    plain_loop(horizon, instance, policy, 1_000, interpreted=False)(0)
     eliminates = isinstance(policy, DPSE | SuccessiveElimination)
     steps = horizon if eliminates else min(horizon, COMPILED_STEPS)
-    compiled = seconds(plain_loop(horizon, instance, policy, steps, interpreted=False)) / steps
-    interpreted = seconds(plain_loop(horizon, instance, policy, PYTHON_STEPS, interpreted=True), 1) / PYTHON_STEPS
+    compiled = math.nan
+    if loop := plain_loop(horizon, instance, policy):
+        loop(1_000, 0)
+        compiled = seconds(partial(loop, steps)) / steps
+    played = GivenMoments.of(policy, instance) if isinstance(policy, DPRUCB) else policy
+    python = seconds(lambda j: pulls_by_choices(played, instance, PYTHON_STEPS, stream("bench", j)), 1) / PYTHON_STEPS
     arms = len(instance.mean_rewards)
     return {
         "policy": policy.legend(),
@@ -131,9 +125,9 @@ def row(horizon: int, instance: Instance, policy: Policy) -> dict[str, object]:
         "ns/step": round(1e9 * fast / horizon, 3),
         "ns/arm/step": round(1e9 * fast / horizon / arms, 3),
         "compiled ns/step": round(1e9 * compiled, 1),
-        "Python ns/step": round(1e9 * interpreted),
+        "Python ns/step": round(1e9 * python),
         "x compiled": float(f"{compiled * horizon / fast:.2g}"),
-        "x Python": math.nan if eliminates else float(f"{interpreted * horizon / fast:.2g}"),
+        "x Python": math.nan if eliminates else float(f"{python * horizon / fast:.2g}"),
     }
 
 

@@ -25,7 +25,7 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, nam
 from experiments.config.compose import Composed, Composer
 from experiments.config.values import flag
 from experiments.errors import UserError
-from scripts.drawing.fresh import Drawn, Inputs, digest_of_figure, overrides_as_text, resolved
+from scripts.drawing.fresh import Drawn, Inputs, digest_of_figure, overrides_as_text, own_files, resolved
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
@@ -96,14 +96,18 @@ def _command(asked: "Plan") -> str:
     return shlex.join(["python", "-m", "scripts.figures", *kept])
 
 
-def _digest(asked: "Plan", places: Sequence["Place"]) -> str:
+def _said(asked: "Plan") -> dict[str, Any]:
+    """What a config says of the figure, or of something that is none."""
+    try:
+        return figure_of(asked.composed) or {}
+    except (UserError, OmegaConfBaseException):  # which drawing it will say
+        return {"figure": str(asked.config.figure)}
+
+
+def _digest(asked: "Plan", places: Sequence["Place"], files: Sequence[str]) -> str:
     """See `digest_of_figure`."""
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
-    try:
-        said = figure_of(asked.composed) or {}
-    except (UserError, OmegaConfBaseException):  # which drawing it will say
-        said = {"figure": str(asked.config.figure)}
-    return digest_of_figure(said, keys, places, _command(asked))
+    return digest_of_figure(_said(asked), keys, places, _command(asked), map(Path, files))
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ class Made:
     ----------
     figure: whether it has a figure.
     results: the folders that its cells are read from.
+    files: of the user's, that its figure depends on.
     left_out: see `Plan`.
     lacks: whether cells are missing, or may be, so that nothing was drawn.
     digest: of the inputs of its figure, see `digest_of_figure`.
@@ -124,6 +129,7 @@ class Made:
     name: str
     figure: bool
     results: list[str]
+    files: list[str]
     left_out: list[str]
     lacks: bool = False
     digest: str = ""
@@ -141,7 +147,9 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
 
     asked = plan(job, composer)
     results = [str(place) for place in Store.of(asked).folders()]
-    made = Made(name_of(asked), asked.config.figure is not None, results, asked.left_out)
+    cells = [request.cell for request in asked.requests]
+    files = [str(file) for file in own_files(_said(asked), cells, composer.config_dirs)]
+    made = Made(name_of(asked), asked.config.figure is not None, results, files, asked.left_out)
     if not (made.figure or may_lack):
         return made
     try:
@@ -152,7 +160,7 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
         raise
     if not made.figure:
         return made
-    made = replace(made, digest=_digest(asked, places))
+    made = replace(made, digest=_digest(asked, places, files))
     if drawn.has(made.name, made.digest) and not again:
         return made
     try:
@@ -181,8 +189,8 @@ def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
         print(_skipped(fresh, drawn.folder))
     if any(of_job.problem for of_job in made):
         sys.exit(2)
-    places = dict.fromkeys(place for of_job in made for place in of_job.results)
-    return Inputs([of_job.name for of_job in made if of_job.figure], list(places))
+    results, files = ({name for of_job in made for name in getattr(of_job, of)} for of in ("results", "files"))
+    return Inputs([of_job.name for of_job in made if of_job.figure], sorted(results), sorted(files))
 
 
 def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:

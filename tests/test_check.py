@@ -305,8 +305,8 @@ def test_a_small_budget_leaves_cells_out_by_their_keys(stored):
     assert len(chosen) == 4
     assert check.within(samples[::-1], 110) == chosen
     assert len(check.within(samples, 1000)) == 5
-    assert [len(sample.replications) for sample in samples] == [5, 5, 1, 1, 1]
-    assert samples[0].replications != samples[1].replications
+    assert [sample.stored.replications for sample in samples] == [5, 5, 1, 1, 1]
+    assert samples[0].stored.numbers.tolist() != samples[1].stored.numbers.tolist()
 
 
 def test_a_wrong_budget_is_one_line(call, stored):

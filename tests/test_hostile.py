@@ -265,6 +265,29 @@ def test_a_variable_of_the_environment_that_is_no_number(name, tmp_path):
     assert asked.stderr == f"error: {name}=0: the environment must have a whole number here, 1 at least, or none\n"
 
 
+@pytest.mark.parametrize("time", ["abc", "-1", "1.5", ""])
+def test_a_time_of_the_build_that_is_no_number(call, monkeypatch, time):
+    """Matplotlib writes it into pictures; any whole number is one, 0 included."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", time)
+    said = f"error: SOURCE_DATE_EPOCH={time}: the environment must have a whole number here, 0 at least, or none\n"
+    refused(outcome := call(main=lambda: pytest.fail("began")))
+    assert outcome.err == said
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert call(main=lambda: None).code == 0
+
+
+@pytest.mark.parametrize(("said", "told"), [((), ""), (("Unable to allocate 8 EiB",), ": Unable to allocate 8 EiB")])
+def test_memory_that_is_not_there(call, said, told):
+    """Python itself says nothing of how much was wanted."""
+
+    def main():
+        raise MemoryError(*said)
+
+    advice = "; a shorter horizon, fewer arms or fewer runs need less"
+    refused(outcome := call(main=main))
+    assert outcome.err == f"error: more memory is needed than there is{told}{advice}\n"
+
+
 @pytest.mark.slow
 def test_closed_streams_are_silent(tmp_path):
     words = f"{sys.executable} -m experiments.run horizon=100 replications=1 policy=ucb1 runner.workers=1"

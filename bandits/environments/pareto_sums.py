@@ -1,8 +1,8 @@
 """Sums of many truncated Pareto rewards without drawing each of them.
 
 Up to `WALKED` terms are drawn one by one. With more terms, the sum is drawn from its tabulated law, whose error
-in total variation is below `TOTAL_VARIATION` for each sum; `tests/test_pareto_sums.py` checks this by halving
-every step, and by comparison with plain loops.
+in total variation is below `TOTAL_VARIATION` for each sum; `tests/bandits/environments/test_pareto_sums.py`
+checks this by halving every step, and by comparison with plain loops.
 """
 
 import math

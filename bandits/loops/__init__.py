@@ -1,1 +1,1 @@
-"""Compiled loops of the policies: exact, without simulating every step one by one; plain ones are in `plain`."""
+"""Compiled loops of the policies: exact, without simulating every step one by one."""

@@ -24,7 +24,7 @@ def path_loss(depth: int, *, root: bool = True) -> int:
     """The least |z|_1 in the worst case over the items: all releases together are exactly (path_loss / b)-private.
 
     floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 without the root. The second is checked by linear programming,
-    like the first (tests/test_path_tree.py), and not proved.
+    like the first (tests/bandits/mechanisms/test_path_tree.py), and not proved.
     """
     require(depth >= 1, "depth", depth, "a whole number >= 1")
     return (depth if root else depth + 1) // 2 + 1

@@ -53,6 +53,8 @@ def power_of(settings: Sequence[Setting]) -> str:
 
 
 def _of_slack(slack: Sequence[float]) -> str:
+    if min(slack) <= 0:
+        return "no factor turns it: a bound is 0 or less"
     if min(slack) < 1:
         return f"it would not fail if the bound were further from the data by a factor {1 / min(slack):.3g}"
     nearest = f"it fails once the bound is nearer to the data by a factor {min(slack):.3g}"

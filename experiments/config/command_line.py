@@ -161,7 +161,8 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
         sys.stdout = None
         sys.exit(0)
     except MemoryError as error:
-        _end(f"more memory is needed than there is: {error}; a shorter horizon, fewer arms or fewer runs need less")
+        said = f": {error}" if str(error) else ""  # Python itself says nothing, numpy how much
+        _end(f"more memory is needed than there is{said}; a shorter horizon, fewer arms or fewer runs need less")
     except BrokenProcessPool:
         _end(
             "a process was ended from outside, most often as memory ran out; cells that were complete are stored, and "

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bandits.arrays import FloatArray
 from bandits.exact.regret import QuadratureError
 from experiments.cells import Cell, Rows
+from experiments.cells.regret import RegretCell
 from experiments.own_code import NotRepeatableError, in_words, playing
 from experiments.provenance import provenance
+from experiments.stored import Replications
 
 Timed = tuple[dict[str, Any], float]  # the row of a replication, and the seconds that it took
-REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message says all
+REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message, if there is one, says all
 
 
 @dataclass(frozen=True)
@@ -25,38 +25,6 @@ class Task:
 
     cell: Cell
     numbers: range
-
-
-@dataclass(frozen=True)
-class Block:
-    """Replications that were simulated.
-
-    Attributes
-    ----------
-    numbers: which replications, shape (replications,).
-    rows: a column for each of the cell's fields, the first axis of each is the replication.
-    seconds: the time that each took.
-    origin: what computed them, see `experiments.provenance`.
-    """
-
-    numbers: NDArray[np.int64]
-    rows: Rows
-    seconds: FloatArray
-    origin: dict[str, Any]
-
-    def at(self, places: NDArray[np.int64]) -> Self:
-        """Those of its replications that are at `places`, in that order."""
-        rows = {name: values[places] for name, values in self.rows.items()}
-        return type(self)(self.numbers[places], rows, self.seconds[places], self.origin)
-
-    @classmethod
-    def joined(cls, blocks: Sequence[Self]) -> Self:
-        """All blocks as one, each replication once, in the order of their numbers; the origin is that of the first."""
-        numbers = np.concatenate([block.numbers for block in blocks])
-        rows = {name: np.concatenate([block.rows[name] for block in blocks]) for name in blocks[0].rows}
-        seconds = np.concatenate([block.seconds for block in blocks])
-        _, places = np.unique(numbers, return_index=True)
-        return cls(numbers, rows, seconds, blocks[0].origin).at(places)
 
 
 @dataclass(frozen=True)
@@ -94,10 +62,10 @@ class Failure:
         return f"{self.identity}, replication {self.replication}"
 
 
-Outcome = Block | Failure
+Outcome = Replications | Failure
 
 
-def simulate_block(cell: Cell, start: int, stop: int) -> Block:
+def simulate_block(cell: Cell, start: int, stop: int) -> Replications:
     """Replications `start` to `stop` - 1 of `cell`; depends on nothing else. Raises `ValueError` for wrong numbers."""
     return _checked(cell, [_timed(cell, number) for number in range(start, stop)], range(start, stop))
 
@@ -113,7 +81,7 @@ def attempt(task: Task) -> Outcome:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        why = str(error) if isinstance(error, REFUSED) else in_words(error)
+        why = (isinstance(error, REFUSED) and str(error)) or in_words(error)
         told = "".join(traceback.format_exception(error))
         return Failure.of(task, task.numbers[min(len(done), len(task.numbers) - 1)], why, told)
 
@@ -124,7 +92,7 @@ def _timed(cell: Cell, replication: int) -> Timed:
     return row, time.perf_counter() - began
 
 
-def _checked(cell: Cell, done: list[Timed], numbers: Sequence[int]) -> Block:
+def _checked(cell: Cell, done: list[Timed], numbers: Sequence[int]) -> Replications:
     """All replications together, which is checked in one go.
 
     Raises `ValueError` for the first whose numbers cannot be; `done` then ends before it.
@@ -139,7 +107,19 @@ def _checked(cell: Cell, done: list[Timed], numbers: Sequence[int]) -> Block:
                 del done[place:]
                 raise
         raise
-    return Block(np.array(numbers), rows, np.array([seconds for _, seconds in done]), provenance())
+    seconds = np.array([seconds for _, seconds in done])
+    return Replications(rows, footer_of_block(cell), log={"replication": np.array(numbers), "seconds": seconds})
+
+
+def footer_of_block(cell: Cell) -> dict[str, Any]:
+    """What is said of replications that are not stored yet: of which cell they are, and what computed them."""
+    return {
+        **({} if cell.record == RegretCell.record else {"record": cell.record}),
+        "key": cell.key,
+        "columns": cell.columns,
+        "source": cell.code,
+        "origin": provenance(),
+    }
 
 
 def _rows(cell: Cell, done: Sequence[Timed]) -> Rows:

@@ -15,10 +15,10 @@ from experiments.cells import Cell
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
 from experiments.results_file import DamagedFileError
-from experiments.simulate.block import Block, Task
+from experiments.simulate.block import Task
 from experiments.simulate.pieces import Pieces
 from experiments.store import CODE, Store
-from experiments.stored import Stored
+from experiments.stored import Replications, Stored
 
 SECONDS = 2.0  # that a block should take: so much is lost where its process is killed
 FIRST = 5  # replications of a cell's first blocks at most, as like cells may take another time
@@ -31,7 +31,7 @@ class Job:
     request: Request
     stored: Stored | None
     damage: str | None = None
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Replications] = field(default_factory=list)
 
     @property
     def cell(self) -> Cell:
@@ -52,7 +52,7 @@ class Job:
         """Which of the missing replications are in `blocks`."""
         return np.zeros(self.missing, bool)
 
-    def add(self, block: Block) -> int:
+    def add(self, block: Replications) -> int:
         """Take replications that were simulated; how many of them are new."""
         places = block.numbers - self.first
         places = places[(places >= 0) & (places < self.missing)]
@@ -68,26 +68,26 @@ class Job:
         """Replications that are neither stored nor in `blocks`."""
         return self.missing
 
-    def tasks(self, of_like: float = math.inf) -> Iterator[Task]:
+    def tasks(self, seconds_of_similar_cells: float = math.inf) -> Iterator[Task]:
         """What is left to simulate, in blocks; ask for the next one as late as can be, when more is known of the time.
 
-        A replication of like cells took `of_like` seconds. How replications are divided changes no number.
+        A replication of similar cells took `seconds_of_similar_cells`. How replications are divided changes no number.
         """
         left = self.first + np.flatnonzero(~self._held)
         for together in np.split(left, np.flatnonzero(np.diff(left) > 1) + 1):
             while len(together):
-                numbers = together[: self._block_length(of_like)]
+                numbers = together[: self._block_length(seconds_of_similar_cells)]
                 start = int(numbers[0])
                 yield Task(self.cell, range(start, start + len(numbers)))
                 together = together[len(numbers) :]
 
-    def _block_length(self, of_like: float) -> int:
+    def _block_length(self, seconds_of_similar_cells: float) -> int:
         """Replications that may take `SECONDS`, by what those of the last block took, and at most twice as many.
 
         One where nothing is known: it may take hours.
         """
         if not self.blocks:
-            return max(1, min(FIRST, int(SECONDS / of_like)))
+            return max(1, min(FIRST, int(SECONDS / seconds_of_similar_cells)))
         count, took = len(self.blocks[-1].numbers), float(self.blocks[-1].seconds.sum())
         return max(1, min(2 * count, int(SECONDS * count / max(took, 1e-9))))
 
@@ -96,7 +96,7 @@ class Job:
 
         Call when nothing is `left`.
         """
-        cell, fresh = self.cell, Block.joined(self.blocks)
+        cell, fresh = self.cell, Replications.joined(self.blocks)
         fresh = fresh.at(np.flatnonzero((fresh.numbers >= self.first) & (fresh.numbers < self.request.replications)))
         footer: dict[str, Any] = {
             **({} if cell.record == RegretCell.record else {"record": cell.record}),
@@ -114,7 +114,7 @@ class Job:
         rows = {name: np.concatenate([part[name] for part in parts]) for name in cell.fields}
         return Stored(rows, footer, cell)
 
-    def _runs(self, fresh: Block) -> Iterator[dict[str, Any]]:
+    def _runs(self, fresh: Replications) -> Iterator[dict[str, Any]]:
         """For the replications in `fresh` that one origin computed in a row: which, their time, and the origin."""
         origins: dict[int, dict[str, Any]] = {}
         for block in reversed(self.blocks):  # of a replication that two blocks have, the first is taken

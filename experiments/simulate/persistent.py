@@ -3,8 +3,9 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 
-from experiments.simulate.block import Block, Failure, Outcome, Task
+from experiments.simulate.block import Failure, Outcome, Task
 from experiments.simulate.runners import Given, Runner, WorkerLostError
+from experiments.stored import Replications
 
 Attempted = Generator[tuple[Task, Outcome], None, None]
 
@@ -30,7 +31,7 @@ def outcomes(runner: Runner, tasks: Iterator[Task], wanted: Callable[[Task], boo
 
 def _alone(runner: Runner, task: Task) -> Outcome:
     """The outcome of a task whose replications are simulated one at a time, so that the one that kills is known."""
-    done = list[Block]()
+    done = list[Replications]()
     for number in task.numbers:
         only = Task(task.cell, range(number, number + 1))
         try:
@@ -43,4 +44,4 @@ def _alone(runner: Runner, task: Task) -> Outcome:
         if isinstance(outcome, Failure):
             return outcome
         done.append(outcome)
-    return Block.joined(done)
+    return Replications.joined(done)

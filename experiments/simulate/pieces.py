@@ -1,18 +1,15 @@
 """Pieces of cells that take long: replications on disk before their cell is complete."""
 
-import hashlib
-import io
 import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import cast
 
 from experiments.cells import Cell
-from experiments.simulate.block import Block
+from experiments.results_file import DamagedFileError, bytes_of, checksum, piece_in, schema_of_piece
+from experiments.stored import Replications
 from experiments.whole_files import put
 
 FOLDER = ".pieces"
@@ -43,20 +40,21 @@ class Pieces:
         """Whether a cell that has so many seconds of simulation in memory, and in pieces, needs another piece."""
         return unsaved > SECONDS + SHARE * saved
 
-    def save(self, cell: Cell, blocks: Sequence[Block]) -> None:
-        """Keep blocks of a cell. Raises `OSError`."""
-        for origin in {json.dumps(block.origin, sort_keys=True) for block in blocks}:
-            block = Block.joined([block for block in blocks if json.dumps(block.origin, sort_keys=True) == origin])
-            about = json.dumps({"key": cell.key, "source": cell.code, "origin": block.origin})
-            content = io.BytesIO()
-            np.savez(content, about=about, numbers=block.numbers, seconds=block.seconds, **_prefixed(block))
-            digest = hashlib.sha256(content.getvalue()).hexdigest()
-            put(self._folder(cell) / f"{block.numbers[0]}-{digest}{SUFFIX}", content.getvalue())
+    def save(self, cell: Cell, blocks: Sequence[Replications]) -> None:
+        """Save blocks of a cell, a piece for each origin. Raises `OSError`."""
+        of_origins: dict[str, list[Replications]] = {}
+        for block in blocks:
+            of_origins.setdefault(json.dumps(block.origin, sort_keys=True), []).append(block)
+        for several in of_origins.values():
+            piece = Replications.joined(several)
+            content = bytes_of(piece, schema_of_piece(piece.kind))
+            put(self._folder(cell) / f"{piece.numbers[0]}-{checksum(content)}{SUFFIX}", content)
 
-    def read(self, cell: Cell) -> list[Block]:
+    def read(self, cell: Cell) -> list[Replications]:
         """What was saved of a cell."""
-        found = [_read(path, cell) for path in sorted(self._folder(cell).glob(f"*{SUFFIX}"))]
-        return [block for block in found if block is not None]
+        found = [_read(path) for path in sorted(self._folder(cell).glob(f"*{SUFFIX}"))]
+        wanted = cell.key, cell.code
+        return [piece for piece in found if piece and (piece.footer["key"], piece.footer["source"]) == wanted]
 
     def remove(self, cell: Cell) -> None:
         """Forget the pieces of a cell that is stored."""
@@ -68,35 +66,14 @@ class Pieces:
 
 def numbers_of(path: Path) -> list[int] | None:
     """The replications in the piece at `path`, None if it is damaged."""
-    content = _sound(path)
-    if content is None:
-        return None
-    with np.load(io.BytesIO(content), allow_pickle=False) as piece:
-        found: list[int] = piece["numbers"].tolist()
-    return found
+    piece = _read(path)
+    return None if piece is None else cast(list[int], piece.numbers.tolist())
 
 
-def _sound(path: Path) -> bytes | None:
-    """What the piece at `path` holds, None unless it is what its name says."""
-    content = path.read_bytes()
-    return content if path.stem.partition("-")[2] == hashlib.sha256(content).hexdigest() else None
-
-
-def _prefixed(block: Block) -> dict[str, Any]:
-    return {f"rows_{name}": values for name, values in block.rows.items()}
-
-
-def _read(path: Path, cell: Cell) -> Block | None:
+def _read(path: Path) -> Replications | None:
     """The piece at `path`, or None if it cannot be used."""
     try:
-        content = _sound(path)
-        if content is None:
-            return None
-        with np.load(io.BytesIO(content), allow_pickle=False) as piece:
-            about = json.loads(str(piece["about"]))
-            rows = {name: piece[f"rows_{name}"] for name in cell.fields}
-            block = Block(piece["numbers"], rows, piece["seconds"], about["origin"])
-        cell.check(rows, {"columns": cell.columns})
-    except (OSError, ValueError, LookupError):
+        content = path.read_bytes()
+        return piece_in(content) if path.stem.partition("-")[2] == checksum(content) else None
+    except (OSError, DamagedFileError):
         return None
-    return block if (about["key"], about["source"]) == (cell.key, cell.code) else None

@@ -14,10 +14,11 @@ import numpy as np
 from bandits import ParameterError
 from experiments.cells import Cell
 from experiments.errors import UserError
-from experiments.simulate.block import Block, Failure, Outcome, Task, attempt
+from experiments.simulate.block import Failure, Outcome, Task, attempt
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.remote import Parcel, library
 from experiments.simulate.runners import Outcomes, Runner
+from experiments.stored import Replications
 
 LOGS = ".slurm"
 LOOK = 1.0  # seconds between two looks at the jobs
@@ -67,7 +68,7 @@ class Slurm(Runner):
                     for sent in [sent for sent in batch if sent.job.done()]:
                         batch.remove(sent)
                         for number, outcome in self._after(sent, again):
-                            well = well and isinstance(outcome, Block)
+                            well = well and isinstance(outcome, Replications)
                             yield number, outcome
                 well = well and not again
                 waiting.append(self._submitted(again, logs, careful=True))
@@ -164,9 +165,9 @@ class Kept:
         """The replications of a task that are not kept."""
         return [number for number in task.numbers if number not in self._numbers[task.cell.key]]
 
-    def block(self, task: Task) -> Block:
+    def block(self, task: Task) -> Replications:
         """The replications of a task of which none is missing."""
-        joined = Block.joined(self._blocks[task.cell.key])
+        joined = Replications.joined(self._blocks[task.cell.key])
         return joined.at(np.flatnonzero(np.isin(joined.numbers, task.numbers)))
 
 
@@ -177,14 +178,14 @@ def simulate(parcel: Parcel, root: str, careful: bool) -> list[tuple[int, Outcom
     """
     tasks, pieces = parcel.tasks(), Pieces(Path(root))
     kept = Kept(pieces, tasks)
-    found, unsaved = list[tuple[int, Outcome]](), list[tuple[Task, Block]]()
+    found, unsaved = list[tuple[int, Outcome]](), list[tuple[Task, Replications]]()
     for number, task in tasks:
         if not kept.missing(task):
             found.append((number, kept.block(task)))
             continue
         outcome = _one_by_one(pieces, task, kept.missing(task)) if careful else attempt(task)
         found.append((number, outcome))
-        if isinstance(outcome, Block):
+        if isinstance(outcome, Replications):
             unsaved.append((task, outcome))
         if pieces.is_due(sum(float(block.seconds.sum()) for _, block in unsaved), 0.0):
             _save(pieces, unsaved)
@@ -192,9 +193,9 @@ def simulate(parcel: Parcel, root: str, careful: bool) -> list[tuple[int, Outcom
     return found
 
 
-def _save(pieces: Pieces, unsaved: list[tuple[Task, Block]]) -> None:
+def _save(pieces: Pieces, unsaved: list[tuple[Task, Replications]]) -> None:
     """Keep them, a piece for each cell."""
-    of_cells: dict[str, tuple[Cell, list[Block]]] = {}
+    of_cells: dict[str, tuple[Cell, list[Replications]]] = {}
     for task, block in unsaved:
         of_cells.setdefault(task.cell.key, (task.cell, []))[1].append(block)
     for cell, blocks in of_cells.values():

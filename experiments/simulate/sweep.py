@@ -13,7 +13,7 @@ from experiments.own_code import NotRepeatableError
 from experiments.progress import Progress
 from experiments.results_file import set_aside
 from experiments.second_play import Played, SecondPlays, chosen, require_same
-from experiments.simulate.block import Block, Failure, Task
+from experiments.simulate.block import Failure, Task
 from experiments.simulate.failures import Failures, PolicyError
 from experiments.simulate.job import Job, look_up
 from experiments.simulate.persistent import outcomes
@@ -22,6 +22,7 @@ from experiments.simulate.runners import Processes, Runner
 from experiments.simulate.status import Status
 from experiments.simulate.work import Work
 from experiments.store import LEASES, Store
+from experiments.stored import Replications
 
 PAUSE = 1.0  # seconds between two looks at what other processes are at
 
@@ -78,7 +79,7 @@ class Sweep:
         self._work, self._progress, self._status = work, progress, status
         self._pieces, self._records = Pieces(store.root), Failures(store.root)
         self._open: dict[str, Job] = {}  # cells that this process is at
-        self._unsaved: dict[str, list[Block]] = defaultdict(list)
+        self._unsaved: dict[str, list[Replications]] = defaultdict(list)
         self._seconds: dict[str, float] = defaultdict(float)  # of simulation of what is unsaved
         self._saved: dict[str, float] = defaultdict(float)  # seconds of simulation in pieces
         self._killers: set[str] = set()  # cells that killed a worker
@@ -116,7 +117,7 @@ class Sweep:
         with closing(outcomes(self._runner, tasks, lambda task: task.cell.key not in self._killers)) as found:
             for task, outcome in found:
                 job = self._open[task.cell.key]
-                if isinstance(outcome, Block):
+                if isinstance(outcome, Replications):
                     self._take(job, outcome)
                 else:
                     self._fail(job, outcome)
@@ -142,7 +143,7 @@ class Sweep:
                         break
                     yield task
 
-    def _take(self, job: Job, block: Block) -> None:
+    def _take(self, job: Job, block: Replications) -> None:
         """Replications of a cell were simulated."""
         new = job.add(block)
         self._work.after(job.cell, new, float(block.seconds.sum()))

@@ -18,7 +18,7 @@ from experiments.results_file import DamagedFileError, set_aside, unused, write_
 from experiments.store.index import Index, index_of_folders
 from experiments.store.packs import file_of
 from experiments.store.place import Place, damaged, files_in, places_in, trusted
-from experiments.stored import Contents, Stored
+from experiments.stored import Replications, Stored
 from experiments.whole_files import put
 
 RUNS = REPOSITORY / "runs"  # of whoever works here
@@ -193,7 +193,7 @@ def _read(place: Place, cell: Cell) -> Stored:
     return Stored(contents.rows, contents.footer, cell)
 
 
-def agree(known: Contents, other: Contents) -> bool:
+def agree(known: Replications, other: Replications) -> bool:
     """Whether the replications that both have are the same to the bit."""
     both = min(known.replications, other.replications)
     return all(

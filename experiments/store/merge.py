@@ -9,7 +9,7 @@ from experiments.results_file import DamagedFileError
 from experiments.store import Store, agree, held
 from experiments.store.index import index_of_folders
 from experiments.store.place import Place
-from experiments.stored import Contents
+from experiments.stored import Replications
 
 
 class Step(Enum):
@@ -40,7 +40,7 @@ def look(store: Store, other: Path) -> Iterator[Found]:
             yield Found(place, Step.REFUSED, f"{place}: damaged: {damage}")
 
 
-def _compared(store: Store, place: Place, theirs: Contents) -> Found:
+def _compared(store: Store, place: Place, theirs: Replications) -> Found:
     most = 0
     for of_ours in (found for folder in store.folders() for found in held(folder, place.name, theirs.record)):
         try:

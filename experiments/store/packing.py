@@ -19,7 +19,7 @@ from experiments.results_file import DamagedFileError, footer_of, kind_of_footer
 from experiments.store import LEASES, Store, agree
 from experiments.store.packs import file_of, pack_of, packed
 from experiments.store.place import Place, damaged, files_in, places_in
-from experiments.stored import Contents
+from experiments.stored import Replications
 from experiments.whole_files import put
 
 
@@ -101,12 +101,12 @@ def _renewed(file: Path, places: Sequence[Place], without: Collection[str]) -> R
     return Renewed(file, len(cells), taken_in, taken_out)
 
 
-def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> tuple[dict[str, Contents], int]:
+def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> tuple[dict[str, Replications], int]:
     """What is to be in the pack, by POLICY-KEY, and how many of these cells come from files of their own.
 
     `places` that are in the pack come first.
     """
-    cells: dict[str, Contents] = {}
+    cells: dict[str, Replications] = {}
     own = {place.name for place in places if not place.is_packed}
     from_files = set()
     for place in places:
@@ -127,7 +127,7 @@ def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> 
     return cells, len(from_files)
 
 
-def _write(file: Path, cells: Mapping[str, Contents]) -> None:
+def _write(file: Path, cells: Mapping[str, Replications]) -> None:
     """Put a pack in its place, once what it gives back is found to be what it was given."""
     content = packed(cells)
     made = pack_of(file, BytesIO(content))

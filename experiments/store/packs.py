@@ -26,17 +26,17 @@ from experiments.results_file import (
     FORMAT,
     DamagedFileError,
     checksum,
-    contents_of,
     file_stem,
     footer_of,
     kind_of_footer,
     readable,
+    replications_of,
     require_replications,
     schema_of,
     table_of,
     writer,
 )
-from experiments.stored import Contents
+from experiments.stored import Replications
 
 CELLS = b"private-bandits-cells"  # the footers, one a line; zstd, then base64, as metadata are text
 LEVEL = 19  # of compression: packs are made once and read often
@@ -76,13 +76,13 @@ class Pack:
             raise DamagedFileError("it is not in the pack")
         return self.footers[cell]
 
-    def read(self, cell: str) -> Contents:
+    def read(self, cell: str) -> Replications:
         """All that is stored of a cell. Raises `DamagedFileError`, also for a cell that is not here."""
         footer = self.footer(cell)
         with readable():
             table = self._file.read_row_group(self.groups[cell], use_threads=False)
         require_replications(footer, table.num_rows)
-        return contents_of(table, footer)
+        return replications_of(table, footer)
 
     def size(self, cell: str) -> int:
         """Bytes that the rows of a cell take in the file."""
@@ -99,13 +99,13 @@ class Pack:
         return [group.column(place) for place in range(group.num_columns)]
 
 
-def packed(cells: Mapping[str, Contents]) -> bytes:
+def packed(cells: Mapping[str, Replications]) -> bytes:
     """The pack of some cells of one kind, by POLICY-KEY; the same cells are the same bytes."""
     kind = next(iter(cells.values())).kind
-    file = BytesIO()
-    with writer(file, kind, LEVEL) as parquet:
+    file, schema = BytesIO(), schema_of(kind)
+    with writer(file, kind, LEVEL, schema) as parquet:
         for name in sorted(cells):
-            parquet.write_table(table_of(cells[name]))
+            parquet.write_table(table_of(cells[name], schema))
         footers = "\n".join(footer_of(cells[name]) for name in sorted(cells))
         text = base64.b64encode(pa.Codec("zstd", LEVEL).compress(footers.encode(), asbytes=True))
         parquet.add_key_value_metadata({CELLS: text, CHECKSUM: checksum(text)})

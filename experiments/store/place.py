@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from experiments.errors import UserError
 from experiments.results_file import FILE, DamagedFileError, read_file, read_footer
 from experiments.store.packs import is_pack, opened
-from experiments.stored import Contents
+from experiments.stored import Replications
 
 
 class Place(NamedTuple):
@@ -49,7 +49,7 @@ class Place(NamedTuple):
         except DamagedFileError:
             return True
 
-    def read(self) -> Contents:
+    def read(self) -> Replications:
         """All that is stored of the cell. Raises `DamagedFileError`."""
         return opened(self.file).read(self.cell) if self.is_packed else read_file(self.file)
 
@@ -93,7 +93,7 @@ def places_in(file: Path) -> list[Place]:
     return [Place(file, f"{file.parent.name}/{cell}") for cell in opened(file).footers]
 
 
-def trusted(place: Place) -> Contents:
+def trusted(place: Place) -> Replications:
     """All that is stored of a cell. Raises `UserError` where it is damaged."""
     try:
         return place.read()

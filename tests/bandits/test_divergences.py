@@ -5,8 +5,8 @@ import pytest
 
 from bandits import divergences
 from bandits.divergences import bernoulli_divergence, divergence_upper_end, private_divergence, private_upper_end
-from bandits.loops.plain_batches import bisected, searched_divergence
 from bandits.seeds import stream
+from tests.plain_loops.batches import bisected, searched_divergence
 
 
 def test_the_private_divergence_by_hand():

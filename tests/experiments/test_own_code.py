@@ -20,6 +20,7 @@ from experiments.errors import UserError
 from experiments.fan_out import Shipped, delayed
 from experiments.own_source import digest_of, followed, forget
 from experiments.results_file import read_footer
+from experiments.second_play import STEPS, chosen
 from experiments.trust import trust
 
 POLICY = """
@@ -140,6 +141,8 @@ IN_SIMULATION = {
     "returns a text": ("return 'a'", "got a at step 1"),
     "returns half an arm": ("return 0.5", "got 0.5 at step 1"),
     "returns an array": ("return np.zeros(2)", "select must return an arm"),
+    "returns yes": ("return True", "select must return an arm in 0..4, got True at step 1"),
+    "has no memory left": ("raise MemoryError", "mine: MemoryError ("),
     "returns no number": ("return float('nan')", "got nan"),
     "needs more memory than there is": ("return np.zeros(10**15)", "Unable to allocate"),
     "calls itself": ("return self.select(state, t, rng)", "RecursionError"),
@@ -261,6 +264,71 @@ def test_a_helper_and_what_it_reads_are_part_of_the_class(users, tmp_path):
         keys.append(key_of(users, tmp_path, **lines))
     assert keys[0] == keys[1]
     assert len(set(keys)) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["top", "select"])
+def test_a_helper_that_no_statement_names_is_refused(users, tmp_path, place):
+    """Its edits would be seen by nobody; with a statement anywhere they are."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "helper.py").write_text("ARM = 0\n")
+    find = "import importlib; ARM = importlib.import_module('_helper'[1:]).ARM"
+    lines = {"top": find, "select": "return ARM"} if place == "top" else {"select": f"{find}; return ARM"}
+    outcome = users(**lines)
+    assert outcome.code == 1
+    assert "error: mine: Mine imports helper by a computed name, so that nobody would see an edit" in outcome.err
+    assert "have a statement `import helper` anywhere in mine_policy, " in outcome.err
+    assert not stored(tmp_path)
+    body = "def never(self):\n        import helper\n"
+    assert users(body=body, **lines).code == 0
+    (tmp_path / "mine" / "helper.py").write_text("ARM = 1\n")
+    assert users(body=body, **lines).code == 0
+    assert len({path_code(path) for path in stored(tmp_path)}) == len(stored(tmp_path)) == 2
+
+
+def test_the_package_of_a_class_is_part_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    package = tmp_path / "mine_package"
+    (package / "deep").mkdir(parents=True)
+    for file in (package / "__init__.py", package / "deep" / "__init__.py", package / "deep" / "mine_policy.py"):
+        file.write_text(POLICY.format(**PLAIN) if file.stem == "mine_policy" else "")
+    digests = []
+    for edited in (None, package / "__init__.py", package / "deep" / "__init__.py"):
+        if edited:
+            edited.write_text("# edited")
+        trust(tmp_path)
+        forget()
+        digests.append(digest_of([importlib.import_module("mine_package.deep.mine_policy").Mine]))
+    assert len(set(digests)) == 3
+
+
+def of_cell(horizon, arms=3):
+    return RegretCell(C1(arms), UCB1(), horizon)
+
+
+def test_of_a_short_cell_every_replication_is_played_again():
+    """And of a long one the last, the first and one between, whichever the key says."""
+    again = chosen(of_cell(STEPS // 10), range(4, 12))
+    assert sorted(again) == list(range(4, 12))
+    assert all(number != before for number, before in zip(again, range(4, 12), strict=True))  # none in its old place
+    long = [chosen(of_cell(STEPS + arms, arms), range(5)) for arms in range(2, 40)]
+    assert {(last, first, len(rest)) for last, first, *rest in long} == {(4, 0, 1)}
+    assert {rest for _, _, *rests in long for rest in rests} == {1, 2, 3}
+    assert len(chosen(of_cell(STEPS // 3), range(9))) == 5
+    assert long == [chosen(of_cell(STEPS + arms, arms), range(5)) for arms in range(2, 40)]
+    assert chosen(of_cell(STEPS), range(6, 8)) == [7, 6]
+    assert chosen(of_cell(STEPS), range(6, 7)) == [7, 6]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("odd", range(1, 8))
+def test_a_single_replication_that_is_different_is_found(users, tmp_path, odd):
+    """The one that is played as number `odd` in its process, whichever that is."""
+    count = "SEEN.append(t) if t == 1 else None"
+    outcome = users("instance.arms=5", "runner.workers=1", select=f"{count}; return int(len(SEEN) == {odd})")
+    assert outcome.code == 1
+    assert f"replication {odd - 1} is" in outcome.err or AGAIN in outcome.err
+    assert not stored(tmp_path)
 
 
 def test_a_file_that_is_named_is_part_of_the_class(users, tmp_path):

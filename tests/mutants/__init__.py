@@ -2,6 +2,7 @@
 
     python -m tests.mutants                       # all of them, two at a time
     python -m tests.mutants bounds policies/ftpl  # those whose file has one of these words in its path
+    python -m tests.mutants --draw 20 --seed 1    # 20 that are drawn at random, see tests.mutants.drawn
 
 The lists are the YAML files of this folder: for each file of the code its mutations, each with an `old` text that
 occurs once in the file, a `new` one, and the `tests` that fail then, as pytest names them, without the folder of their
@@ -14,6 +15,7 @@ content of its source, as size and second may be the same.
 """
 
 import compileall
+import difflib
 import hashlib
 import multiprocessing
 import os
@@ -31,6 +33,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LISTS = Path(__file__).parent
 CODE = ("Makefile", "README.md", "bandits", "conf", "docs", "experiments", "pyproject.toml", "scripts", "tests")
 PATIENCE = 900  # seconds that the tests of a mutant may take
+SAID = "said.txt"  # what tests print
+QUIETLY = ["-q", "--assert=plain", "-p", "no:cacheprovider"]
 ENDED = 100  # exit code of a process in which pytest came to its end, beside pytest's own
 LIBRARIES = [
     "numpy",
@@ -43,17 +47,21 @@ LIBRARIES = [
     "pytest",
     "joblib",
 ]
-_SERVER = multiprocessing.get_context("forkserver")  # imports the libraries once, and none of our code
-_SERVER.set_forkserver_preload(LIBRARIES)
+SERVER = multiprocessing.get_context("forkserver")  # imports the libraries once, and none of our code
+SERVER.set_forkserver_preload(LIBRARIES)
 
 
 class Fate(StrEnum):
-    """What became of a mutant; one whose tests ended otherwise than by failing is broken, and proves nothing."""
+    """What became of a mutant; one whose tests ended otherwise than by failing is broken, and proves nothing.
+
+    One that was drawn may be in lines that no test runs.
+    """
 
     KILLED = "killed"
     SURVIVED = "survived"
     EQUIVALENT = "equivalent"
     BROKEN = "broken"
+    NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,18 @@ class Mutant:
         return hashlib.sha256(f"{self.file}\0{self.old}\0{self.new}".encode()).hexdigest()
 
     @property
+    def changed(self) -> str:
+        """The file with it."""
+        return (REPOSITORY / self.file).read_text().replace(self.old, self.new)
+
+    @property
+    def diff(self) -> str:
+        """What it changes, as `diff -u` shows it."""
+        before = (REPOSITORY / self.file).read_text().splitlines(keepends=True)
+        after = self.changed.splitlines(keepends=True)
+        return "".join(difflib.unified_diff(before, after, self.file, self.file, n=1))
+
+    @property
     def problem(self) -> str:
         """Why it cannot be tried, empty if it can."""
         count = (REPOSITORY / self.file).read_text().count(self.old) if (REPOSITORY / self.file).exists() else 0
@@ -86,7 +106,7 @@ class Mutant:
         return "".join(f"no such test: {test}. " for test in self.tests if not _exists(test))
 
 
-def _path(test: str) -> str:
+def path_of(test: str) -> str:
     """A test as pytest names it from the repository on: files of tests have names of their own, wherever they are."""
     file, colons, name = test.partition("::")
     (path,) = (REPOSITORY / "tests").rglob(file)
@@ -126,6 +146,13 @@ class Scratch:
     """A copy of the code, without results, in which one mutant at a time is tried."""
 
     folder: Path
+    patience: float = PATIENCE
+
+    @property
+    def said(self) -> str:
+        """The last lines that tests printed there."""
+        said = self.folder / SAID
+        return "\n".join(said.read_text().splitlines()[-20:]) if said.exists() else ""
 
     @classmethod
     def of(cls, folder: Path) -> "Scratch":
@@ -143,9 +170,9 @@ class Scratch:
 
     def fails(self, tests: Iterable[str]) -> bool | None:
         """Whether one of the `tests` fails; None if they cannot be run to an end."""
-        process = _SERVER.Process(target=_run, args=(self.folder, [_path(test) for test in tests]))
+        process = SERVER.Process(target=_run, args=(self.folder, [path_of(test) for test in tests]))
         process.start()
-        process.join(PATIENCE)
+        process.join(self.patience)
         if process.exitcode is None:
             process.kill()
             process.join()
@@ -155,6 +182,8 @@ class Scratch:
         """Try a mutant, and put the file back."""
         if mutant.equivalent:
             return Fate.EQUIVALENT
+        if not mutant.tests:
+            return Fate.NOT_RUN
         path = self.folder / mutant.file
         text = path.read_text()
         known = self._machine_code()
@@ -186,6 +215,15 @@ class Scratch:
 
 def _run(folder: Path, tests: list[str]) -> None:
     """In a process of its own: run tests in a copy, the libraries being imported already."""
+    enter(folder)
+    import pytest
+
+    code = pytest.main(["-x", *QUIETLY, *tests])
+    os._exit(ENDED + int(code))
+
+
+def enter(folder: Path) -> None:
+    """In a process of its own: from here on import from a copy, and print into a file of it."""
     os.chdir(folder)
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "loops")}
     sys.dont_write_bytecode = True
@@ -193,11 +231,8 @@ def _run(folder: Path, tests: list[str]) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]  # those of the copy are meant
     import numba
-    import pytest
 
     numba.config.reload_config()  # the folder of machine code
-    with (folder / "said.txt").open("w") as said:
+    with (folder / SAID).open("w") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
-        code = pytest.main(["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *tests])
-    os._exit(ENDED + int(code))

@@ -5,11 +5,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
 from tests.mutants import Fate, Mutant, Scratch, listed
+
+PATIENCE = 300  # seconds that the tests of a mutant that was drawn may take; some make a loop endless
 
 
 def chosen(words: list[str]) -> list[Mutant]:
@@ -23,31 +28,60 @@ def chosen(words: list[str]) -> list[Mutant]:
     return picked
 
 
-def tried(mutants: list[Mutant], workers: int) -> list[Fate]:
-    """What becomes of them, each told as soon as it is known, `workers` at a time."""
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
-        idle: SimpleQueue[Scratch] = SimpleQueue()
-        for number in range(workers):
-            (place := Path(folder) / str(number)).mkdir()
-            idle.put(Scratch.of(place))
+def drawn(number: int, seed: int, words: list[str], among: list[str], copies: Sequence[Scratch]) -> list[Mutant]:
+    """So many mutants at random, each with its tests; one that a list knows as equivalent says why."""
+    from tests.mutants.covered import covered  # needs coverage, which the lists do not
+    from tests.mutants.drawn import draw
 
-        def sound(scratch: Scratch, number: int) -> list[str]:
-            return list(scratch.failing(mutants[number::workers]))
+    places = draw(number, seed, words)
+    if not places:
+        sys.exit(f"error: no file of code has {' or '.join(words)} in its path")
+    of_tests = covered(copies, among)
+    why = {(mutant.file, mutant.changed): mutant.equivalent for mutant in listed() if mutant.equivalent}
+    found = []
+    for place in places:
+        known = why.get((place.mutant.file, place.mutant.changed), "")
+        found.append(replace(place.mutant, equivalent=known, tests=() if known else of_tests.tests(place)))
+    return found
 
-        def one(mutant: Mutant) -> Fate:
-            scratch, began = idle.get(), time.monotonic()
-            fate = scratch.fate(mutant)
-            idle.put(scratch)
-            told = f" ({mutant.equivalent})" if mutant.equivalent else f" in {time.monotonic() - began:.0f} s"
-            print(f"{fate}{told}: {mutant}", flush=True)
-            return fate
 
-        copies = [idle.get() for _ in range(workers)]
-        failing = [file for files in pool.map(sound, copies, range(workers)) for file in files]
-        if failing:
-            sys.exit(f"error: tests fail without any mutation, in a copy without results: {', '.join(failing)}")
-        for copy in copies:
-            idle.put(copy)
+@contextmanager
+def copied(workers: int) -> Iterator[list[Scratch]]:
+    """Within, there are so many copies of the code."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = [Path(folder) / str(number) for number in range(workers)]
+        for place in places:
+            place.mkdir()
+        yield [Scratch.of(place) for place in places]
+
+
+def require_sound(mutants: Sequence[Mutant], copies: Sequence[Scratch]) -> None:
+    """End the program if tests of the mutants fail without any mutation."""
+
+    def failing(scratch: Scratch, number: int) -> list[str]:
+        return list(scratch.failing(mutants[number :: len(copies)]))
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        files = [file for found in pool.map(failing, copies, range(len(copies))) for file in found]
+    if files:
+        sys.exit(f"error: tests fail without any mutation, in a copy without results: {', '.join(files)}")
+
+
+def tried(mutants: Sequence[Mutant], copies: Sequence[Scratch]) -> list[Fate]:
+    """What becomes of them, each told as soon as it is known, one at a time in each copy."""
+    idle: SimpleQueue[Scratch] = SimpleQueue()
+    for scratch in copies:
+        idle.put(scratch)
+
+    def one(mutant: Mutant) -> Fate:
+        scratch, began = idle.get(), time.monotonic()
+        fate = scratch.fate(mutant)
+        idle.put(scratch)
+        told = f" ({mutant.equivalent})" if mutant.equivalent else f" in {time.monotonic() - began:.0f} s"
+        print(f"{fate}{told}: {mutant}", flush=True)
+        return fate
+
+    with ThreadPoolExecutor(len(copies)) as pool:
         return list(pool.map(one, mutants))
 
 
@@ -56,12 +90,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="try mutations of the code")
     parser.add_argument("word", nargs="*", help="a part of the path of the files to mutate; all if left out")
     parser.add_argument("--workers", type=int, default=2, help="how many at a time (2)")
+    parser.add_argument("--draw", type=int, metavar="N", help="instead of those listed, N at random")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (0); the same seed draws the same")
+    parser.add_argument("--among", default="", help="test files to choose from, with commas between; all if left out")
     given = parser.parse_args()
     began = time.monotonic()
-    fates = Counter(tried(chosen(given.word), given.workers))
-    counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
-    print(f"{fates.total()} mutants: {counts}; {time.monotonic() - began:.0f} s")
-    sys.exit(int(bool(fates[Fate.SURVIVED] or fates[Fate.BROKEN])))
+    with copied(given.workers) as copies:
+        if given.draw is None:
+            mutants = chosen(given.word)
+            require_sound(mutants, copies)
+        else:
+            copies = [replace(scratch, patience=PATIENCE) for scratch in copies]
+            among = [name for name in given.among.split(",") if name]
+            mutants = drawn(given.draw, given.seed, given.word, among, copies)
+        fates = tried(mutants, copies)
+    if given.draw is not None:
+        for mutant in (mutant for mutant, fate in zip(mutants, fates, strict=True) if fate is Fate.SURVIVED):
+            print(f"\nnot noticed by {', '.join(mutant.tests)}:\n{mutant.diff}")
+    counted = Counter(fates)
+    counts = ", ".join(f"{counted[fate]} {fate}" for fate in Fate if counted[fate])
+    print(f"{len(fates)} mutants: {counts}; {time.monotonic() - began:.0f} s")
+    sys.exit(int(not {*fates} <= {Fate.KILLED, Fate.EQUIVALENT}))
 
 
 if __name__ == "__main__":

@@ -187,6 +187,7 @@ def test_conditions_are_asked_for():
         ("tao2022.dprse_regret", {"v": 1.5}, "v"),
         ("tao2022.dprucb_regret", {"u": 0.0}, "u"),
         ("tao2022.heavy_lower_bound", {"gaps": np.array([0.2])}, "gaps"),
+        ("tao2022.heavy_lower_bound", {"horizon": 10**9}, "horizon"),
         ("tao2022.heavy_two_armed_lower_bound", {"horizon": 10**9}, "horizon"),
         ("tao2022.local_lower_bound_slope", {"means": np.array([0.3, 0.1])}, "means"),
         ("wang2024.transcript_lower_bound", {"epsilon": 1e-20, "delta": 0.0}, "horizon"),

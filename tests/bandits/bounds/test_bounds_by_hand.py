@@ -66,6 +66,11 @@ def test_worst_cases_of_tao2022():
     # LDPRSE, T = 10^24: log(8 K T) = 58.440096, times 56^4 is 574728891; gap = (2 x 574728891 / T)^(1/4) = 1.84129e-4,
     # epochs = 13.407, pulls = (56 / gap)^4 (58.440096 + 5.191535) x 16/15 + 859.8 = 5.8071e23
     assert tao2022.ldprse_worst_case_regret(3, 1.0, 10**24, 1.0, 1.0) == pytest.approx(3.97981903e20, rel=1e-8)
+    # u = 4 doubles both gaps, by u^(1/v) in the square and u^(2/v) in the fourth power: one epoch less, 13.609664 and
+    # 12.407, pulls (48 / 7.9998705e-5)^2 x 4 (34.721098 + 5.221560) + 27.219 and (28 / 1.84129e-4)^4 x 16 (58.440096 +
+    # 5.036520) x 16/15 + 800.0
+    assert tao2022.dprse_worst_case_regret(3, 1.0, 10**14, 1.0, 4.0) == pytest.approx(3.44056158e10, rel=1e-8)
+    assert tao2022.ldprse_worst_case_regret(3, 1.0, 10**24, 1.0, 4.0) == pytest.approx(7.94921744e20, rel=1e-8)
     assert tao2022.dprse_worst_case_regret(3, 1.0, 1000, 1.0, 1.0) == 1000  # no policy has more than T
     assert tao2022.ldprse_worst_case_regret(3, 1.0, 1000, 1.0, 1.0) == 1000
 

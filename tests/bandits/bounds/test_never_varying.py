@@ -175,6 +175,7 @@ def test_two_armed_bound_by_hand():
     """epsilon = log 4: e^(-eps/2) = 1/2 and 1 / cosh = 4/5: (1 + 2/5 + 1/4 + 1/10) / 2 after four steps."""
     assert math.isclose(never_varying.two_armed_lower_bound(math.log(4), 4), 0.875)
     assert math.isclose(never_varying.two_armed_lower_bound(math.log(4), 4, 0.01), 0.00875)
+    assert never_varying.two_armed_lower_bound(1000.0, 10, 0.5) == 0.25  # beyond doubles; a guess at the first step
     for epsilon in np.geomspace(1e-6, 50, 60):
         limit = never_varying.two_armed_lower_bound(epsilon, math.inf)
         assert limit >= 1 / epsilon

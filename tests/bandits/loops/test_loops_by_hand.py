@@ -8,8 +8,8 @@ from scipy import stats
 
 from bandits.loops.leader import Run, stays_ahead
 from bandits.loops.perturbed_leader import GAUSS, Arms, Constants, largest, perturbed_leader_pulls
-from bandits.loops.plain import perturbed_leader_steps
 from bandits.seeds import stream
+from tests.plain_loops.steps import perturbed_leader_steps
 
 
 def test_a_block_stays_ahead_at_both_ends():

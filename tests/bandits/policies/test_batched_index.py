@@ -6,10 +6,10 @@ import pytest
 from bandits import ParameterError, regret
 from bandits.environments.bernoulli import C1, C2, Bernoulli
 from bandits.loops.batches import KL_UCB, PRIVATE_IMED, PRIVATE_KL_UCB, UCB, Rule, batch_length, chosen, index
-from bandits.loops.plain_batches import batch_steps
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.batches import batch_steps
 
 
 def lengths(policy, count):

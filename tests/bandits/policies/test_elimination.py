@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -5,10 +6,11 @@ import pytest
 
 from bandits import checkpoint_grid
 from bandits.environments.bernoulli import C2, C4, Bernoulli
-from bandits.loops.plain import dp_se_steps, successive_elimination_steps
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops import pulls_by_choices
+from tests.plain_loops.steps import dp_se_steps
 
 PAPER_HORIZON = 50_000_000
 
@@ -118,7 +120,7 @@ def test_dp_se_ends_with_the_best_arm_at_paper_scale():
 def test_successive_elimination_skips_rounds_exactly(failure):
     instance, horizon, policy = Bernoulli((0.9, 0.4, 0.3)), 3_000, SuccessiveElimination()
     fast = [policy.simulate(instance, horizon, np.array([horizon]), stream("fast", j))[-1] for j in range(600)]
-    plain = [successive_elimination_steps(instance.mean_rewards, horizon, stream("plain", j)) for j in range(300)]
+    plain = [pulls_by_choices(policy, instance, horizon, stream("plain", j)) for j in range(300)]
     assert len({tuple(pulls) for pulls in fast}) > 100  # the arms really fall at random times
     assert_same_law(fast, plain, failure)
 
@@ -126,7 +128,9 @@ def test_successive_elimination_skips_rounds_exactly(failure):
 def test_successive_elimination_by_number_where_rewards_are_fixed():
     instance = FixedRewards((1.0, 0.0, 0.0))
     fast = SuccessiveElimination().simulate(instance, 2_000, np.array([2_000]), stream("none", 0))[-1]
-    assert (fast == successive_elimination_steps(instance.mean_rewards, 2_000, stream("none", 0))).all()
+    trailing = (n for n in itertools.count(1) if n >= 2 * n * math.sqrt(math.log(4 * 3 * n**2 * 2_000) / n))
+    rounds = next(trailing)  # both arms are n behind after n rounds
+    assert fast.tolist() == [2_000 - 2 * rounds, rounds, rounds]
 
 
 def test_regret_does_not_depend_on_the_horizon_after_elimination():

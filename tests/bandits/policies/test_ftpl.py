@@ -8,7 +8,6 @@ from scipy.stats import ks_2samp
 from bandits import ParameterError, regret
 from bandits.environments.bernoulli import C1, Bernoulli, Linear9, Linear101
 from bandits.loops.perturbed_leader import BETA, GAUSS, Constants, beta_above, exceeding, normal_above, parameters
-from bandits.loops.plain import perturbed_leader_steps
 from bandits.policies.perturbed_leader import (
     DPFTPLBeta,
     DPFTPLGauss,
@@ -18,6 +17,7 @@ from bandits.policies.perturbed_leader import (
     ThompsonGauss,
 )
 from bandits.seeds import stream
+from tests.plain_loops.steps import perturbed_leader_steps
 
 POLICIES = [
     ThompsonGauss(),

@@ -14,12 +14,12 @@ from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2
 from bandits.environments.resampling import Beta
 from bandits.loops.perturbed_leader import GAUSS, Constants
-from bandits.loops.plain import perturbed_leader_steps
 from bandits.mechanisms.gaussian import gaussian_delta, gaussian_level
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
 from bandits.policies.perturbed_leader import ThompsonGauss
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.steps import perturbed_leader_steps
 
 
 def test_constants_by_hand():

@@ -6,11 +6,11 @@ import pytest
 
 from bandits.environments.heavy_tails import S1, S3, Pareto
 from bandits.loops.heavy_leader import ParetoRewards, robust_ucb_pulls
-from bandits.loops.plain import dprucb_steps
 from bandits.mechanisms.tree import tree_levels
 from bandits.policies.elimination import Epoch
 from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, BoxedLDPRSE, RobustUCB
 from bandits.seeds import stream
+from tests.plain_loops.steps import dprucb_steps
 
 
 @pytest.mark.parametrize(("constants", "s"), [("paper", 1.0), ("scaled", 1 / 12)])

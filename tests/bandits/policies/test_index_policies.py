@@ -6,13 +6,13 @@ import pytest
 from bandits import regret
 from bandits.environments.bernoulli import C1, C2, C4, Bernoulli
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, closest_rival, pulls_of_leaders, window_of
-from bandits.loops.plain import index_steps
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies import private_ucb
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.steps import index_steps
 
 
 def test_gamma_by_hand():

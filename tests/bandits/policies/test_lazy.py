@@ -20,10 +20,10 @@ from bandits.loops.lazy_thompson import (
     play,
     record_block,
 )
-from bandits.loops.plain_batches import lazy_steps
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.batches import lazy_steps
 
 
 def arms(counts, means, room=10):

@@ -21,9 +21,9 @@ from experiments.cells.regret import RegretCell
 from experiments.provenance import machine
 from experiments.same_law import Outcome, Replayed, compare, least_probability
 from experiments.store import agree
-from experiments.stored import Contents, Stored
+from experiments.stored import Replications, Stored
 
-CURVES = Contents({"t": np.array([[1, 5]] * 2), "regret": np.array([[0.5, 2.0], [1.0, 3.0]])}, {})
+CURVES = Replications({"t": np.array([[1, 5]] * 2), "regret": np.array([[0.5, 2.0], [1.0, 3.0]])}, {})
 
 
 def test_rows_of_curves():
@@ -34,7 +34,7 @@ def test_rows_of_curves():
 
 
 def test_rows_of_pulls():
-    rows = frames.PULLS.of(Contents({"pulls": np.array([[3, 2, 1], [4, 1, 1]])}, {}), None)
+    rows = frames.PULLS.of(Replications({"pulls": np.array([[3, 2, 1], [4, 1, 1]])}, {}), None)
     assert rows["replication"].tolist() == [0, 0, 0, 1, 1, 1]
     assert rows["arm"].tolist() == [0, 1, 2, 0, 1, 2]
     assert rows["pulls"].tolist() == [3, 2, 1, 4, 1, 1]
@@ -84,7 +84,7 @@ def test_bounds_on_a_transcript_are_compared_as_finely_as_they_are_found(kept, s
 def sample(cell, change=0, platform=None):
     rows = {name: np.array([value]) for name, value in cell.replicate(0).items()}
     rows["regret"] = rows["regret"] + change
-    return check.Sample(cell, Path("x"), (), (0,), (platform or machine(),), rows, np.zeros(1), 1.0)
+    return check.Sample(Path("x"), (), Stored(rows, {}, cell), (platform or machine(),), np.zeros(1), 1.0)
 
 
 CELL = RegretCell(C1(3), DPSE(1.0), 1000)

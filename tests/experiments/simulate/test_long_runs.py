@@ -81,7 +81,7 @@ def test_what_was_simulated_before_an_interruption_is_not_simulated_again(store,
 
 
 def test_a_block_takes_about_two_seconds_or_is_one_replication():
-    for of_like, seconds, lengths in [
+    for seconds_of_similar_cells, seconds, lengths in [
         (math.inf, lambda number: 3600.0, [1] * 20),
         (math.inf, lambda number: 0.5, [1, 2, 4, 4, 4, 4, 1]),
         (math.inf, lambda number: 1e-4, [1, 2, 4, 8, 5]),
@@ -91,16 +91,19 @@ def test_a_block_takes_about_two_seconds_or_is_one_replication():
         (1e-4, lambda number: 3600.0, [5, *[1] * 15]),
     ]:
         job, found = Job(Request(CELL, 20, {}), None), []
-        for task in job.tasks(of_like):
+        for task in job.tasks(seconds_of_similar_cells):
             found.append(len(task.numbers))
             block = simulate_block(CELL, task.numbers.start, task.numbers.stop)
-            job.add(replace(block, seconds=np.array([seconds(number) for number in task.numbers])))
+            job.add(
+                replace(block, log={**block.log, "seconds": np.array([seconds(number) for number in task.numbers])})
+            )
         assert found == lengths
         assert job.left == 0
 
 
 def test_a_resumed_cell_tells_which_replications_came_from_where(store, monkeypatch):
-    before = replace(simulate_block(CELL, 5, 10), origin={"commit": "before"})
+    block = simulate_block(CELL, 5, 10)
+    before = replace(block, footer={**block.footer, "origin": {"commit": "before"}})
     Pieces(store.root).save(CELL, [before])
     stored = simulate(store, replications=12)
     assert [run["replications"] for run in stored.footer["runs"]] == [[0, 5], [5, 10], [10, 12]]
@@ -170,6 +173,7 @@ def test_a_failure_is_recorded_with_seed_and_traceback_until_the_cell_succeeds(s
     assert all(cell.replicate(number) for number in range(told["replications"][0], told["replication"]))
     assert store.read(cell) is None
     monkeypatch.setattr(Broken, "works", True)
+    monkeypatch.setattr("experiments.simulate.sweep.require_same", lambda *_: None)  # a fresh process is not mended
     assert simulate(store, cell, 60).replications == 60
     assert Failures(store.root).keys() == set()
 

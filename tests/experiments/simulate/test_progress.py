@@ -9,9 +9,13 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from omegaconf import OmegaConf
 
 from experiments import progress, worker
+from experiments.config.command_line import CommandLine
 from experiments.progress import Progress, duration
+from scripts.report import collect
+from scripts.report.claims import Judged
 
 
 def test_progress_tells_counts_rate_and_time_left():
@@ -46,6 +50,26 @@ def test_without_a_terminal_a_line_is_said_every_so_often_even_while_nothing_is_
             time.sleep(0.01)
     assert said().startswith("planning: 0 of 3 jobs, after 0 s\n")
     assert "\r" not in said()
+
+
+def test_a_report_says_how_far_it_is(monkeypatch):
+    """Claims and experiments are counted as they are done, in whichever order."""
+    said = heard(monkeypatch)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+
+    def results(tasks, workers, **how):
+        for number, item in enumerate((SimpleNamespace(name="sajed2019/fig01"), Judged())):
+            while f"making the report: {number} of 2 parts" not in said():
+                time.sleep(0.01)
+            assert f"{number + 1} of 2 parts" not in said()
+            yield item
+        while "making the report: 2 of 2 parts" not in said():
+            time.sleep(0.01)
+
+    monkeypatch.setattr(collect, "results", results)
+    exhibits, judged = collect.collected(CommandLine([["+experiment=sajed2019/fig01"]], OmegaConf.create(), ()))
+    assert [exhibit.name for exhibit in exhibits] == ["sajed2019/fig01"]
+    assert isinstance(judged, Judged)
 
 
 def test_a_quick_command_is_quiet(capfd):

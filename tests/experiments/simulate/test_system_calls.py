@@ -138,9 +138,8 @@ def held(root, wanted, expected):
     """How many replications there are, in a results file and in pieces; all have the bits that they should have."""
     (job,) = look_up([wanted], Store(root))
     for part in [*([job.stored] if job.stored else []), *Pieces(root).read(wanted.cell)]:
-        numbers = getattr(part, "numbers", np.arange(len(part.rows["regret"])))
         for name, values in part.rows.items():
-            np.testing.assert_array_equal(values, expected[name][numbers])
+            np.testing.assert_array_equal(values, expected[name][part.numbers])
     return WANTED - job.left
 
 

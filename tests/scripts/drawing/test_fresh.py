@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import sys
 
 import pytest
 
+from experiments import papers
 from experiments.config import compose
 from experiments.store.place import Place
 from scripts import figures
@@ -172,26 +174,84 @@ def test_code_and_colours_are_inputs(monkeypatch, tmp_path, place):
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(source, copy) if source.is_dir() else shutil.copy(source, copy)
     monkeypatch.setattr(fresh, "REPOSITORY", tmp_path)
-    before = fresh.digest_of_figure({}, [], [], "")
-    assert fresh.digest_of_figure({}, [], [], "") == before
+    before = fresh.digest_of_figure({}, [], [], "", [])
+    assert fresh.digest_of_figure({}, [], [], "", []) == before
     path = tmp_path / place
     file = (
         path if path.is_file() else next(found for found in sorted(path.rglob("*")) if found.suffix in (".py", ".yaml"))
     )
     file.write_text(file.read_text() + "\n")
-    assert fresh.digest_of_figure({}, [], [], "") != before
+    assert fresh.digest_of_figure({}, [], [], "", []) != before
 
 
 def test_everything_else_is_an_input_too(tmp_path):
     place = Place(tmp_path / "cell", "c1/ucb1-0123456789abcdef")
     place.file.write_bytes(b"numbers")
     digests = {
-        fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "command"),
-        fresh.digest_of_figure({"title": "b"}, ["key 2"], [place], "command"),
-        fresh.digest_of_figure({"title": "a"}, ["key 3"], [place], "command"),
-        fresh.digest_of_figure({"title": "a"}, ["key 2"], [], "command"),
-        fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "other"),
+        fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "command", []),
+        fresh.digest_of_figure({"title": "b"}, ["key 2"], [place], "command", []),
+        fresh.digest_of_figure({"title": "a"}, ["key 3"], [place], "command", []),
+        fresh.digest_of_figure({"title": "a"}, ["key 2"], [], "command", []),
+        fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "other", []),
     }
     place.file.write_bytes(b"other numbers")
-    digests.add(fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "command"))
+    digests.add(fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "command", []))
     assert len(digests) == 6
+
+
+BOUND = """
+from pathlib import Path
+
+import elsewhere
+
+FACTOR = float(Path(__file__).with_name("factor.txt").read_text())
+
+
+def line(t):
+    return FACTOR * elsewhere.SLOPE * t
+"""
+PAPER = "authors: I\nyear: 2030\ntitle: Mine\ncolours: {mine: '#000000'}\n"
+OVERLAYS = "overlays:\n    - {label: line, bound: own_bound.line, arguments: {t: t}}"
+
+
+@pytest.mark.slow
+def test_files_of_the_user_are_inputs_wherever_they_are(call, tmp_path, monkeypatch):
+    """A bound of one's own, a table that it names, a module outside of the folder, colours."""
+    folder, place = tmp_path / "mine", tmp_path / "lib"
+    (folder / "experiment").mkdir(parents=True)
+    (folder / "papers").mkdir()
+    place.mkdir()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(place)])
+    (folder / "experiment" / "own.yaml").write_text(
+        "# @package _global_\nhorizon: 300\nreplications: 2\ncells:\n  - {instance: c1, policy: dp_se}\n"
+        f"figure:\n  title: Own\n  panels:\n    - {{title: (a)}}\n  {OVERLAYS}\n"
+    )
+    edits = {
+        folder / "own_bound.py": (BOUND, f"{BOUND}# edited\n"),
+        folder / "factor.txt": ("1", "2"),
+        place / "elsewhere.py": ("SLOPE = 0.01\n", "SLOPE = 0.02\n"),
+        folder / "papers" / "own.yaml": (PAPER, PAPER.replace("#000000", "#00ff00")),
+    }
+    for file, (before, _) in edits.items():
+        file.write_text(before)
+    asked = ["--config-dir", folder, "+experiment=own", "complete=true", "runner.workers=1"]
+    asked += [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
+
+    def drawn():
+        papers._papers.cache_clear()  # as in a process of its own
+        outcome = call(*asked, main=figures.main)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert ("own.pdf" in outcome.out) != ("skipped" in outcome.out)
+        return "own.pdf" in outcome.out
+
+    assert drawn()
+    assert not drawn()
+    (folder / "notes.txt").write_text("of no figure")
+    assert not drawn()
+    for file, (_, after) in edits.items():
+        file.write_text(after)
+        sys.modules.pop("elsewhere", None)  # which is in no folder that is followed
+        assert drawn(), file
+        assert not drawn(), file
+    for name in ("elsewhere", "own_bound"):
+        sys.modules.pop(name, None)

@@ -1,4 +1,4 @@
-"""Step-by-step forms of the fast simulations, for tests and benchmarks to compare with."""
+"""Index policies, DP-SE and perturbed leaders, one step and one comparison of all arms at a time."""
 
 import math
 
@@ -85,30 +85,6 @@ def dp_se_steps(
         for i in range(len(viable)):
             mean[i] += noise.laplace(0.0, 1 / (epsilon * r))
         viable = viable[mean.max() - mean <= 2 * h + 2 * c]
-    pulls[viable[0]] += horizon - t
-    return pulls
-
-
-@compiled
-def successive_elimination_steps(means: FloatArray, horizon: int, rng: np.random.Generator) -> IntArray:
-    """Final pulls of `bandits.policies.elimination.SuccessiveElimination`, one pull at a time; Bernoulli rewards."""
-    arms = len(means)
-    pulls = np.zeros(arms, dtype=np.int64)
-    sums = np.zeros(arms)
-    viable = np.arange(arms)
-    t = 0
-    n = 0
-    while len(viable) > 1:
-        n += 1
-        for arm in viable:
-            if t == horizon:
-                return pulls
-            t += 1
-            pulls[arm] += 1
-            sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
-        alpha = math.sqrt(math.log(4.0 * arms * n**2 * horizon) / n)
-        mean = sums[viable] / n
-        viable = viable[mean.max() - mean < 2 * alpha]
     pulls[viable[0]] += horizon - t
     return pulls
 

@@ -1,4 +1,4 @@
-"""Step-by-step forms of policies that release sums of batches, one reward and one decision at a time, to compare with.
+"""Policies that release sums of batches, one reward and one decision at a time.
 
 They share no loop and no index with `batches`, `lazy` and `lazy_thompson`: an index that has no closed form is found
 here by bisection, a divergence by a search over z.

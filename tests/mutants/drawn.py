@@ -1,0 +1,197 @@
+"""Mutations drawn at random over all code: the lists are our own choice, a draw is nobody's.
+
+A place is an expression or statement that some standard mutation changes: a comparison is moved by its boundary or
+turned round, an operator or a number is another, a condition is negated, what is returned is dropped. Places come in
+the order of a hash of a seed and of what they say: the same seed draws the same places, and code that is added
+elsewhere changes nothing.
+"""
+
+import ast
+import copy
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants import REPOSITORY, Mutant
+
+PACKAGES = ("bandits", "experiments", "scripts")
+COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.Pow: ast.Mult,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a mutant changes a file.
+
+    Attributes
+    ----------
+    lines: the first and the last line of what it changes.
+    body: those of the smallest function or class around it, or of the file.
+    loop: the name of the compiled function around it, whose lines no coverage sees; empty elsewhere.
+    """
+
+    mutant: Mutant
+    lines: tuple[int, int]
+    body: tuple[int, int]
+    loop: str = ""
+
+
+def draw(number: int, seed: int, words: Iterable[str] = ()) -> list[Place]:
+    """So many places of files with one of the `words` in their path, or of all; one mutation of each."""
+    asked = list(words)
+    files = [path for package in PACKAGES for path in sorted((REPOSITORY / package).rglob("*.py"))]
+    names = [str(path.relative_to(REPOSITORY)) for path in files]
+    found = []
+    for name in names:
+        if not asked or any(word in name for word in asked):
+            for options in places(name, (REPOSITORY / name).read_text()):
+                digest = hashlib.sha256(f"{seed} {options[0].mutant.digest}".encode()).hexdigest()
+                found.append((digest, options[int(digest, 16) % len(options)]))
+    ordered = (place for _, place in sorted(found, key=lambda item: item[0]))
+    return list(itertools.islice(filter(_is_python, ordered), number))
+
+
+def places(file: str, source: str) -> Iterator[list[Place]]:
+    """Every place of a file, each with its mutations."""
+    tree = ast.parse(source)
+    lines = [f"{line}\n" for line in source.split("\n")]
+    for node, parents in _walk(tree, ()):
+        texts = list(_changes(node, parents[0] if parents else tree))
+        if texts:
+            body = next((_lines_of(of) for of in parents if isinstance(of, ast.FunctionDef | ast.ClassDef)), None)
+            loop = next((of.name for of in parents if isinstance(of, ast.FunctionDef) and is_compiled(of)), "")
+            old, begin, end = _around(source, lines, node)
+            yield [
+                Place(Mutant("drawn", file, old, begin + text + end), _lines_of(node), body or (1, len(lines)), loop)
+                for text in texts
+            ]
+
+
+def is_compiled(function: ast.FunctionDef) -> bool:
+    """Whether a function becomes machine code."""
+    return any(isinstance(item, ast.Name) and item.id == "compiled" for item in function.decorator_list)
+
+
+def _is_python(place: Place) -> bool:
+    try:
+        ast.parse(place.mutant.changed)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _walk(node: ast.AST, parents: tuple[ast.AST, ...]) -> Iterator[tuple[ast.expr | ast.stmt, tuple[ast.AST, ...]]]:
+    """What may be mutated, with what is around it: no annotations or texts, nothing that only types or a shell read."""
+    if isinstance(node, ast.expr | ast.stmt):
+        yield node, parents
+    skipped = {"annotation", "returns", "decorator_list", "type_comment"}
+    for name, value in ast.iter_fields(node):
+        if name in skipped or (isinstance(node, ast.If) and name == "body" and _is_for_others(node)):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr | ast.pattern):
+                yield from _walk(child, (node, *parents))
+
+
+def _is_for_others(node: ast.If) -> bool:
+    return ast.unparse(node.test) in ("TYPE_CHECKING", "__name__ == '__main__'")
+
+
+def _lines_of(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.end_lineno or node.lineno
+
+
+def _changes(node: ast.expr | ast.stmt, parent: ast.AST) -> Iterator[str]:
+    """What a node in a `parent` may become, as text."""
+    if isinstance(node, ast.Compare):
+        for place, known in enumerate(node.ops):
+            for other in COMPARED[type(known)]:
+                ops = [*node.ops[:place], other(), *node.ops[place + 1 :]]
+                yield _text(node, ops=ops)
+    elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in COMPUTED:
+        sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
+        if not any(_is_text(side) for side in sides):
+            yield _text(node, op=COMPUTED[type(node.op)]())
+    elif isinstance(node, ast.BoolOp):
+        yield _text(node, op=ast.And() if isinstance(node.op, ast.Or) else ast.Or())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+        yield _text(node.operand)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield _text(node, value=not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        others = (node.value + 1, node.value - 1) if isinstance(node.value, int) else (2 * node.value or 1.0,)
+        yield from (_text(node, value=other) for other in others)
+    elif isinstance(node, ast.expr) and node is getattr(parent, "test", None):
+        yield f"(not {ast.unparse(node)})"
+    elif isinstance(node, ast.Return) and node.value is not None:
+        yield "return None"
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield "pass"
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+
+
+def _text(node: ast.AST, **fields: object) -> str:
+    changed = copy.copy(node)
+    for name, value in fields.items():
+        setattr(changed, name, value)
+    text = ast.unparse(ast.fix_missing_locations(changed))
+    return text if isinstance(node, ast.stmt | ast.Constant | ast.Name) else f"({text})"
+
+
+def _around(source: str, lines: list[str], node: ast.expr | ast.stmt) -> tuple[str, str, str]:
+    """Whole lines around a node that occur once in the file, and what stands in them before and after the node."""
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    begin = lines[first].encode()[: node.col_offset].decode()
+    end = lines[last].encode()[node.end_col_offset :].decode()
+    above = first
+    while above > 0 and source.count("".join(lines[above : last + 1])) > 1:
+        above -= 1
+    before = "".join(lines[above:first])
+    return before + "".join(lines[first : last + 1]), before + begin, end
+
+
+def naming(word: str) -> Iterator[tuple[str, int]]:
+    """The files and lines in which a name is used, those of compiled functions apart, where their own names count."""
+    waiting, known = [word], set[str]()
+    trees = {path: ast.parse(path.read_text()) for package in PACKAGES for path in _files(package)}
+    while waiting:
+        name = waiting.pop()
+        if name in known:
+            continue
+        known.add(name)
+        for path, tree in trees.items():
+            for node, parents in _walk(tree, ()):
+                if name in (getattr(node, "id", None), getattr(node, "attr", None)):
+                    loop = next((of for of in parents if isinstance(of, ast.FunctionDef) and is_compiled(of)), None)
+                    if loop is not None:
+                        waiting.append(loop.name)
+                    else:
+                        yield str(path.relative_to(REPOSITORY)), node.lineno
+
+
+def _files(package: str) -> list[Path]:
+    return sorted((REPOSITORY / package).rglob("*.py"))

@@ -1,0 +1,23 @@
+"""Step-by-step forms of the fast simulations, to compare with in tests and in `scripts.bench`.
+
+`pulls_by_choices` plays what a policy says of itself one step at a time, its `choices`. That takes a microsecond or
+more a step; `steps` and `batches` have compiled loops where a comparison in law needs many millions of steps, and where
+what is compared with must share neither loop nor index with the policy.
+"""
+
+import numpy as np
+
+from bandits import Instance, Policy
+from bandits.arrays import IntArray
+
+
+def pulls_by_choices(policy: Policy, instance: Instance, horizon: int, rng: np.random.Generator) -> IntArray:
+    """Pulls of every arm after `horizon` steps of `Policy.choices`, shape (arms,); `rng` gives rewards and noise."""
+    pulls = np.zeros(instance.number_of_arms, dtype=np.int64)
+    choices = policy.choices(len(pulls), horizon, rng)
+    arm = next(choices)
+    for step in range(1, horizon + 1):
+        pulls[arm] += 1
+        if step < horizon:
+            arm = choices.send(instance.sample(arm, rng))
+    return pulls
