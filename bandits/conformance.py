@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from bandits.arrays import IntArray
-from bandits.audit.audits import dearest, releases
 from bandits.audit.verdicts import Verdict
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import C1, C2, Bernoulli
@@ -104,7 +103,7 @@ def keeps_its_guarantee(policy: AnyPolicy) -> None:
     if guarantee.scope in (Scope.DECISION, Scope.NONE) or type(policy).ledger is Learner.ledger:
         return
     for arms, horizon in ((2, 2), (2, 100), (3, 2_000)):
-        found = dearest(releases(policy, arms, horizon, policy.domain), guarantee.delta)
+        found = policy.release_cost(arms, horizon, policy.domain)
         assert found.verdict(guarantee) is not Verdict.VIOLATED, (
             f"the guarantee is violated with {arms} arms at horizon {horizon}: {found.bounds_of(guarantee)[0]}"
         )

@@ -138,6 +138,10 @@ class Guarantee:
             return self.level
         return math.inf if self.delta > 0 else level_of_pure(self.epsilon)
 
+    def composed(self, decisions: int) -> tuple[float, float]:
+        """Epsilon and delta of so many decisions together: their sums. A delta of 1 promises nothing."""
+        return self.epsilon * decisions if decisions > 0 else 0.0, min(1.0, self.delta * max(decisions, 0))
+
     @property
     def pure(self) -> float:
         """The epsilon of pure privacy, delta = 0. Raises `ParameterError` for a guarantee that has none."""

@@ -1,10 +1,14 @@
 """Base classes of environments and learners, for bandits, full information and streams."""
 
+import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from bandits.audit.ledger import Domain, Release
-from bandits.guarantees import NO_PROMISE, Guarantee
+from bandits.audit.ledger import Domain, Release, require_domain
+from bandits.audit.transcripts import Convention
+from bandits.audit.verdicts import Bounds, Finding, dearest, unseen
+from bandits.guarantees import NO_PROMISE, Guarantee, Scope
 from bandits.parameters import ParameterError
 
 
@@ -79,6 +83,67 @@ class Learner(ABC, Generic[Faced]):
         release (parallel composition). Raises `ParameterError` for a policy without a ledger.
         """
         raise ParameterError("policy", f"{self.name} has no ledger: define ledger(arms, horizon), or audit its runs")
+
+    def release_costs(self, arms: int, horizon: int, domain: Domain) -> tuple[Finding, ...]:
+        """The cost of one reward of the domain in each release of the ledger."""
+        epsilon = self.guarantee.epsilon
+        return tuple(
+            Finding(entry.mechanism, entry.calibration, entry.cost(domain), entry.delta(epsilon, domain))
+            for entry in self.ledger(arms, horizon)
+        )
+
+    def release_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+        """The cost of all releases: that of the most expensive one, by delta where the guarantee has one."""
+        return dearest(self.release_costs(arms, horizon, domain), self.guarantee.delta)
+
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+        """The cost of one decision, the history fixed except for one reward.
+
+        Lower bounds are those of two arms: more arms can only add outcomes. Raises `ParameterError` for a policy whose
+        decisions depend on noise of earlier steps, which is any that does not define this.
+        """
+        require_domain(0.0, domain)
+        raise ParameterError("level", f"decision: {self.name} carries noise over; take level=release or transcript")
+
+    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
+        """The cost of the whole sequence of arms, or of when a rule halts and its estimate."""
+        if not self.guarantee.private:
+            return Finding("none", "", Bounds(math.inf, 0.0, "none computed", "none: nothing is promised"))
+        if type(self).ledger is Learner.ledger:
+            epsilon = Bounds(math.inf, 0.0, "none: the policy has no ledger", "none")
+            return Finding("unknown", "", epsilon, replace(epsilon, kept=1.0) if self.guarantee.delta > 0 else None)
+        return self.transcript_within(self.release_cost(arms, horizon, domain), arms, horizon, domain, convention)
+
+    def transcript_within(
+        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> Finding:
+        """The cost of the transcript that follows from `releases`: by default no more, with a lower bound of 0."""
+        if releases.epsilon is None:
+            return releases
+        return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=unseen(releases.delta))
+
+    def transcript_epsilon(self, arms: int, horizon: int, delta: float) -> Bounds:
+        """The least epsilon at which the sequence of arms is (epsilon, delta)-private, between two bounds.
+
+        By default what the ledger says. Raises `ParameterError` for a policy without one.
+        """
+        cost = self.release_cost(arms, horizon, self.domain)
+        if cost.delta is not None and 0 < cost.delta.kept <= delta:
+            return Bounds(self.guarantee.epsilon, 0.0, "none computed", cost.delta.method)
+        return Bounds(math.inf if cost.epsilon is None else cost.epsilon.kept, 0.0, "none computed", "ledger")
+
+    def composed_budget(self, arms: int, horizon: int) -> tuple[float, float]:
+        """The sums of epsilon and of delta over all decisions that a reward may change: a promise about the transcript.
+
+        The first pulls of all arms do not depend on rewards.
+        """
+        return self.guarantee.composed(horizon - arms)
+
+    def promised_epsilon(self, arms: int, horizon: int) -> float:
+        """An upper bound on pure epsilon of the transcript, from what is promised; infinite if there is none."""
+        guarantee = self.guarantee
+        pure = guarantee.scope in (Scope.TRANSCRIPT, Scope.LOCAL) and guarantee.delta == 0
+        return guarantee.epsilon if pure else math.inf
 
     def check(self, instance: Faced) -> None:
         """Raise `ParameterError("instance", why)` if the learner cannot play `instance`, or promises nothing there."""

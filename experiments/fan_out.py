@@ -1,10 +1,12 @@
 """Work for other processes, which brings along what it needs to be read there: folders of the user's, and their code.
 
-A process that joblib starts knows `sys.path`, and no more: neither which folders the user trusts nor which version of
-the user's code is meant. Without this it would refuse that code, or run one that it imported before.
+A process elsewhere has this environment and these folders, and no more: it knows neither where we import from, nor
+which folders the user trusts, nor which version of the user's code is meant. Without this it would refuse that code, or
+run one that it imported before.
 """
 
 import pickle
+import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
@@ -32,13 +34,14 @@ class Shipped:
         return self._content
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (tuple(map(str, trusted())), followed(), cloudpickle.dumps(self._content))
+        return _arrived, (tuple(sys.path), tuple(map(str, trusted())), followed(), cloudpickle.dumps(self._content))
 
 
-def _arrived(folders: tuple[str, ...], code: dict[str, str], content: bytes) -> Shipped:
+def _arrived(path: tuple[str, ...], folders: tuple[str, ...], code: dict[str, str], content: bytes) -> Shipped:
     """What another process sent. What is wrong is told by `open`: an error here would end this process."""
     shipped = Shipped(None)
     try:
+        sys.path += [folder for folder in path if folder not in sys.path]
         for folder in reversed(folders):
             trust(Path(folder))
         forget(code)
@@ -58,7 +61,7 @@ def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
     """As `joblib.delayed`, with arguments that may be, or refer to, code of the user's."""
 
     def call(*arguments: Any, **named: Any) -> Any:
-        return joblib.delayed(_call)(Shipped((function, arguments, named)))
+        return joblib.delayed(call_shipped)(Shipped((function, arguments, named)))
 
     return call
 
@@ -74,6 +77,7 @@ def results(calls: Iterable[Any], workers: int, **how: Any) -> Generator[Any, No
             found.close()
 
 
-def _call(shipped: Shipped) -> Any:
+def call_shipped(shipped: Shipped) -> Any:
+    """What a function returns for its arguments, all sent from another process."""
     function, arguments, named = shipped.open()
     return function(*arguments, **named)

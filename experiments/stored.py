@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.audits import promised_epsilon
 from experiments.cells import KINDS, QUANTITIES, Cell, Rows, Values
 from experiments.cells.regret import RegretCell
 from experiments.errors import nearest
@@ -140,7 +139,7 @@ class Stored(Replications):
         if word == "rule":
             return self.cell.policy
         if word == "transcript_epsilon":
-            return promised_epsilon(self.cell.policy, self.cell.arms, self.cell.horizon)
+            return self.cell.policy.promised_epsilon(self.cell.arms, self.cell.horizon)
         if self.columns.get(word) is not None:
             return self.columns[word]
         instance: Any = self.cell.instance

@@ -15,9 +15,9 @@ LOOK = 1.0  # seconds between two looks for the parent
 
 @cache
 def prepare(parent: int) -> None:
-    """Call it in every process before it simulates, with the number of the process that asked; once is enough."""
+    """Call it in every process before it simulates, with the number of the process that asks; once is enough."""
     event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
-    if os.getpid() != parent:
+    if os.getppid() == parent:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

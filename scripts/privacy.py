@@ -8,34 +8,28 @@ in it does; a policy that is not in there is played 20,000 times on two neighbou
 violated and the YAML of its policy does not say why.
 """
 
-import dataclasses
 import itertools
 import math
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
-import yaml
-from omegaconf import OmegaConf
 
 from bandits import Scope
 from bandits.audit.index_rules import MOST_DRAWS
 from bandits.audit.verdicts import Verdict
-from experiments.audit_rows import NO_PROMISE, NOT_PROMISED, OURS, AuditRow, audit
+from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, NOT_PROMISED, AuditRow
+from experiments.audit.table import AUDITS, ROWS, audited, cases, cases_of, store
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
-from experiments.config.compose import CONF, REPOSITORY, Composer
+from experiments.config.compose import REPOSITORY
 from experiments.errors import UserError
 from experiments.fan_out import delayed, results
 from experiments.progress import Progress
+from scripts.audit_table import digits, in_markdown
 
-AUDITS = CONF / "audits.yaml"
-ROWS = REPOSITORY / "results" / "audit.parquet"
 PAGE = REPOSITORY / "docs" / "privacy.md"
 WIDTH = 120
 VIOLATED = Verdict.VIOLATED
@@ -71,48 +65,6 @@ both to the code. All columns, with methods and errors, are in `results/audit.pa
 """
 
 
-UNLISTED = {"arms": 2, "horizon": 50, "runs": 20_000}  # how a policy is audited that no file of audits names
-
-
-def cases_of(folder: Path) -> list[dict[str, Any]]:
-    """What `audits.yaml` in a folder of one's own lists, and a case for each policy that it leaves out."""
-    path = folder / "audits.yaml"
-    listed = cases(path) if path.exists() else []
-    known = {case["policy"] for case in listed}
-    names = sorted(file.stem for file in (folder / "policy").glob("*.yaml"))
-    return listed + [{"budget.epsilon": 1, "policy": name, **UNLISTED} for name in names if name not in known]
-
-
-def cases(path: Path) -> list[dict[str, Any]]:
-    """Every combination of keys and values that a file of audits lists."""
-    found = []
-    for sweep in _sweeps(path):
-        lists = {key: values if isinstance(values, list) else [values] for key, values in sweep.items()}
-        axes = [[(key, value) for value in values] for key, values in lists.items()]
-        found += [{"budget.epsilon": 1, **dict(case)} for case in itertools.product(*axes)]
-    return found
-
-
-def _sweeps(path: Path) -> list[dict[str, Any]]:
-    try:
-        read = yaml.load(path.read_text(encoding="utf-8"), yaml.SafeLoader)
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(read, list) or not all(isinstance(sweep, dict) and "policy" in sweep for sweep in read):
-        raise UserError(f"{path}: must be a list of {{policy: name or names, key: value or values}}")
-    return read
-
-
-def audited(case: dict[str, Any], ours: dict[str, Any], composer: Composer) -> AuditRow | UserError:
-    """One row, or why there is none."""
-    settings = OmegaConf.create({**ours, **{key: value for key, value in case.items() if key in OURS}})
-    overrides = [f"{key}={value}" for key, value in case.items() if key not in OURS]
-    try:
-        return audit(overrides, settings, composer)
-    except UserError as error:
-        return UserError(f"audit of {case['policy']}: {error}, in {case}")
-
-
 def page(rows: Sequence[AuditRow]) -> str:
     """docs/privacy.md."""
     parts = [HEADER.format(draws=MOST_DRAWS, summary=summary(rows), scopes=scopes(rows))]
@@ -120,7 +72,7 @@ def page(rows: Sequence[AuditRow]) -> str:
         of_level = [row for row in rows if row.level == level]
         if not of_level:
             continue
-        parts += [f"## {title}\n", *_table(of_level), ""]
+        parts += [f"## {title}\n", *in_markdown(of_level), ""]
     excused = sorted({f"- `{row.policy}` ({row.parameters}): {row.excuse}" for row in rows if row.excuse})
     parts += ["## Excuses\n", *excused, ""] if excused else []
     broken = sorted({_witness(row) for row in rows if VIOLATED in (row.paper_verdict, row.verdict)})
@@ -149,7 +101,7 @@ def _most_first(count: tuple[str, int]) -> tuple[int, str]:
 
 def _settings(row: AuditRow) -> str:
     """The parameters of a row that say something, and those of its budget that others have not."""
-    budget = "" if row.paper_epsilon == 1 else f", ε = {_number(row.paper_epsilon)}"
+    budget = "" if row.paper_epsilon == 1 else f", ε = {digits(row.paper_epsilon)}"
     return ", ".join(part for part in row.parameters.split(", ") if not part.endswith(("=None", "=False"))) + budget
 
 
@@ -160,7 +112,7 @@ def scopes(rows: Sequence[AuditRow]) -> str:
         if row.level == "event" and row.scope == Scope.DECISION and math.isfinite(row.epsilon_shown):
             longest[row.policy] = row
     texts = [
-        f"`{row.policy}` with ε = {_number(row.epsilon_claimed)} shows {_number(row.epsilon_shown)} over "
+        f"`{row.policy}` with ε = {digits(row.epsilon_claimed)} shows {digits(row.epsilon_shown)} over "
         f"{row.horizon:,} steps"
         for row in longest.values()
     ]
@@ -175,40 +127,6 @@ def scopes(rows: Sequence[AuditRow]) -> str:
     )
 
 
-def _table(rows: Iterable[AuditRow]) -> list[str]:
-    lines = [
-        "| policy | parameters | K | T | rewards | paper ε, δ | class ε, δ | bounds on | kept | shown | of the paper "
-        "| of the class | slack |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        by_delta = row.delta_claimed > 0 and row.level != "event"
-        kept, shown = (row.delta_kept, row.delta_shown) if by_delta else (row.epsilon_kept, row.epsilon_shown)
-        cells = [
-            f"`{row.policy}`",
-            row.parameters,
-            str(row.arms),
-            f"{row.horizon:g}",
-            " ".join(filter(None, [row.domain, row.convention])),
-            f"{_number(row.paper_epsilon)}, {_number(row.paper_delta)}",
-            f"{_number(row.epsilon_claimed)}, {_number(row.delta_claimed)}",
-            "δ" if by_delta else "ε",
-            _number(kept),
-            _number(shown),
-            row.paper_verdict,
-            row.verdict,
-            _number(row.slack),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return "∞" if math.isinf(value) else f"{value:.6g}"
-
-
 def _witness(row: AuditRow) -> str:
     return f"- `{row.policy}` ({row.parameters}; {row.level}, K = {row.arms}, T = {row.horizon:g}): {row.witness}."
 
@@ -216,8 +134,7 @@ def _witness(row: AuditRow) -> str:
 def written(rows: Sequence[AuditRow], table: Path, page_path: Path) -> str:
     """Write both files; a line about them. Raises `UserError`."""
     try:
-        table.parent.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame([dataclasses.asdict(row) for row in rows]).to_parquet(table, index=False)
+        store(rows, table)
         page_path.write_text(page(rows), encoding="utf-8")
     except OSError as error:
         raise UserError(f"results_dir={table.parent}: cannot be written: {error.strerror}") from error
@@ -229,12 +146,12 @@ def main() -> None:
     command = read_command_line("audit")
     if not command.jobs:
         return
-    ours = {key: command.config[key] for key in OURS}
+    about = {key: command.config[key] for key in AUDIT_KEYS}
     own = list(itertools.chain.from_iterable(map(cases_of, command.config_dirs)))
     listed = own if command.config_dirs else cases(AUDITS)
     if not listed:
         raise UserError(f"--config-dir {command.config_dirs[0]}: has no policy/NAME.yaml to audit")
-    work = (delayed(audited)(case, ours, command.composer) for case in listed)
+    work = (delayed(audited)(case, about, command.composer) for case in listed)
     with Progress("auditing", {"rows": len(listed)}) as progress, closing(results(work, command.workers)) as found:
         made = [progress.after(row, rows=1) for row in found]
     rows = [row for row in made if isinstance(row, AuditRow)]

@@ -14,7 +14,7 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import DPRUCB, Moment
 from bandits.policies.private_ucb import DPUCB
 from experiments import UserError, leases, load, run
-from experiments.audit import main as audit
+from experiments.audit.__main__ import main as audit
 from experiments.claims.forms import limits
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan

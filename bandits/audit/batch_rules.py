@@ -10,14 +10,15 @@ Probabilities are computed twice, with more nodes the second time: the differenc
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from bandits.arrays import FloatArray
+from bandits.audit.ledger import Domain
 from bandits.audit.panels import FAR, Tabulated, edges_about, finite, legendre, panels
-from bandits.audit.verdicts import Bounds
+from bandits.audit.verdicts import NOTHING, Bounds, Finding
 from bandits.compiled import compiled
 from bandits.loops.batches import KL_UCB, UCB, Rule, batch_length, chosen
 
@@ -38,6 +39,25 @@ class BatchRule:
 
     rule: Rule
     scale: float
+
+    def transcript_cost(self, upper: Finding, arms: int, horizon: int, domain: Domain) -> Finding:
+        """What transcripts cost, if the releases cost `upper`.
+
+        Two arms: all sequences and all rewards 0 or 1, up to the number of choices that fits; later choices can
+        only show more. More arms: a lower bound from the first choice.
+        """
+        assert upper.epsilon is not None
+        if arms * batch_length(self.rule, 0) >= horizon:
+            return replace(upper, epsilon=replace(NOTHING, witness="no choice up to this horizon depends on a reward"))
+        if arms == 2:
+            steps = longest(self.rule, horizon)
+            epsilon = batch_epsilon(self, steps)
+            exact = steps == horizon and domain is Domain.BINARY
+        else:
+            epsilon, exact = first_choice(self, arms), False
+        if not exact:
+            epsilon = replace(epsilon, kept=upper.epsilon.kept, method=f"ledger; {epsilon.method}")
+        return replace(upper, epsilon=epsilon)
 
 
 @dataclass(frozen=True)

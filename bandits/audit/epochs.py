@@ -1,4 +1,4 @@
-"""Exact costs, for two arms, of one decision of an elimination policy and of the first choice of an index policy.
+"""Exact costs, for two arms, of one decision of an elimination policy.
 
 The difference of two Laplace variables of scale 1 exceeds x >= 0 with the probability exp(-x) (1 + x / 2) / 2, and
 the log of this is concave in x. So between two arms the most expensive outcome of an epoch is that the worse arm
@@ -9,10 +9,8 @@ survives alone, when its mean is as far behind as means in [0, 1] can be. More r
 import math
 
 import numpy as np
-from scipy import special
 
 from bandits.audit.laws import TruncatedLaw, delta_between, largest_of
-from bandits.audit.quadrature import nodes_between
 from bandits.audit.verdicts import Bounds
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 
@@ -63,22 +61,3 @@ def _phase_law(
     ahead_of = TruncatedLaw(TruncatedLaplace(epsilon, noise_delta, count, lead + margin))
     won, lost = largest_of([ahead, behind])[0], largest_of([ahead_of, behind])[1]
     return np.array([won, lost, max(0.0, 1 - won - lost)])
-
-
-def first_choice(draws: int, change: float, behind: int = 0) -> tuple[float, str]:
-    """Pure epsilon of the first choice between two arms with `draws` Laplace draws in all.
-
-    One reward moves the difference by `change` scales. Arm 1 is chosen although it is behind by `behind` rewards, or by
-    one more. The log probability is concave in the difference, so that the cost is the largest if arm 1 is as far
-    behind as possible. If `behind` is the largest possible number, this is exact for all rewards of the domain.
-    """
-    return math.log(sum_tail(draws, behind * change) / sum_tail(draws, (behind + 1) * change)), (
-        f"arm 2 with {behind + 1} of the highest rewards, arm 1 with one or none; arm 1 is the first to be chosen"
-    )
-
-
-def sum_tail(draws: int, x: float) -> float:
-    """Pr[L_1 + ... + L_draws > x] for Laplace variables of scale 1: a difference of two Gamma(draws) variables."""
-    nodes, weights = nodes_between(np.concatenate([np.arange(0.0, 40.0, 2.0), [60.0, 100.0, 200.0]]))
-    density = np.exp(special.xlogy(draws - 1, nodes) - nodes - special.gammaln(draws))
-    return float((density * special.gammaincc(draws, x + nodes)) @ weights)

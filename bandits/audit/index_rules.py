@@ -6,16 +6,22 @@ of half-spaces of its draws, whose probability has a closed form (`bandits.audit
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy import special
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.half_spaces import Draws, Form, chances
 from bandits.audit.ledger import Domain, RunningSums, lowest
+from bandits.audit.quadrature import nodes_between
 from bandits.audit.transcripts import LARGEST, TINY, Convention, Transcripts, enumerated, require_fitting, table_size
+from bandits.audit.verdicts import Bounds, Finding, unseen
 
 MOST_DRAWS = 6  # of a sequence; with one more the closed form has about five times as many parts
+
+FARTHEST = 600.0  # scales by which an arm may be behind; its probability does not underflow
+COARSE = 1e-6  # error of a log ratio above which a law is not called exact
 
 
 @dataclass(frozen=True)
@@ -160,3 +166,80 @@ def fits(rule: IndexRule, arms: int, horizon: int) -> bool:
     in_turn = [step % arms if step < rounds else step // rule.interval % arms for step in range(horizon)]
     walk.possible(np.array(in_turn))
     return len(walk.half_spaces()[1].scales) <= MOST_DRAWS
+
+
+def index_transcript_cost(
+    rule: IndexRule,
+    upper: Finding,
+    claimed: float,
+    arms: int,
+    horizon: int,
+    domain: Domain,
+    convention: Convention,
+) -> Finding:
+    """What transcripts of an index policy cost, if its releases cost `upper`; delta is that at the epsilon `claimed`.
+
+    One choice between two arms: its law, exact for all rewards of the domain. Few steps: all sequences and all rewards
+    at the ends of the domain; exact for rewards 0 or 1, else a lower bound. More steps: a lower bound from the first
+    choice.
+    """
+    assert upper.epsilon is not None
+    choice = _first_choice(rule, arms, horizon, domain)
+    delta = unseen(upper.delta)
+    if choice.kept < math.inf:
+        epsilon = choice
+    elif (found := _enumerated(rule, arms, horizon, domain, convention)) is not None:
+        epsilon, seen = found.epsilon(), delta and found.delta(claimed)
+        if domain is not Domain.BINARY:  # rewards between the ends may cost more
+            epsilon = replace(epsilon, kept=upper.epsilon.kept, method=f"ledger; {epsilon.method}")
+            seen = seen and delta and replace(seen, kept=delta.kept)
+        delta = seen
+    else:
+        epsilon = replace(choice, kept=upper.epsilon.kept, method="ledger; law of the first choice")
+    return Finding(upper.mechanism, upper.calibration, epsilon, delta)
+
+
+def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, convention: Convention) -> Transcripts | None:
+    """The law of all sequences; None if there are too many, or if their probabilities are too small for doubles."""
+    if not fits(rule, arms, horizon):
+        return None
+    found = index_transcripts(rule, arms, horizon, domain, convention)
+    return found if found.error < COARSE else None
+
+
+def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> Bounds:
+    """The cost of the first choice between two arms, 0 if the horizon ends before it.
+
+    `kept` is finite if no other choice follows.
+    """
+    first = arms * rule.interval
+    if first >= horizon:
+        return Bounds(0.0, 0.0, "no choice up to this horizon depends on a reward", "ledger")
+    if arms != 2:
+        return Bounds(math.inf, 0.0, "no law of two arms", "ledger")
+    draws = rule.draws_in(first if rule.every_step else rule.interval)
+    scale = float(rule.sums.scales[draws[0] - 1])  # the scale of all draws so far
+    change = float(rule.sums.high[0] - lowest(rule.sums.low, domain)[0]) / scale
+    behind = min(rule.interval - 1, int(FARTHEST / change))
+    shown, witness = first_choice(2 * len(draws), change, behind)
+    only = horizon <= first + rule.interval and behind == rule.interval - 1
+    return Bounds(shown if only else math.inf, shown, witness, "exact law of the only choice", 1e-11)
+
+
+def first_choice(draws: int, change: float, behind: int = 0) -> tuple[float, str]:
+    """Pure epsilon of the first choice between two arms with `draws` Laplace draws in all.
+
+    One reward moves the difference by `change` scales. Arm 1 is chosen although it is behind by `behind` rewards, or by
+    one more. The log probability is concave in the difference, so that the cost is the largest if arm 1 is as far
+    behind as possible. If `behind` is the largest possible number, this is exact for all rewards of the domain.
+    """
+    return math.log(sum_tail(draws, behind * change) / sum_tail(draws, (behind + 1) * change)), (
+        f"arm 2 with {behind + 1} of the highest rewards, arm 1 with one or none; arm 1 is the first to be chosen"
+    )
+
+
+def sum_tail(draws: int, x: float) -> float:
+    """Pr[L_1 + ... + L_draws > x] for Laplace variables of scale 1: a difference of two Gamma(draws) variables."""
+    nodes, weights = nodes_between(np.concatenate([np.arange(0.0, 40.0, 2.0), [60.0, 100.0, 200.0]]))
+    density = np.exp(special.xlogy(draws - 1, nodes) - nodes - special.gammaln(draws))
+    return float((density * special.gammaincc(draws, x + nodes)) @ weights)

@@ -1,7 +1,8 @@
 """Bounds on a privacy loss from above and below, and the verdict on a promise that follows from them."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bandits.guarantees import Guarantee
@@ -45,6 +46,13 @@ class Bounds:
     error: float = 0.0
     failure: float = 0.0
     runs: int = 0
+
+    def from_ledger(self) -> "Bounds":
+        """The upper bound alone, with a lower bound of 0."""
+        return replace(self, shown=0.0, witness="none computed", method="ledger")
+
+
+NOTHING = Bounds(0.0, 0.0, "nothing that is released up to this horizon depends on a reward", "ledger")
 
 
 def judge(claimed: float, bounds: Bounds) -> Verdict:
@@ -93,3 +101,20 @@ class Finding:
         if bounds is None:
             return math.nan
         return promise / bounds.kept if bounds.kept > 0 else math.inf
+
+
+def dearest(costs: Sequence[Finding], delta: float) -> Finding:
+    """The release of a ledger that costs the most: the cost of all, since releases are about disjoint rewards."""
+    if not costs:
+        return Finding("none", "", NOTHING, NOTHING if delta > 0 else None)
+
+    def size(cost: Finding) -> float:
+        bounds = cost.delta if delta > 0 else cost.epsilon
+        return bounds.kept if bounds is not None else 0.0
+
+    return max(costs, key=size)
+
+
+def unseen(delta: Bounds | None) -> Bounds | None:
+    """The bounds on delta of releases with a lower bound of 0, for arms from which none was computed."""
+    return None if delta is None else replace(delta, shown=0.0, witness="none found", method="ledger")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.index_rules import IndexRule
+from bandits.audit.index_rules import IndexRule, index_transcript_cost
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
+from bandits.audit.verdicts import Finding
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
@@ -58,6 +59,17 @@ class Policy(Learner[Instance]):
     def batch_rule(self) -> "BatchRule | None":
         """How the policy compares noisy sums of batches, from which the law of its transcripts follows; else None."""
         return None
+
+    def transcript_within(
+        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> Finding:
+        """What the transcript costs: by the rule that compares noisy sums, if there is one."""
+        if releases.epsilon is not None and (batches := self.batch_rule()) is not None:
+            return batches.transcript_cost(releases, arms, horizon, domain)
+        if releases.epsilon is not None and (rule := self.index_rule(arms, horizon)) is not None:
+            claimed = self.guarantee.epsilon
+            return index_transcript_cost(rule, releases, claimed, arms, horizon, domain, convention)
+        return super().transcript_within(releases, arms, horizon, domain, convention)
 
     def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
         """The limits between which a change of the first reward of an arm has an effect on the policy."""

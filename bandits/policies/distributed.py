@@ -7,14 +7,17 @@ m, and nothing else. The promise is about these sums: `Scope.DISTRIBUTED`.
 import itertools
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.ledger import Release
+from bandits.audit.ledger import Domain, Release
 from bandits.audit.releases import LaplaceModularSum, SkellamModularSum
+from bandits.audit.residues import BatchLaws
+from bandits.audit.transcripts import Convention
+from bandits.audit.verdicts import Finding
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam, SummedNoise, decoded, renyi_epsilon
@@ -128,6 +131,31 @@ class DistributedElimination(EpochElimination):
         while arms * sum(batch.rounds for batch in found) < horizon:
             found.append(self.batch(arms, len(found) + 1, horizon))
         return found
+
+    def transcript_within(
+        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> Finding:
+        """The cost of the arms: a lower bound from the most expensive batch of two arms.
+
+        For more arms the lower bound is 0: which of them stay depends on all residues.
+        """
+        claimed = self.guarantee
+        pure = claimed.delta == 0
+        best, witness = 0.0, "no choice up to this horizon depends on a reward"
+        ended = self.batches(arms, horizon)[:-1] if arms == 2 else []
+        for number, batch in enumerate(ended, 1):
+            laws = BatchLaws(
+                batch.rounds, batch.grid, batch.margin, batch.threshold, self.noise(batch.grid).wrapped(batch.modulus)
+            )
+            shown, told = laws.epsilon(claimed.epsilon) if pure else laws.delta(claimed.epsilon)
+            if shown > best:
+                best, witness = shown, f"batch {number}: {told}"
+        bounds = releases.epsilon if pure else releases.delta
+        assert bounds is not None
+        found = replace(
+            bounds, shown=best, witness=witness, method=f"{bounds.method}; exact law of a batch", error=1e-10
+        )
+        return replace(releases, epsilon=found if pure else None, delta=None if pure else found)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         """One user at a time: each rounds the reward, adds a share of the noise, and sends the result modulo m."""

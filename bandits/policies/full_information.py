@@ -4,16 +4,17 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.ledger import Release
+from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.releases import NoisyMax
 from bandits.audit.transcripts import Convention
+from bandits.audit.verdicts import Finding, dearest
 from bandits.environments.full_information import FullInformation, Losses
 from bandits.exact.regret import expected_regret_curve
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
@@ -147,6 +148,21 @@ class RNMFTNL(FullInformationPolicy):
         calibration = self.calibration if self.noise == "exponential" else ""
         name = f"report noisy max, {self.noise}"
         return tuple(NoisyMax(name, calibration, self.noise, self.scale, arms, 2**k) for k in ended)
+
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+        """The most expensive choice.
+
+        A derived policy may use only some vectors of an epoch, for which the worst input differs: its lower bound is 0.
+        One with its own ledger says what it uses.
+        """
+        require_domain(0.0, domain)
+        choice = dearest(self.release_costs(arms, horizon, domain), 0.0)
+        own = type(self) is RNMFTNL or type(self).ledger is not RNMFTNL.ledger
+        return choice if own or choice.epsilon is None else replace(choice, epsilon=choice.epsilon.from_ledger())
+
+    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
+        """That of a decision: a loss vector is used in one epoch, and the laws of the others do not depend on it."""
+        return self.decision_cost(arms, horizon, domain)
 
     def losses_seen(self, instance: FullInformation) -> Losses:
         """The law of the losses that are summed. Raises `ParameterError` unless it is Bernoulli or deterministic."""

@@ -1,17 +1,21 @@
 """Policies for heavy tails on given rewards: the moment, which otherwise comes from the instance, is a parameter."""
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from bandits.arrays import IntArray
+from bandits.audit.epochs import epoch_bounds
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain, Release
+from bandits.audit.transcripts import Convention
+from bandits.audit.verdicts import NOTHING, Finding
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.policies.base import Choices, Policy
-from bandits.policies.heavy_tailed import DPRUCB, HeavyTailedPolicy, Moment
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, HeavyTailedPolicy, Moment
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,26 @@ class GivenMoments(Policy):
 
     def index_rule(self, arms: int, horizon: int) -> IndexRule | None:
         return self.policy.rule(self.moment, arms, horizon) if isinstance(self.policy, DPRUCB) else None
+
+    def transcript_within(
+        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> Finding:
+        """Of DPRSE: the most expensive epoch of two arms that ends before the horizon if none is removed."""
+        policy = self.policy
+        if not isinstance(policy, DPRSE):
+            return super().transcript_within(releases, arms, horizon, domain, convention)
+        assert releases.epsilon is not None
+        sides = 1.0 if domain is Domain.NONNEGATIVE else 2.0
+        worst, pulls = replace(NOTHING, kept=releases.epsilon.kept), 0
+        for number in itertools.count(1):
+            epoch = policy.epoch_of(self.moment, arms, number, horizon)
+            pulls += arms * epoch.rounds
+            if pulls >= horizon:
+                break
+            width = sides * epoch.truncation
+            bounds = epoch_bounds(epoch.rounds, epoch.threshold / width, policy.noise_scale(epoch) / width)
+            worst = max(worst, replace(bounds, kept=releases.epsilon.kept), key=lambda found: found.shown)
+        return replace(releases, epsilon=replace(worst, method=f"ledger; {worst.method}"))
 
     def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
         bound = self.policy.first_bound(self.moment, arms, horizon)

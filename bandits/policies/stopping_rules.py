@@ -23,6 +23,8 @@ import numpy as np
 
 from bandits.audit.ledger import Domain, Release
 from bandits.audit.releases import Halting
+from bandits.audit.transcripts import Convention
+from bandits.audit.verdicts import Finding
 from bandits.environments.streams import Stream, TwoPointStream, require_bound
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
 from bandits.learner import Learner
@@ -92,6 +94,12 @@ class StoppingRule(Learner[Stream]):
         """A run over values in [-bound, bound] that arrive one at a time."""
         require_bound(bound)
         return Running(self, bound, rng)
+
+    def transcript_within(
+        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> Finding:
+        """What a rule releases is all there is."""
+        return releases
 
     def mean_width(self, samples: int, bound: float) -> float:
         """h_t after `samples` samples; the rule must ask there."""

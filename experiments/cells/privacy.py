@@ -7,7 +7,6 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from bandits import ParameterError
-from bandits.audit.spending import transcript_epsilon
 from bandits.environments.neighbours import NeighbouringRewards
 from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
@@ -44,7 +43,7 @@ class PrivacyCell(Cell):
 
     def replicate(self, replication: int) -> dict[str, Any]:
         at_delta = cast(NeighbouringRewards, self.instance).at_delta
-        bounds = transcript_epsilon(self.policy, self.arms, self.horizon, at_delta)
+        bounds = self.policy.transcript_epsilon(self.arms, self.horizon, at_delta)
         return {"epsilon_kept": bounds.kept, "epsilon_shown": bounds.shown}
 
     @staticmethod

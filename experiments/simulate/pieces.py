@@ -40,15 +40,15 @@ class Pieces:
         """Whether a cell that has so many seconds of simulation in memory, and in pieces, needs another piece."""
         return unsaved > SECONDS + SHARE * saved
 
-    def save(self, cell: Cell, blocks: Sequence[Replications]) -> None:
-        """Save blocks of a cell, a piece for each origin. Raises `OSError`."""
-        of_origins: dict[str, list[Replications]] = {}
+    def save(self, blocks: Sequence[Replications]) -> None:
+        """Save blocks, a piece for each cell and origin. Raises `OSError`."""
+        together: dict[tuple[str, str], list[Replications]] = {}
         for block in blocks:
-            of_origins.setdefault(json.dumps(block.origin, sort_keys=True), []).append(block)
-        for several in of_origins.values():
+            together.setdefault((block.footer["key"], json.dumps(block.origin, sort_keys=True)), []).append(block)
+        for (key, _), several in together.items():
             piece = Replications.joined(several)
             content = bytes_of(piece, schema_of_piece(piece.kind))
-            put(self._folder(cell) / f"{piece.numbers[0]}-{checksum(content)}{SUFFIX}", content)
+            put(self.root / FOLDER / key / f"{piece.numbers[0]}-{checksum(content)}{SUFFIX}", content)
 
     def read(self, cell: Cell) -> list[Replications]:
         """What was saved of a cell."""

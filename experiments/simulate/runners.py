@@ -1,41 +1,70 @@
-"""Where blocks are simulated: processes or threads of this machine. The numbers are the same everywhere."""
+"""Where blocks are simulated: processes or threads of this machine, or Dask. The numbers are the same everywhere.
+
+A runner opens an executor, to which batches of tasks are submitted and whose futures complete. A batch whose worker is
+killed is given again, one replication at a time: that which kills its worker again is a failure.
+"""
 
 import os
 import signal
 import threading
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import ClassVar
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from itertools import islice
+from multiprocessing.pool import ThreadPool
+from typing import Any, ClassVar
 
 import joblib
+from joblib.externals import loky
 
 from bandits import ParameterError
-from experiments.fan_out import delayed
+from experiments.errors import UserError
+from experiments.fan_out import Shipped, call_shipped
 from experiments.own_code import in_words
 from experiments.simulate.block import Failure, Outcome, Task, attempt
 from experiments.worker import prepare
 
 MOST_WORKERS = 1024
-Outcomes = Generator[tuple[int, Outcome], None, None]  # each with the number of its task
+IDLE = 300.0  # seconds after which a process without work ends
+WAIT = 20  # seconds for a Dask scheduler to answer
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES}  # in a process that is one of many
+Outcomes = Generator[Outcome, None, None]
 
 
-class WorkerLostError(Exception):
-    """A process that simulated was ended from outside, most often as memory ran out."""
+@dataclass(frozen=True)
+class Batch:
+    """Tasks that one worker simulates, in their order; `again` after a worker was killed: each of one replication."""
+
+    tasks: list[Task]
+    again: bool = False
+
+    def one_by_one(self) -> list[Task]:
+        """A task for each of their replications."""
+        return [Task(task.cell, range(number, number + 1)) for task in self.tasks for number in task.numbers]
 
 
 @dataclass(frozen=True)
 class Runner(ABC):
     """A way to simulate tasks.
 
-    `workers` are processes of this machine, -1 for one per core; where tasks go elsewhere, for what is left here, as
-    drawing. Raises `ParameterError`.
+    Attributes
+    ----------
+    workers: processes of this machine, -1 for one per core; where tasks go elsewhere, for what is left here, as
+        drawing. Raises `ParameterError`.
+    killed: what a future raises whose worker was killed.
+    again_at_once: batches that are given again at once; one, where what kills its worker takes others along.
     """
 
     workers: int = -1
+
+    killed: ClassVar[tuple[type[BaseException], ...]] = ()
+    again_at_once: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if self.workers < 1 and self.workers != -1:
@@ -44,78 +73,179 @@ class Runner(ABC):
             raise ParameterError("workers", f"must be at most {MOST_WORKERS}, got {self.workers}")
 
     @abstractmethod
-    def outcomes(self, tasks: Iterable[tuple[int, Task]]) -> Outcomes:
-        """The outcome of every task, by its number, as they come about; tasks are asked for as processes are free.
+    def executor(self) -> AbstractContextManager[tuple[Any, int]]:
+        """An executor, to `submit` to, and how many batches it is given at once, so that no worker waits.
 
-        Closing the iterator ends what is being simulated. Raises `WorkerLostError`; a task that has no outcome then
-        can be given again.
+        Leaving it with an error ends what is being simulated.
         """
 
+    def batches(self, tasks: Iterator[Task]) -> Iterator[Batch]:
+        """How tasks are given away: one at a time, and the next one as late as can be, when more is known of it."""
+        return (Batch([task]) for task in tasks)
 
-class Local(Runner):
-    """This machine."""
+    def submit(self, executor: Any, batches: Sequence[Batch]) -> list[Any]:
+        """A future for each of the batches, whose result is the outcomes of the tasks."""
+        work = [Shipped((attempts, (os.getpid(), batch.tasks), {})) for batch in batches]
+        return [executor.submit(call_shipped, shipped) for shipped in work]
 
-    backend: ClassVar[str]
+    def completed(self, futures: Collection[Any]) -> Collection[Any]:
+        """Those that are done; waits for the first."""
+        return wait(futures, return_when=FIRST_COMPLETED).done
 
-    def outcomes(self, tasks: Iterable[tuple[int, Task]]) -> Outcomes:
-        return parallel(tasks, joblib.Parallel(self.workers, return_as="generator_unordered", backend=self.backend))
+    def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Outcome], list[Batch]]:
+        """What is known of a batch whose worker was killed, and what of it is given again."""
+        if not batch.again:
+            return [], [Batch([task], again=True) for task in batch.one_by_one()]
+        how = str(error).partition("{")[2].partition("}")[0]  # loky says it, as in {SIGKILL(-9)}
+        ended = f"ended from outside, twice{how and f' ({how})'}, most often as memory ran out"
+        why = f"the process that simulated it was {ended}"
+        return [Failure.of(batch.tasks[0], batch.tasks[0].numbers.start, why, died=True)], []
+
+    def outcomes(self, tasks: Iterator[Task], wanted: Callable[[Task], bool]) -> Outcomes:
+        """The outcome of every task, as they come about; those that are not `wanted` are not given again.
+
+        Closing it ends what is being simulated.
+        """
+        batches, again, running = self.batches(tasks), list[Batch](), dict[Any, Batch]()
+        with self.executor() as (executor, room):
+            while True:
+                new = list(islice(batches, max(0, room - len(running))))
+                if not new and not running:
+                    left = [replace(batch, tasks=[*filter(wanted, batch.tasks)]) for batch in again]
+                    again = [batch for batch in left if batch.tasks]
+                    new, again = again[: self.again_at_once], again[self.again_at_once :]
+                    if not new:
+                        return
+                running.update(zip(self.submit(executor, new), new, strict=True))
+                for future in self.completed(running):
+                    batch = running.pop(future)
+                    try:
+                        yield from future.result()
+                    except self.killed as error:
+                        known, more = self.after_kill(batch, error)
+                        again += more
+                        yield from known
 
 
-class Processes(Local):
-    """Processes of this machine, which joblib starts by loky; for one worker, this process."""
+class Processes(Runner):
+    """Processes of this machine, started by loky; for one worker, this process."""
 
-    backend = "loky"
+    killed = (BrokenProcessPool,)
+
+    @contextmanager
+    def executor(self) -> Iterator[tuple[Any, int]]:
+        workers = joblib.cpu_count() if self.workers == -1 else self.workers
+        if workers == 1:
+            yield Here(), 1
+            return
+        try:
+            yield OfProcesses(workers), 2 * workers
+        except BaseException:
+            _processes(workers).shutdown(kill_workers=True)
+            _processes.cache_clear()
+            raise
 
 
-class Threads(Local):
+class Threads(Runner):
     """Threads of this process: for machines that start no processes. Python runs one at a time, compiled loops all."""
 
-    backend = "threading"
+    @contextmanager
+    def executor(self) -> Iterator[tuple[Any, int]]:
+        workers = joblib.cpu_count() if self.workers == -1 else self.workers
+        with OfThreads(workers) as threads:
+            yield threads, 2 * workers
 
 
-def parallel(tasks: Iterable[tuple[int, Task]], over: joblib.Parallel) -> Outcomes:
-    """See `Runner.outcomes`."""
-    found = over(delayed(_numbered)(os.getpid(), number, task) for number, task in tasks)
-    try:
-        yield from found
-    except BrokenProcessPool as error:
-        raise WorkerLostError(_reason(str(error))) from error
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that what is being simulated is lost
-            found.close()
+@dataclass(frozen=True)
+class Dask(Runner):
+    """The workers of a Dask `scheduler`, an address as tcp://127.0.0.1:8786. Raises `ParameterError`."""
+
+    scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.scheduler:
+            raise ParameterError("scheduler", "must be the address of a Dask scheduler, as in tcp://127.0.0.1:8786")
+
+    @property
+    def killed(self) -> tuple[type[BaseException], ...]:  # type: ignore[override]  # imported where it is needed
+        """What is raised for a task of which Dask says, after several tries, that it kills workers."""
+        return (library("distributed", "dask").KilledWorker,)
+
+    @contextmanager
+    def executor(self) -> Iterator[tuple[Any, int]]:
+        distributed = library("distributed", "dask")
+        try:
+            client = distributed.Client(self.scheduler, timeout=WAIT, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise UserError(f"runner.scheduler={self.scheduler}: no Dask scheduler answers there") from error
+        with client:
+            yield client.get_executor(pure=False), 2 * max(1, sum(client.nthreads().values()))
 
 
-def _reason(message: str) -> str:
-    """How the process ended, if joblib says so, as in SIGKILL(-9)."""
-    return message.partition("{")[2].partition("}")[0]
+class Here:
+    """An executor that is this process."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """What the function returns now."""
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
 
 
-def _numbered(parent: int, number: int, task: Task) -> tuple[int, Outcome]:
-    if os.getpid() != parent:
+class OfProcesses:
+    """Processes of this machine; when one is killed, loky ends all, and others take their place."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A future of what the function returns in one of them."""
+        try:
+            return _processes(self._workers).submit(function, *arguments)
+        except BrokenProcessPool:
+            _processes.cache_clear()
+            return _processes(self._workers).submit(function, *arguments)
+
+
+@cache
+def _processes(workers: int) -> Any:
+    """They wait for work, also for that of the next sweep."""
+    return loky.ProcessPoolExecutor(workers, timeout=IDLE, env=ONE_THREAD)
+
+
+class OfThreads(ThreadPool):
+    """Threads of this process, which do not keep it from ending when it is stopped."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """A future of what the function returns in one of them."""
+        future: Future[Any] = Future()
+        self.apply_async(function, arguments, callback=future.set_result, error_callback=future.set_exception)
+        return future
+
+
+def attempts(parent: int, tasks: Sequence[Task]) -> list[Outcome]:
+    """The outcome of every task, for the process `parent` that asks for them."""
+    if os.getppid() == parent:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     prepare(parent)
+    return [_attempt(task) for task in tasks]
+
+
+def _attempt(task: Task) -> Outcome:
     try:
-        return number, attempt(task)
+        return attempt(task)
     except KeyboardInterrupt as error:
-        if os.getpid() == parent:
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
             raise
-        return number, Failure.of(task, task.numbers.start, in_words(error))  # which the policy raised
+        return Failure.of(task, task.numbers.start, in_words(error))  # no Ctrl-C comes here: the policy raised it
 
 
-class Given(Iterator[tuple[int, Task]]):
-    """Tasks on their way to a runner: each gets a number, and is known until its outcome is there."""
-
-    def __init__(self, tasks: Iterator[Task]) -> None:
-        self._tasks = tasks
-        self._lock = threading.Lock()  # joblib asks from several threads
-        self._next = 0
-        self.open: dict[int, Task] = {}
-
-    def __next__(self) -> tuple[int, Task]:
-        with self._lock:
-            task = next(self._tasks)
-            self._next += 1
-            self.open[self._next] = task
-            return self._next, task
+def library(name: str, runner: str) -> Any:
+    """A module of an optional extra, which is called as the runner that needs it. Raises `UserError`."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise UserError(f"runner={runner}: needs {error.name}; install the extra: pip install '.[{runner}]'") from error

@@ -1,217 +1,182 @@
-"""Simulation by one array job of a SLURM cluster, through submitit."""
+"""Simulation by array jobs of a SLURM cluster, through submitit."""
 
 import shutil
+import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any, ClassVar, Literal
 
 from bandits import ParameterError
-from experiments.cells import Cell
 from experiments.errors import UserError
+from experiments.fan_out import Shipped
 from experiments.simulate.block import Failure, Outcome, Task, attempt
 from experiments.simulate.pieces import Pieces
-from experiments.simulate.remote import Parcel, library
-from experiments.simulate.runners import Outcomes, Runner
+from experiments.simulate.runners import Batch, Runner, library
 from experiments.stored import Replications
 
 LOGS = ".slurm"
 LOOK = 1.0  # seconds between two looks at the jobs
-Numbered = tuple[int, Task]
+REQUEUED = 10**6  # times at most that a job goes on after its time was over
 
 
 @dataclass(frozen=True)
 class Slurm(Runner):
-    """One array job of a SLURM cluster whose machines all see the folder `results`. Raises `ParameterError`.
+    """Array jobs of a SLURM cluster whose machines all see the folder `results`. Raises `ParameterError`.
+
+    The first has all tasks; the next what was left by jobs that were killed. What these simulated is in pieces.
 
     Attributes
     ----------
     cluster: "local" runs the same jobs on this machine, for a try.
-    partition: of the cluster; None for its default.
-    jobs: of the array, each on one core.
+    partition, account, qos: as the cluster calls them; None for its default.
+    jobs: of an array, each on one core.
+    array_parallelism: how many of them may run at once; None for all.
     minutes, memory: what a job may take; memory in GB.
     """
 
     results: str = ""
     cluster: Literal["slurm", "local"] = "slurm"
     partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
     jobs: int = 40
+    array_parallelism: int | None = None
     minutes: int = 240
     memory: float = 4.0
 
+    killed: ClassVar[tuple[type[BaseException], ...]] = (Exception,)  # also that a job could not begin
+    again_at_once: ClassVar[int] = 10**6  # a job takes no other along
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("jobs", "minutes", "memory"):
-            if not getattr(self, name) > 0:
+        for name in ("jobs", "array_parallelism", "minutes", "memory"):
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise ParameterError(name, f"must be above 0, got {getattr(self, name)}")
 
-    def outcomes(self, tasks: Iterable[tuple[int, Task]]) -> Outcomes:
-        """Every job gets every so manieth task, so that all take about as long; how long is not known before.
-
-        A job that ends before it is done, as its time is over or it was killed, has what it did kept in pieces;
-        another job gets the rest, one replication at a time. That at which a job ends which did nothing else is a
-        failure. Where all went well nothing is kept of the jobs.
-        """
-        every = list(tasks)
-        logs, well = self._logs(), True
-        waiting = [self._submitted([every[first :: self.jobs] for first in range(min(self.jobs, len(every)))], logs)]
+    @contextmanager
+    def executor(self) -> Iterator[tuple[Any, int]]:
+        """Submitit's, and a folder for what jobs say, which is removed where none was killed. Raises `UserError`."""
+        submitit = library("submitit", "slurm")
+        of_cluster: dict[str, Any] = {"partition": self.partition, "account": self.account, "qos": self.qos}
+        of_cluster["array_parallelism"] = self.array_parallelism or self.jobs
+        of_cluster["signal_delay_s"] = min(90, 6 * self.minutes)  # before the end; a tenth of a time that is short
+        with _submitting():
+            self._logs.mkdir(parents=True, exist_ok=True)
+            logs = Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=self._logs))
+            timeouts = {f"{self.cluster}_max_num_timeout": REQUEUED}
+            executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster, **timeouts)
+            executor.update_parameters(
+                name="bandits",
+                timeout_min=self.minutes,
+                mem_gb=self.memory,
+                cpus_per_task=1,
+                **{f"slurm_{name}": value for name, value in of_cluster.items() if value is not None},
+            )
+        submitted: list[Any] = []
         try:
-            while any(waiting):
-                time.sleep(LOOK)
-                again: list[list[Numbered]] = []
-                for batch in waiting:
-                    for sent in [sent for sent in batch if sent.job.done()]:
-                        batch.remove(sent)
-                        for number, outcome in self._after(sent, again):
-                            well = well and isinstance(outcome, Replications)
-                            yield number, outcome
-                well = well and not again
-                waiting.append(self._submitted(again, logs, careful=True))
+            yield (executor, submitted), self.jobs
         finally:
-            for sent in (sent for batch in waiting for sent in batch):
-                with suppress(Exception):  # it may have ended just now
-                    sent.job.cancel(check=False)
-        if well:
+            for job in (job for job in submitted if not job.done()):
+                job.cancel(check=False)
+        if all(job.exception() is None for job in submitted):
             shutil.rmtree(logs, ignore_errors=True)
 
-    def _logs(self) -> Path:
-        """A new folder for what jobs say, and how they are handed over. Raises `UserError`."""
-        folder = Path(self.results).resolve() / LOGS
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            return Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=folder))
-        except OSError as error:
-            raise UserError(f"runner=slurm: cannot submit: {error}") from error
+    def batches(self, tasks: Iterator[Task]) -> Iterator[Batch]:
+        """Every job gets every so manieth task, so that all take about as long; how long is not known before."""
+        every = list(tasks)
+        return (Batch(every[first :: self.jobs]) for first in range(min(self.jobs, len(every))))
 
-    def _submitted(self, chunks: Sequence[list[Numbered]], logs: Path, careful: bool = False) -> list["_Sent"]:
-        """One array job, a job for each of the chunks. Raises `UserError`."""
-        if not chunks:
+    def submit(self, executor: Any, batches: Sequence[Batch]) -> list[Any]:
+        if not batches:
             return []
-        submitit = library("submitit", "slurm")
-        results = Path(self.results).resolve()
-        partition = {} if self.partition is None else {"slurm_partition": self.partition}
-        try:
-            executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster)
-            executor.update_parameters(
-                name="bandits", timeout_min=self.minutes, mem_gb=self.memory, cpus_per_task=1, **partition
-            )
-            parcels = [Parcel.of(chunk) for chunk in chunks]
-            root = str(results)
-            sent = executor.map_array(simulate, parcels, [root] * len(parcels), [careful] * len(parcels))
-        except (RuntimeError, OSError, submitit.core.utils.FailedSubmissionError) as error:
-            raise UserError(f"runner=slurm: cannot submit: {' '.join(str(error).split())}") from error
-        pieces = Pieces(results)
-        return [
-            _Sent(job, chunk, careful, Kept(pieces, chunk).replications if careful else 0)
-            for job, chunk in zip(sent, chunks, strict=True)
-        ]
+        array, submitted = executor
+        root = str(Path(self.results).resolve())
+        with _submitting():
+            jobs: list[Any] = array.submit_array([Work(Shipped(batch.tasks), root, batch.again) for batch in batches])
+        submitted += jobs
+        return jobs
 
-    def _after(self, sent: "_Sent", again: list[list[Numbered]]) -> Iterator[tuple[int, Outcome]]:
-        """The outcomes of a job that ended; what is left of it goes to `again`."""
-        try:
-            found: list[tuple[int, Outcome]] = sent.job.result()
-            yield from found
-            return
-        except Exception as error:  # of whatever kind: it was killed, or could not begin
-            why = f"the job {sent.job.job_id} that simulated it ended, as one before: {_last_line(error)}"
-        kept = Kept(Pieces(Path(self.results)), sent.tasks)
-        yield from ((number, kept.block(task)) for number, task in sent.tasks if not kept.missing(task))
-        left = [(number, task) for number, task in sent.tasks if kept.missing(task)]
-        if sent.careful and left and kept.replications == sent.kept:  # it ended at the first that it tried
-            number, task = left.pop(0)
-            yield number, Failure.of(task, kept.missing(task)[0], why, died=True)
-        if left:
-            again.append(left)
+    def completed(self, futures: Collection[Any]) -> Collection[Any]:
+        while not (done := [job for job in futures if job.done()]):
+            time.sleep(LOOK)
+        return done
+
+    def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Outcome], list[Batch]]:
+        known, left = _saved(Pieces(Path(self.results)), batch.one_by_one())
+        if batch.again and len(left) == len(batch.tasks):  # it ended at the first that it tried
+            *_, reason = str(error).strip().splitlines() or [type(error).__name__]
+            why = f"the job that simulated it ended, as one before: {reason}"
+            return [*known, Failure.of(left[0], left[0].numbers.start, why, died=True)], [Batch(left[1:], again=True)]
+        return known, [Batch(left, again=True)]
+
+    @property
+    def _logs(self) -> Path:
+        return Path(self.results).resolve() / LOGS
 
 
-@dataclass(frozen=True)
-class _Sent:
-    """A job on its way.
+@contextmanager
+def _submitting() -> Iterator[None]:
+    """Raises `UserError` for what keeps jobs from being submitted."""
+    try:
+        yield
+    except (RuntimeError, OSError, library("submitit.core.utils", "slurm").FailedSubmissionError) as error:
+        raise UserError(f"runner=slurm: cannot submit: {' '.join(str(error).split())}") from error
+
+
+def _saved(pieces: Pieces, tasks: Sequence[Task]) -> tuple[list[Outcome], list[Task]]:
+    """What pieces have of the cells of some tasks, and the tasks that are not all in them."""
+    known = pieces.keys()
+    cells = {task.cell.key: task.cell for task in tasks if task.cell.key in known}
+    blocks = [block for cell in cells.values() for block in pieces.read(cell)]
+    there = {(block.footer["key"], number) for block in blocks for number in block.numbers.tolist()}
+    left = [task for task in tasks if any((task.cell.key, number) not in there for number in task.numbers)]
+    return [*blocks], left
+
+
+@dataclass
+class Work:
+    """What a job of an array does: its tasks in order, with pieces saved for the case that it is ended.
 
     Attributes
     ----------
-    careful: whether it keeps each replication by itself.
-    kept: how many replications of its tasks were in pieces when it was sent.
+    tasks: what it is sent. Those that are in pieces already are not simulated a second time.
+    root: the folder of results.
+    again: whether a job was killed at these tasks. Then each is saved at once, so that the one is known that kills.
     """
 
-    job: Any
-    tasks: list[Numbered]
-    careful: bool
-    kept: int
+    tasks: Shipped
+    root: str
+    again: bool
+    _unsaved: list[Replications] = field(default_factory=list, init=False)
+    _saved: bool = field(default=False, init=False)
+    _is_over: bool = field(default=False, init=False)
 
+    def __call__(self) -> list[Outcome]:
+        """The outcome of every task."""
+        found, left = _saved(Pieces(Path(self.root)), self.tasks.open())
+        for task in left:
+            outcome = attempt(task)
+            if self._is_over:  # what ended the replication is the signal, and no failure of the policy
+                sys.exit(library("submitit.local.local", "slurm").LOCAL_REQUEUE_RETURN_CODE if self._saved else 1)
+            found.append(outcome)
+            self._unsaved += [outcome] if isinstance(outcome, Replications) else []
+            if self.again or Pieces.is_due(sum(float(block.seconds.sum()) for block in self._unsaved), 0.0):
+                self._save()
+        self._save()  # the command that asked may have ended meanwhile
+        return found
 
-class Kept:
-    """What is in pieces of some tasks."""
+    def checkpoint(self) -> Any:
+        """What submitit queues when the time of the job is nearly over; None if it simulated nothing by then."""
+        self._save()
+        self._is_over = True
+        again = Work(self.tasks, self.root, self.again)
+        return library("submitit.helpers", "slurm").DelayedSubmission(again) if self._saved else None
 
-    def __init__(self, pieces: Pieces, tasks: Iterable[Numbered]) -> None:
-        self._tasks = [task for _, task in tasks]
-        known, cells = pieces.keys(), {task.cell.key: task.cell for task in self._tasks}
-        self._blocks = {key: pieces.read(cell) if key in known else [] for key, cell in cells.items()}
-        self._numbers = {
-            key: {int(number) for block in of for number in block.numbers} for key, of in self._blocks.items()
-        }
-
-    @property
-    def replications(self) -> int:
-        """How many replications of the tasks."""
-        return sum(len(task.numbers) - len(self.missing(task)) for task in self._tasks)
-
-    def missing(self, task: Task) -> list[int]:
-        """The replications of a task that are not kept."""
-        return [number for number in task.numbers if number not in self._numbers[task.cell.key]]
-
-    def block(self, task: Task) -> Replications:
-        """The replications of a task of which none is missing."""
-        joined = Replications.joined(self._blocks[task.cell.key])
-        return joined.at(np.flatnonzero(np.isin(joined.numbers, task.numbers)))
-
-
-def simulate(parcel: Parcel, root: str, careful: bool) -> list[tuple[int, Outcome]]:
-    """What a job of the array does: its tasks in order, with pieces kept for the case that it is ended.
-
-    What is in pieces already, of a job that was ended and began again, is not simulated a second time.
-    """
-    tasks, pieces = parcel.tasks(), Pieces(Path(root))
-    kept = Kept(pieces, tasks)
-    found, unsaved = list[tuple[int, Outcome]](), list[tuple[Task, Replications]]()
-    for number, task in tasks:
-        if not kept.missing(task):
-            found.append((number, kept.block(task)))
-            continue
-        outcome = _one_by_one(pieces, task, kept.missing(task)) if careful else attempt(task)
-        found.append((number, outcome))
-        if isinstance(outcome, Replications):
-            unsaved.append((task, outcome))
-        if pieces.is_due(sum(float(block.seconds.sum()) for _, block in unsaved), 0.0):
-            _save(pieces, unsaved)
-    _save(pieces, unsaved)  # the command that asked may have ended meanwhile
-    return found
-
-
-def _save(pieces: Pieces, unsaved: list[tuple[Task, Replications]]) -> None:
-    """Keep them, a piece for each cell."""
-    of_cells: dict[str, tuple[Cell, list[Replications]]] = {}
-    for task, block in unsaved:
-        of_cells.setdefault(task.cell.key, (task.cell, []))[1].append(block)
-    for cell, blocks in of_cells.values():
-        pieces.save(cell, blocks)
-    unsaved.clear()
-
-
-def _one_by_one(pieces: Pieces, task: Task, missing: Iterable[int]) -> Outcome:
-    """The outcome of a task, each replication that is missing kept as soon as it is there."""
-    for number in missing:
-        outcome = attempt(Task(task.cell, range(number, number + 1)))
-        if isinstance(outcome, Failure):
-            return outcome
-        pieces.save(task.cell, [outcome])
-    return Kept(pieces, [(0, task)]).block(task)
-
-
-def _last_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
+    def _save(self) -> None:
+        Pieces(Path(self.root)).save(self._unsaved)
+        self._saved = self._saved or bool(self._unsaved)
+        self._unsaved.clear()

@@ -16,7 +16,6 @@ from experiments.second_play import Played, SecondPlays, chosen, require_same
 from experiments.simulate.block import Failure, Task
 from experiments.simulate.failures import Failures, PolicyError
 from experiments.simulate.job import Job, look_up
-from experiments.simulate.persistent import outcomes
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Processes, Runner
 from experiments.simulate.status import Status
@@ -114,13 +113,12 @@ class Sweep:
                 self._finish(job)
         others: list[Job] = []
         tasks = self._tasks([job for job in jobs if job.left], others)
-        with closing(outcomes(self._runner, tasks, lambda task: task.cell.key not in self._killers)) as found:
-            for task, outcome in found:
-                job = self._open[task.cell.key]
+        with closing(self._runner.outcomes(tasks, lambda task: task.cell.key not in self._killers)) as found:
+            for outcome in found:
                 if isinstance(outcome, Replications):
-                    self._take(job, outcome)
+                    self._take(self._open[outcome.footer["key"]], outcome)
                 else:
-                    self._fail(job, outcome)
+                    self._fail(self._open[outcome.key], outcome)
         for key in self._open:
             self._leases.release(key)
         return others
@@ -146,6 +144,8 @@ class Sweep:
     def _take(self, job: Job, block: Replications) -> None:
         """Replications of a cell were simulated."""
         new = job.add(block)
+        if not new:  # another job of an array has saved them too
+            return
         self._work.after(job.cell, new, float(block.seconds.sum()))
         self._progress.after(block, replications=new)
         if not job.left:
@@ -163,7 +163,7 @@ class Sweep:
 
     def _save(self, job: Job) -> None:
         with self._store.writing():
-            self._pieces.save(job.cell, self._unsaved.pop(job.cell.key))
+            self._pieces.save(self._unsaved.pop(job.cell.key))
 
     def _finish(self, job: Job) -> None:
         """A cell is complete; with a class of the user's, if a second play of it gives the same numbers."""

@@ -12,11 +12,11 @@ from experiments.claims.settings import FAMILY, SAYS_NOTHING
 from experiments.config.compose import CONF, Composer
 from experiments.papers import Paper, papers
 from experiments.provenance import provenance
+from scripts.audit_table import audits, verdicts
 from scripts.drawing.numbers import quantity
 from scripts.report.claims import Judged, ShownClaim, errata_table, outcomes
 from scripts.report.exhibits import Exhibit, Gap
 from scripts.report.policies import not_shown
-from scripts.report.privacy import audits, verdicts
 from scripts.report.run_time import Fact, commits, run_times
 from scripts.report.tables import PageTable
 from scripts.report.text import duration, short_commit, slug

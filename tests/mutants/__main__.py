@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants import Fate, Mutant, Scratch, listed
+from tests.mutants import REPOSITORY, Fate, Mutant, Scratch, listed
 
 PATIENCE = 300  # seconds that the tests of a mutant that was drawn may take; some make a loop endless
 
@@ -102,6 +102,8 @@ def main() -> None:
         else:
             copies = [replace(scratch, patience=PATIENCE) for scratch in copies]
             among = [name for name in given.among.split(",") if name]
+            if unknown := [name for name in among if not (REPOSITORY / "tests" / name).is_file()]:
+                sys.exit(f"error: --among: there is no tests/{unknown[0]}")
             mutants = drawn(given.draw, given.seed, given.word, among, copies)
         fates = tried(mutants, copies)
     if given.draw is not None:

@@ -137,8 +137,9 @@ def _watch(folder: Path, tests: list[str], kept: Path) -> None:
     coverage.set_option("run:disable_warnings", ["no-data-collected", "module-not-imported", "module-not-measured"])
     coverage.start()
     watch = _Watch(coverage)
-    pytest.main([*QUIETLY, *tests], plugins=[watch])
+    ended = pytest.main([*QUIETLY, *tests], plugins=[watch]) in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     coverage.stop()
     coverage.save()
-    _failed(kept).write_text(json.dumps(sorted(watch.failed)))
+    if ended:
+        _failed(kept).write_text(json.dumps(sorted(watch.failed)))
     os._exit(0)

@@ -107,7 +107,7 @@ def _walk(node: ast.AST, parents: tuple[ast.AST, ...]) -> Iterator[tuple[ast.exp
         yield node, parents
     skipped = {"annotation", "returns", "decorator_list", "type_comment"}
     for name, value in ast.iter_fields(node):
-        if name in skipped or (isinstance(node, ast.If) and name == "body" and _is_for_others(node)):
+        if name in skipped or (isinstance(node, ast.If) and name != "orelse" and _is_for_others(node)):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr | ast.pattern):

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from bandits.audit.audits import dearest, decision, releases
 from bandits.audit.ledger import Domain
 from bandits.audit.noisy_max import noisy_max_cost
 from bandits.audit.verdicts import Bounds
@@ -32,9 +31,9 @@ def successive_elimination() -> list[Setting]:
     settings = []
     for epsilon in EPSILONS:
         for arms in (2, 10):
-            released = dearest(releases(DPSE(epsilon), arms, 10**6, Domain.UNIT), 0.0).epsilon
+            released = DPSE(epsilon).release_cost(arms, 10**6, Domain.UNIT).epsilon
             settings.append(_setting({"of": "means", "arms": arms}, epsilon, released))
-        chosen = decision(DPSE(epsilon), 2, 10**6, Domain.UNIT).epsilon
+        chosen = DPSE(epsilon).decision_cost(2, 10**6, Domain.UNIT).epsilon
         settings.append(_setting({"of": "surviving set", "arms": 2}, epsilon, chosen))
     return settings
 
@@ -42,9 +41,7 @@ def successive_elimination() -> list[Setting]:
 def robust_elimination() -> list[Setting]:
     """Share of epsilon that one mean of DPRSE and one report of LDPRSE spend, their sensitivity alone"""
     return [
-        _setting(
-            {"policy": policy.name, "rewards": domain}, epsilon, dearest(releases(policy, 2, 100, domain), 0).epsilon
-        )
+        _setting({"policy": policy.name, "rewards": domain}, epsilon, policy.release_cost(2, 100, domain).epsilon)
         for epsilon in EPSILONS
         for policy in (DPRSE(epsilon), LDPRSE(epsilon))
         for domain in (Domain.SIGNED, Domain.NONNEGATIVE)
@@ -58,7 +55,7 @@ def stopping_rules() -> list[Setting]:
         *((DPExponentialNAS(epsilon=e, accuracy=0.5, beta=0.05), 1 << 22) for e in EPSILONS),
     ]
     return [
-        _setting({"rule": rule.name}, rule.epsilon, dearest(releases(rule, 2, most, Domain.SIGNED), 0.0).epsilon)
+        _setting({"rule": rule.name}, rule.epsilon, rule.release_cost(2, most, Domain.SIGNED).epsilon)
         for rule, most in rules
     ]
 
@@ -85,7 +82,7 @@ def _robust_tree(budget: Any, horizons: Sequence[int] = HORIZONS, share: float =
         _setting(
             {"T": t, "v": v, "epsilon": 1.0},
             1.0 / share,
-            dearest(releases(GivenMoments(policy, Moment(1.0, v)), 2, t, Domain.SIGNED), 0.0).epsilon,
+            GivenMoments(policy, Moment(1.0, v)).release_cost(2, t, Domain.SIGNED).epsilon,
         )
         for t in horizons
         for v in (0.5, 0.9)
@@ -154,7 +151,7 @@ def _released(*policies: Policy, **labels: Any) -> list[Setting]:
         _setting(
             {"policy": policy.name, **labels},
             policy.guarantee.epsilon,
-            dearest(releases(policy, 2, 10**6, Domain.UNIT), 0.0).epsilon,
+            policy.release_cost(2, 10**6, Domain.UNIT).epsilon,
         )
         for policy in policies
     ]

@@ -17,7 +17,6 @@ from typing import Any, cast
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.audit.audits import composed_budget
 from bandits.guarantees import Scope
 from experiments import intervals
 from experiments.cells import QUANTITIES
@@ -194,7 +193,7 @@ def unlike_scopes(cells: Sequence[Stored]) -> list[str]:
         return []
     single = [stored for stored in cells if stored.cell.policy.guarantee.scope is Scope.DECISION]
     names = ", ".join(dict.fromkeys(words.name(stored.cell.policy) for stored in single))
-    budgets = [composed_budget(stored.cell.policy, stored.cell.arms, stored.cell.horizon) for stored in single]
+    budgets = [stored.cell.policy.composed_budget(stored.cell.arms, stored.cell.horizon) for stored in single]
     epsilon, delta = max(budgets)
     both = f"ε = {quantity(epsilon)}" + (f" and δ = {delta:g}" if delta else "")
     return [f"unlike scopes: {names} for one decision, whose budgets add up to {both} over the transcript"]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bandits.audit.audits import transcript
 from bandits.audit.batch_rules import (
     BatchRule,
     _Integral,
@@ -162,22 +161,22 @@ class HalfTheNoise(DPIMED):
 @pytest.mark.slow
 @pytest.mark.parametrize("arms", [2, 3])
 def test_half_the_noise_is_seen_whatever_the_ledger_says(arms):
-    leaky = transcript(HalfTheNoise(1.0), arms, arms + 2, Domain.UNIT, Convention.STREAM)
+    leaky = HalfTheNoise(1.0).transcript_cost(arms, arms + 2, Domain.UNIT, Convention.STREAM)
     assert leaky.epsilon.kept == 1
     assert leaky.verdict(HalfTheNoise(1.0).guarantee) is Verdict.VIOLATED
-    honest = transcript(DPIMED(1.0), arms, arms + 2, Domain.UNIT, Convention.STREAM)
+    honest = DPIMED(1.0).transcript_cost(arms, arms + 2, Domain.UNIT, Convention.STREAM)
     assert honest.verdict(DPIMED(1.0).guarantee) is Verdict.KEPT
     assert honest.epsilon.shown > 0.8
 
 
 @pytest.mark.slow
 def test_long_runs_show_what_their_first_steps_show():
-    long = transcript(DPIMED(1.0, 30), 2, 10**6, Domain.UNIT, Convention.STREAM).epsilon
-    short = transcript(DPIMED(1.0, 30), 2, 61, Domain.BINARY, Convention.STREAM).epsilon
+    long = DPIMED(1.0, 30).transcript_cost(2, 10**6, Domain.UNIT, Convention.STREAM).epsilon
+    short = DPIMED(1.0, 30).transcript_cost(2, 61, Domain.BINARY, Convention.STREAM).epsilon
     assert short.kept == short.shown == pytest.approx(long.shown)
     assert long.kept == 1
     assert 0.98 < short.shown < 1
-    early = transcript(DPIMED(1.0, 30), 2, 60, Domain.UNIT, Convention.STREAM).epsilon
+    early = DPIMED(1.0, 30).transcript_cost(2, 60, Domain.UNIT, Convention.STREAM).epsilon
     assert early.kept == early.shown == 0
 
 
@@ -202,9 +201,9 @@ def test_random_prefixes_of_all_binary_losses(noise):
 
 
 def test_a_random_prefix_is_audited_by_its_own_release():
-    found = transcript(RandomPrefix(1.0, "gumbel"), 3, 1000, Domain.UNIT, Convention.STREAM).epsilon
+    found = RandomPrefix(1.0, "gumbel").transcript_cost(3, 1000, Domain.UNIT, Convention.STREAM).epsilon
     assert found.shown == pytest.approx(1, rel=1e-9)
-    few = transcript(RandomPrefix(1.0, "gumbel"), 2, 8, Domain.UNIT, Convention.STREAM).epsilon
+    few = RandomPrefix(1.0, "gumbel").transcript_cost(2, 8, Domain.UNIT, Convention.STREAM).epsilon
     assert few.shown == pytest.approx(0.762349547, rel=1e-8)  # of prefixes of 3 or 4 vectors
     assert few.shown == pytest.approx(prefix_cost("gumbel", 2.0, 2, 4).shown)
 
@@ -226,13 +225,13 @@ def test_a_batch_of_residues_by_adding_up(noise):
 
 @pytest.mark.slow
 def test_arms_without_a_server_show_all_that_residues_cost():
-    found = transcript(DistDPSE(1.0), 2, 10_000, Domain.UNIT, Convention.STREAM)
+    found = DistDPSE(1.0).transcript_cost(2, 10_000, Domain.UNIT, Convention.STREAM)
     assert found.epsilon.shown == pytest.approx(1, rel=1e-9)
     assert found.verdict(DistDPSE(1.0).guarantee) is Verdict.TIGHT
-    assert transcript(DistDPSE(1.0), 3, 10_000, Domain.UNIT, Convention.STREAM).epsilon.shown == 0
-    early = transcript(DistDPSE(1.0), 2, 100, Domain.UNIT, Convention.STREAM).epsilon
+    assert DistDPSE(1.0).transcript_cost(3, 10_000, Domain.UNIT, Convention.STREAM).epsilon.shown == 0
+    early = DistDPSE(1.0).transcript_cost(2, 100, Domain.UNIT, Convention.STREAM).epsilon
     assert early.shown == 0  # no arm can fall in the first batches
-    skellam = transcript(DistRDPSE(0.5, 0.01), 2, 1000, Domain.UNIT, Convention.STREAM)
+    skellam = DistRDPSE(0.5, 0.01).transcript_cost(2, 1000, Domain.UNIT, Convention.STREAM)
     assert 0 < skellam.delta.shown < skellam.delta.kept
     assert skellam.verdict(DistRDPSE(0.5, 0.01).guarantee) is Verdict.KEPT
 
@@ -244,13 +243,13 @@ def test_an_epoch_of_dprse():
     scale = 2 * epoch.truncation / epoch.rounds
     far = epoch.threshold / scale + epoch.rounds
     expected = 1 + math.log((1 + (far - 1) / 2) / (1 + far / 2))
-    found = transcript(given, 2, 10_000, Domain.SIGNED, Convention.STREAM).epsilon
+    found = given.transcript_cost(2, 10_000, Domain.SIGNED, Convention.STREAM).epsilon
     assert found.shown >= expected * (1 - 1e-12)
-    first = transcript(given, 2, 2 * epoch.rounds + 1, Domain.SIGNED, Convention.STREAM).epsilon
+    first = given.transcript_cost(2, 2 * epoch.rounds + 1, Domain.SIGNED, Convention.STREAM).epsilon
     again = given.policy.epoch_of(given.moment, 2, 1, 2 * epoch.rounds + 1)
     assert again.rounds <= epoch.rounds
     assert 0 < first.shown <= first.kept == 1
-    half = transcript(given, 2, 10_000, Domain.NONNEGATIVE, Convention.STREAM).epsilon
+    half = given.transcript_cost(2, 10_000, Domain.NONNEGATIVE, Convention.STREAM).epsilon
     assert half.shown == pytest.approx(found.shown / 2, rel=0.1)
 
 

@@ -10,8 +10,9 @@ from scipy.special import ndtr
 
 from bandits import ParameterError
 from bandits.audit.decisions import shown_delta
-from bandits.audit.epochs import _phase_law, epoch_bounds, first_choice, phase_delta, sum_tail
+from bandits.audit.epochs import _phase_law, epoch_bounds, phase_delta
 from bandits.audit.halting import halting_bounds, log_halting, worst_stream
+from bandits.audit.index_rules import first_choice, sum_tail
 from bandits.audit.laws import (
     BetaLaw,
     GaussLaw,

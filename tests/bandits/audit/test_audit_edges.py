@@ -9,7 +9,6 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from bandits.audit import halting
-from bandits.audit.audits import decision, event, releases, transcript
 from bandits.audit.epochs import phase_delta
 from bandits.audit.halting import log_halting
 from bandits.audit.ledger import Domain
@@ -49,10 +48,10 @@ def test_budgets_beyond_the_largest_double_are_audited(make, epsilon):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         if isinstance(policy, PerturbedLeader):
-            found = [decision(policy, 2, 1000, Domain.BINARY)]
-            found += [transcript(policy, 2, 4, Domain.BINARY, Convention.STREAM)]
+            found = [policy.decision_cost(2, 1000, Domain.BINARY)]
+            found += [policy.transcript_cost(2, 4, Domain.BINARY, Convention.STREAM)]
         else:
-            found = list(releases(policy, 2, 1000, policy.domain))
+            found = list(policy.release_costs(2, 1000, policy.domain))
     for finding in found:
         assert finding.delta is None or 0 <= finding.delta.shown <= finding.delta.kept <= 1
         assert finding.mechanism == "all transcripts" or finding.verdict(policy.guarantee) is not Verdict.VIOLATED
@@ -63,11 +62,11 @@ def test_budgets_beyond_the_largest_double_are_audited(make, epsilon):
 def test_a_chance_that_is_no_double_is_not_impossible(epsilon):
     """A decision of Laplace values is epsilon-private, however large epsilon is; it was called violated from 300 on."""
     policy = DPFTPLNew(epsilon, 0.0)
-    found = decision(policy, 2, 1000, Domain.BINARY)
+    found = policy.decision_cost(2, 1000, Domain.BINARY)
     assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
     assert found.epsilon.shown > 299
-    assert event(policy, 10).epsilon.shown <= event(policy, 10).epsilon.kept
-    assert math.isinf(event(DPFTPLNew(1.0, 0.01), 30).epsilon.shown)  # bounded noise makes arms impossible
+    assert policy.sequence_cost(10).epsilon.shown <= policy.sequence_cost(10).epsilon.kept
+    assert math.isinf(DPFTPLNew(1.0, 0.01).sequence_cost(30).epsilon.shown)  # bounded noise makes arms impossible
 
 
 def test_chances_beyond_the_largest_double():
@@ -91,14 +90,14 @@ def test_an_error_as_large_as_a_promise_calls_nothing_tight():
 def test_releases_that_keep_a_minute_delta_are_not_tight():
     for delta in [1e-12, 1e-15, 1e-6, 0.01]:
         policy = DPUCBInt(1.0, delta)
-        for finding in releases(policy, 2, 10_000, Domain.UNIT):
+        for finding in policy.release_costs(2, 10_000, Domain.UNIT):
             assert finding.verdict(policy.guarantee) is Verdict.KEPT
 
 
 def test_a_phase_of_bits_has_the_differences_that_bits_have():
     """Against all differences; a phase of 23,579 pulls each would show .0095084 between them."""
     found = {
-        domain: decision(GDPElimNew(4.0, 0.1), 2, 100_000, domain).delta for domain in (Domain.UNIT, Domain.BINARY)
+        domain: GDPElimNew(4.0, 0.1).decision_cost(2, 100_000, domain).delta for domain in (Domain.UNIT, Domain.BINARY)
     }
     assert found[Domain.UNIT].shown == pytest.approx(0.0095084, abs=1e-7)
     assert found[Domain.BINARY].shown == pytest.approx(0.0092911, abs=1e-7)
@@ -172,7 +171,7 @@ def best_path(policy, horizon):
     ],
 )
 def test_the_event_of_a_start_phase_is_the_worst_path(policy, horizon, expected):
-    shown = event(policy, horizon).epsilon.shown
+    shown = policy.sequence_cost(horizon).epsilon.shown
     assert shown == pytest.approx(best_path(policy, horizon), rel=1e-9)
     assert expected is None or shown == pytest.approx(expected, abs=1e-3)
 
@@ -183,7 +182,7 @@ def test_the_event_of_a_start_phase_is_the_worst_path(policy, horizon, expected)
 )
 def test_events_after_start_phases(policy, horizon, shown):
     """As found by dynamic programming, independently."""
-    assert event(policy, horizon).epsilon.shown == pytest.approx(shown, abs=1e-3)
+    assert policy.sequence_cost(horizon).epsilon.shown == pytest.approx(shown, abs=1e-3)
 
 
 def test_dp_ts_ucb_plays_a_single_step():
@@ -213,7 +212,7 @@ class Derived(RNMFTNL):
 
 def test_a_derived_leader_is_shown_to_spend_nothing():
     """The worst input of its class of origin need not be its own."""
-    own, derived = (decision(kind(1.0), 2, 1000, Domain.UNIT).epsilon for kind in (RNMFTNL, Derived))
+    own, derived = (kind(1.0).decision_cost(2, 1000, Domain.UNIT).epsilon for kind in (RNMFTNL, Derived))
     assert own.shown > 0.9
     assert (derived.kept, derived.shown) == (own.kept, 0.0)
 

@@ -7,7 +7,6 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from bandits.audit import sampled
-from bandits.audit.audits import releases, transcript
 from bandits.audit.betting import Bets, refuted
 from bandits.audit.composition import chernoff_delta, composed_delta
 from bandits.audit.decisions import decision_bounds, histories, shown_epsilon, spread
@@ -149,10 +148,10 @@ def test_the_first_choice_of_an_interval():
     policy = DPUCBInt(0.5, 0.01, calibrate=False)
     x = 2**-0.55
     expected = math.log(math.exp(-x) * (1 + x / 2) / (math.exp(-2 * x) * (1 + x)))
-    found = transcript(policy, 2, 6, Domain.UNIT, Convention.STREAM).epsilon
+    found = policy.transcript_cost(2, 6, Domain.UNIT, Convention.STREAM).epsilon
     assert found.kept == found.shown == pytest.approx(expected, rel=1e-9)
-    assert transcript(policy, 2, 7, Domain.UNIT, Convention.STREAM).epsilon.kept > found.kept
-    assert transcript(policy, 2, 4, Domain.UNIT, Convention.STREAM).epsilon.kept == 0
+    assert policy.transcript_cost(2, 7, Domain.UNIT, Convention.STREAM).epsilon.kept > found.kept
+    assert policy.transcript_cost(2, 4, Domain.UNIT, Convention.STREAM).epsilon.kept == 0
 
 
 def test_what_is_asked_of_a_policy_with_moments():
@@ -160,8 +159,8 @@ def test_what_is_asked_of_a_policy_with_moments():
     (release,) = given.ledger(2, 9)
     assert release.high == pytest.approx(np.arange(1, 9) ** (1 / 1.5))
     assert (
-        releases(given, 2, 9, Domain.SIGNED)[0].epsilon.kept
-        < releases(DPRUCB(1.0), 2, 9, Domain.SIGNED)[0].epsilon.kept
+        given.release_costs(2, 9, Domain.SIGNED)[0].epsilon.kept
+        < DPRUCB(1.0).release_costs(2, 9, Domain.SIGNED)[0].epsilon.kept
     )
     assert given.guarantee == DPRUCB(1.0).guarantee
     one = GivenMoments(DPRSE(1.0), Moment(2.0, 0.5))
@@ -308,5 +307,5 @@ def test_so_many_runs_are_needed():
 def test_a_decision_of_dp_se_is_its_dearest_epoch():
     policy = DPSE(1.0)
     epoch = policy.epoch_of(2, 1, 5000)
-    found = transcript(policy, 2, 5000, Domain.UNIT, Convention.STREAM).epsilon
+    found = policy.transcript_cost(2, 5000, Domain.UNIT, Convention.STREAM).epsilon
     assert found.kept >= epoch_bounds(epoch.rounds, epoch.threshold, policy.noise_scale(epoch)).kept > 0.9

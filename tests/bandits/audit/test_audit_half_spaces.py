@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from bandits.audit.epochs import sum_tail
 from bandits.audit.half_spaces import Draws, chances
+from bandits.audit.index_rules import sum_tail
 
 
 def chance(forms, constants, scales, counts=None):

@@ -8,7 +8,6 @@ import pytest
 from scipy import integrate, stats
 
 from bandits import ParameterError
-from bandits.audit.audits import dearest, releases, transcript
 from bandits.audit.half_spaces import Draws, chances
 from bandits.audit.index_rules import IndexRule, fits, index_transcripts, sequence_chances
 from bandits.audit.ledger import Domain, RunningSums
@@ -85,7 +84,7 @@ def test_three_steps_by_hand():
 def test_the_epsilon_of_three_steps_of_hybrid_sums():
     """Two draws of each arm by then, all of scale 2 / epsilon = 2: the tail of four of them half a scale away."""
     tail = integrate.quad(lambda u: stats.gamma.pdf(u, 4) * stats.gamma.sf(u + 0.5, 4), 0, 80, epsabs=1e-14)[0]
-    found = transcript(DPUCBTossou(1.0), 2, 3, Domain.UNIT, Convention.STREAM).epsilon
+    found = DPUCBTossou(1.0).transcript_cost(2, 3, Domain.UNIT, Convention.STREAM).epsilon
     assert found.kept == found.shown == pytest.approx(-math.log(2 * tail), rel=1e-9)
     assert law(DPUCBTossou(1.0), 3).epsilon().kept == pytest.approx(found.kept, rel=1e-9)
 
@@ -156,10 +155,10 @@ def test_four_steps_by_quadrature(policy):
     ids=str,
 )
 def test_the_epsilon_of_few_steps(policy, horizon, epsilon):
-    found = transcript(policy, 2, horizon, Domain.BINARY, Convention.STREAM)
+    found = policy.transcript_cost(2, horizon, Domain.BINARY, Convention.STREAM)
     assert found.epsilon.kept == found.epsilon.shown == pytest.approx(epsilon, rel=1e-8)
-    wider = transcript(policy, 2, horizon, Domain.UNIT, Convention.STREAM).epsilon
-    ledger = dearest(releases(policy, 2, horizon, Domain.UNIT), policy.guarantee.delta).epsilon
+    wider = policy.transcript_cost(2, horizon, Domain.UNIT, Convention.STREAM).epsilon
+    ledger = policy.release_cost(2, horizon, Domain.UNIT).epsilon
     assert wider.shown == pytest.approx(epsilon, rel=1e-8)
     assert wider.kept in (pytest.approx(ledger.kept), pytest.approx(epsilon, rel=1e-8))
     assert found.epsilon.kept < ledger.kept
@@ -173,7 +172,7 @@ def test_conventions_agree_for_pure_epsilon():
 
 def test_the_delta_of_few_steps_is_that_of_all_tables():
     policy = DPUCBInt(1.0, 0.01, calibrate=False)
-    found = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
+    found = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM)
     assert found.epsilon.kept < policy.guarantee.epsilon
     assert found.delta.kept == found.delta.shown == 0
     laws = law(policy, 5)
@@ -194,7 +193,7 @@ def test_chances_that_are_no_doubles_are_not_called_exact():
     """Most sequences of a large budget have chances below 1e-200, and the bounds are those of a longer run."""
     policy = DPUCB(1000.0)
     assert math.isinf(law(policy, 5).error)
-    found = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM).epsilon
+    found = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM).epsilon
     assert 0 < found.shown < found.kept == pytest.approx(500)
 
 
@@ -202,12 +201,12 @@ def test_growing_bounds_are_the_rewards_of_robust_trees():
     """Rewards at +-B_n: at T = 3 each sum has one reward of one bound, twice as far as where none is negative."""
     policy = GivenMoments.of(DPRUCB(2.0), S1(0.9))
     signed, positive = (
-        transcript(policy, 2, 3, domain, Convention.STREAM).epsilon.kept
+        policy.transcript_cost(2, 3, domain, Convention.STREAM).epsilon.kept
         for domain in (Domain.SIGNED, Domain.NONNEGATIVE)
     )
     assert signed == pytest.approx(1 - math.log(1.5), rel=1e-10)  # two levels, so that a reward moves it by one scale
     assert positive == pytest.approx(0.5 - math.log(1.25), rel=1e-10)
     assert law(policy, 3).epsilon().kept == pytest.approx(signed, rel=1e-10)
-    four = transcript(policy, 2, 4, Domain.SIGNED, Convention.STREAM).epsilon
+    four = policy.transcript_cost(2, 4, Domain.SIGNED, Convention.STREAM).epsilon
     assert four.shown == pytest.approx(law(policy, 4).epsilon().kept, rel=1e-12)
     assert four.shown < four.kept < 2.0

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from bandits import Guarantee, ParameterError
-from bandits.audit.audits import transcript
 from bandits.audit.betting import BATCH, Bets, betting_delta, betting_epsilon
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import (
@@ -39,7 +38,7 @@ from bandits.policies.private_ucb import DPUCB
 from bandits.policies.random_prefix import RandomPrefix
 from bandits.policies.stopping_rules import DPNAS
 from bandits.policies.ucb import UCB1
-from experiments.audit_plays import plays
+from experiments.audit.plays import plays
 from tests.bandits.two_samples import assert_same_law
 
 MEANS = (0.9, 0.2, 0.5)
@@ -120,7 +119,7 @@ def test_what_is_played_under_full_information_is_what_is_simulated(policy, fail
 def test_plays_of_report_noisy_max_show_what_it_costs():
     """Two arms, one vector of losses: exactly known, and its input is the worst."""
     policy = RNMFTNL(1.0, "exponential")
-    exact = transcript(policy, 2, 2, policy.domain, Convention.TABLE).epsilon
+    exact = policy.transcript_cost(2, 2, policy.domain, Convention.TABLE).epsilon
     found = with_plays(exact_less(exact), policy.guarantee, both(policy, 2, 20_000), 1e-6).epsilon
     assert exact.kept - 0.2 < found.shown <= exact.kept
 
@@ -214,7 +213,7 @@ def test_rewards_beyond_the_bound_count_as_none():
 def test_plays_of_heavy_tails_change_a_reward_between_its_bounds():
     """At three steps the law of the one choice is known, and the two tables are where it costs the most."""
     given = GivenMoments(DPRUCB(6.0), Moment(2.0, 0.9))
-    exact = transcript(given, 2, 3, Domain.SIGNED, Convention.STREAM).epsilon
+    exact = given.transcript_cost(2, 3, Domain.SIGNED, Convention.STREAM).epsilon
     low, high = given.reward_limits(2, 3, Domain.SIGNED)
     assert -low == high == pytest.approx((6 * 2 / math.log(3) ** 1.5) ** (1 / 1.9))
     assert given.reward_limits(2, 3, Domain.NONNEGATIVE) == (0.0, high)
@@ -253,7 +252,7 @@ def both(policy, horizon, runs):
 def test_sampled_bounds_lie_below_exact_ones():
     """And near them: the worst sequence of five arms is rare."""
     policy = ThompsonBeta()
-    exact = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM).epsilon.kept
+    exact = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM).epsilon.kept
     claimed = Guarantee(1.0)
     finding = with_plays(Finding("", "", None), claimed, both(policy, 5, 4000), 1e-6)
     assert 1.5 < finding.epsilon.shown < exact

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
-from bandits.audit.audits import composed_budget, composed_epsilon, promised_epsilon
 from bandits.audit.lattice import TwoLaws, run_laws
-from bandits.audit.spending import ENUMERATED, transcript_epsilon
 from bandits.audit.transcripts import Convention, transcripts
 from bandits.policies.elimination import DPSE, SuccessiveElimination
-from bandits.policies.perturbed_leader import DPFTPLGauss, DPFTPLNew, GDPElimNew, ThompsonBeta
+from bandits.policies.perturbed_leader import ENUMERATED, DPFTPLGauss, DPFTPLNew, GDPElimNew, ThompsonBeta
 from bandits.policies.private_ucb import DPUCB
 
 
@@ -55,8 +53,8 @@ def test_epsilon_at_a_delta_is_the_inverse_of_delta_at_an_epsilon():
 @pytest.mark.slow
 def test_what_is_shown_beyond_enumeration_goes_on_where_enumeration_ends():
     policy = DPFTPLNew(1.0, 0.01)
-    within = transcript_epsilon(policy, 2, ENUMERATED, 0.01)
-    beyond = transcript_epsilon(policy, 2, 12, 0.01)
+    within = policy.transcript_epsilon(2, ENUMERATED, 0.01)
+    beyond = policy.transcript_epsilon(2, 12, 0.01)
     assert within.kept == pytest.approx(within.shown, rel=1e-8)
     assert 1 < within.shown < beyond.shown < 8
     assert math.isinf(beyond.kept)
@@ -64,35 +62,35 @@ def test_what_is_shown_beyond_enumeration_goes_on_where_enumeration_ends():
 
 def test_promises_about_transcripts_are_flat():
     for horizon in (5, 300):
-        assert transcript_epsilon(DPSE(1.0), 2, horizon, 0.0).kept == pytest.approx(1)
-        assert transcript_epsilon(DPUCB(1.0, split_budget=False), 2, horizon, 0.01).kept <= 1 + 1e-12
-        assert transcript_epsilon(GDPElimNew(1.0, 0.01), 2, horizon, 0.01).kept == 1
-        assert math.isinf(transcript_epsilon(GDPElimNew(1.0, 0.01), 2, horizon, 0.0).kept)
+        assert DPSE(1.0).transcript_epsilon(2, horizon, 0.0).kept == pytest.approx(1)
+        assert DPUCB(1.0, split_budget=False).transcript_epsilon(2, horizon, 0.01).kept <= 1 + 1e-12
+        assert GDPElimNew(1.0, 0.01).transcript_epsilon(2, horizon, 0.01).kept == 1
+        assert math.isinf(GDPElimNew(1.0, 0.01).transcript_epsilon(2, horizon, 0.0).kept)
 
 
 def test_budgets_of_decisions_add_up():
     """10 steps, of which the first two see nothing."""
-    assert composed_epsilon(DPFTPLNew(0.5, 0.0), 2, 10) == 4
-    assert composed_epsilon(DPFTPLNew(0.5, 0.0), 9, 5) == 0
-    assert math.isinf(composed_epsilon(DPFTPLNew(0.5, 0.01), 2, 10))
-    assert math.isinf(composed_epsilon(ThompsonBeta(), 2, 10))
+    assert DPFTPLNew(0.5, 0.0).promised_epsilon(2, 10) == 4
+    assert DPFTPLNew(0.5, 0.0).promised_epsilon(9, 5) == 0
+    assert math.isinf(DPFTPLNew(0.5, 0.01).promised_epsilon(2, 10))
+    assert math.isinf(ThompsonBeta().promised_epsilon(2, 10))
 
 
 def test_a_delta_of_many_decisions_is_no_promise():
-    assert composed_budget(DPFTPLNew(0.5, 0.01), 2, 52) == (25.0, 0.5)
-    assert composed_budget(DPFTPLNew(0.5, 0.01), 2, 1000) == (499.0, 1.0)
-    assert composed_budget(DPFTPLGauss(1.0, 0.01, "exact"), 3, 5) == (0.0, 0.0)
+    assert DPFTPLNew(0.5, 0.01).composed_budget(2, 52) == (25.0, 0.5)
+    assert DPFTPLNew(0.5, 0.01).composed_budget(2, 1000) == (499.0, 1.0)
+    assert DPFTPLGauss(1.0, 0.01, "exact").composed_budget(3, 5) == (0.0, 0.0)
 
 
 def test_what_is_promised_for_a_transcript():
-    assert promised_epsilon(DPSE(0.3), 9, 1000) == 0.3
-    assert promised_epsilon(DPFTPLNew(0.001, 0.0), 9, 1009) == pytest.approx(1)
-    assert math.isinf(promised_epsilon(GDPElimNew(1.0, 0.01), 9, 1000))
-    assert math.isinf(promised_epsilon(ThompsonBeta(), 9, 1000))
+    assert DPSE(0.3).promised_epsilon(9, 1000) == 0.3
+    assert DPFTPLNew(0.001, 0.0).promised_epsilon(9, 1009) == pytest.approx(1)
+    assert math.isinf(GDPElimNew(1.0, 0.01).promised_epsilon(9, 1000))
+    assert math.isinf(ThompsonBeta().promised_epsilon(9, 1000))
 
 
 def test_what_has_no_bounds_says_so():
     with pytest.raises(ParameterError, match="arms: must be 2"):
-        transcript_epsilon(ThompsonBeta(), 3, 10, 0.0)
+        ThompsonBeta().transcript_epsilon(3, 10, 0.0)
     with pytest.raises(ParameterError, match="has no ledger"):
-        transcript_epsilon(SuccessiveElimination(), 2, 10, 0.0)
+        SuccessiveElimination().transcript_epsilon(2, 10, 0.0)

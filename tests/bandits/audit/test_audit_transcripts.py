@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bandits import Guarantee, ParameterError, Scope
-from bandits.audit.audits import dearest, event, releases, transcript
+from bandits.audit.audits import Level, cost_at
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention, transcripts
 from bandits.audit.verdicts import Bounds, Finding, Verdict, judge
@@ -60,27 +60,27 @@ def test_conventions_agree_for_pure_epsilon_and_part_at_six_steps_with_delta():
 def test_decisions_add_up_over_a_transcript():
     """What is promised for one decision is broken by a transcript of five."""
     policy = DPFTPLNew(1.0, 0.01)
-    found = transcript(policy, 2, 5, Domain.BINARY, Convention.STREAM)
+    found = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM)
     assert found.verdict(Guarantee(1.0, 0.01, Scope.TRANSCRIPT)) is Verdict.VIOLATED
     assert found.epsilon.shown == pytest.approx(2.6574100545)
 
 
 @pytest.mark.parametrize("policy", [DPFTPLNew(1.0, 0.0), ThompsonBeta()], ids=str)
 def test_one_sequence_is_the_worst_where_all_are_enumerated(policy):
-    assert event(policy, 6).epsilon.shown == pytest.approx(law_of(policy, 6, Convention.STREAM).epsilon().shown)
+    assert policy.sequence_cost(6).epsilon.shown == pytest.approx(law_of(policy, 6, Convention.STREAM).epsilon().shown)
 
 
 def test_a_transcript_spends_epsilon_at_nearly_every_decision():
-    bounds = event(DPFTPLNew(1.0, 0.0), 60).epsilon
+    bounds = DPFTPLNew(1.0, 0.0).sequence_cost(60).epsilon
     assert 0.95 * bounds.kept < bounds.shown < bounds.kept == 58
 
 
 def test_values_of_bounded_noise_show_an_infinite_epsilon():
     """Sooner or later one reward puts the values of arm 1 beyond all that arm 2 can draw."""
     policy = DPFTPLNew(1.0, 0.01)
-    assert math.isinf(event(policy, 100).epsilon.shown)
-    horizon = next(steps for steps in range(8, 100) if math.isinf(event(policy, steps).epsilon.shown))
-    assert math.isfinite(event(policy, horizon - 1).epsilon.shown)
+    assert math.isinf(policy.sequence_cost(100).epsilon.shown)
+    horizon = next(steps for steps in range(8, 100) if math.isinf(policy.sequence_cost(steps).epsilon.shown))
+    assert math.isfinite(policy.sequence_cost(horizon - 1).epsilon.shown)
     rival, first = (policy.value(pulls, 0.0, horizon).law for pulls in (horizon - 2, 1))
     assert rival.center + rival.half_width > first.center - first.half_width  # arm 2 may come where the reward is 0
     changed = policy.value(1, 1.0, horizon).law
@@ -89,7 +89,7 @@ def test_values_of_bounded_noise_show_an_infinite_epsilon():
 
 def test_an_event_is_for_perturbed_leaders():
     with pytest.raises(ParameterError, match="level"):
-        event(DPSE(1.0), 100)
+        cost_at(Level.EVENT, DPSE(1.0), 2, 100, Domain.BINARY, Convention.STREAM)
 
 
 def test_memory_is_named():
@@ -103,27 +103,29 @@ def test_memory_is_named():
     "policy", [DPSE(1.0), RNMFTNL(1.0), RNMFTNL(1.0, "exponential"), GDPElimNew(1.0, 0.01)], ids=str
 )
 def test_transcripts_of_epochs_keep_their_promise(policy, horizon):
-    found = transcript(policy, 2, horizon, policy.domain, Convention.STREAM)
+    found = policy.transcript_cost(2, horizon, policy.domain, Convention.STREAM)
     assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
 
 
 def test_ledgers_keep_their_promise():
     for policy in [DPUCB(1.0), DPUCBInt(1.0, 0.01), DPRUCB(1.0), DPRSE(1.0)]:
-        found = dearest(releases(policy, 2, 3000, policy.domain), policy.guarantee.delta)
+        found = policy.release_cost(2, 3000, policy.domain)
         assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
-        assert transcript(policy, 2, 3000, policy.domain, Convention.STREAM).verdict(policy.guarantee) is Verdict.KEPT
+        assert (
+            policy.transcript_cost(2, 3000, policy.domain, Convention.STREAM).verdict(policy.guarantee) is Verdict.KEPT
+        )
 
 
 def test_a_divided_budget_has_slack():
     policy = DPUCB(1.0)
-    assert dearest(releases(policy, 4, 100, policy.domain), 0.0).slack(policy.guarantee) == pytest.approx(4)
+    assert policy.release_cost(4, 100, policy.domain).slack(policy.guarantee) == pytest.approx(4)
     undivided = DPUCB(1.0, split_budget=False)
-    assert dearest(releases(undivided, 4, 100, policy.domain), 0.0).verdict(undivided.guarantee) is Verdict.TIGHT
+    assert undivided.release_cost(4, 100, policy.domain).verdict(undivided.guarantee) is Verdict.TIGHT
 
 
 def test_a_ledger_of_epochs_ends_with_the_horizon():
     assert len(DPSE(1.0).ledger(2, 5)) == len(GDPElimNew(1.0, 0.01).ledger(2, 5)) == 1  # under way, used by no step
-    assert transcript(DPSE(1.0), 2, 5, Domain.UNIT, Convention.STREAM).epsilon.kept == 0
+    assert DPSE(1.0).transcript_cost(2, 5, Domain.UNIT, Convention.STREAM).epsilon.kept == 0
     assert [entry.divisor for entry in DPSE(1.0).ledger(2, 20_000)] == [
         DPSE(1.0).epoch_of(2, number, 20_000).rounds for number in (1, 2, 3)
     ]
@@ -156,14 +158,14 @@ ROBUST = GivenMoments(DPRUCB(2.0), Moment(2.0, 0.9))
 @pytest.mark.parametrize("policy", [DPUCB(1.0), DPUCB(9.0, split_budget=False), ROBUST], ids=str)
 def test_three_steps_of_two_arms_have_one_choice(policy):
     """Its exact law is all of the transcript; with four steps that is known for rewards at the ends of the domain."""
-    three, four = (transcript(policy, 2, steps, policy.domain, Convention.STREAM).epsilon for steps in (3, 4))
+    three, four = (policy.transcript_cost(2, steps, policy.domain, Convention.STREAM).epsilon for steps in (3, 4))
     assert three.kept == three.shown > 0
     assert four.kept > four.shown > 0
-    ledger = dearest(releases(policy, 2, 3, policy.domain), 0.0).epsilon
+    ledger = policy.release_cost(2, 3, policy.domain).epsilon
     assert three.kept < ledger.kept
 
 
 def test_the_one_choice_by_hand():
     """Two draws of scale 2, and rewards that differ by -1: log of (1/2) over e^(-1/2) (1 + 1/4) / 2."""
-    found = transcript(DPUCB(1.0, split_budget=False), 2, 3, Domain.UNIT, Convention.STREAM).epsilon
+    found = DPUCB(1.0, split_budget=False).transcript_cost(2, 3, Domain.UNIT, Convention.STREAM).epsilon
     assert found.kept == pytest.approx(0.5 - math.log(1.25), rel=1e-10)

@@ -8,7 +8,6 @@ from scipy.special import logsumexp
 from scipy.stats import chi2, ks_2samp, skellam
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import dearest, releases
 from bandits.audit.ledger import Domain
 from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2, Bernoulli
@@ -128,7 +127,7 @@ def test_the_declared_epsilon_is_kept():
 
 def test_the_ledger_keeps_the_guarantee():
     for policy in POLICIES:
-        found = dearest(releases(policy, 2, 3000, Domain.UNIT), policy.guarantee.delta)
+        found = policy.release_cost(2, 3000, Domain.UNIT)
         assert policy.guarantee.scope is Scope.DISTRIBUTED
         assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
         if isinstance(policy, DistDPSE):

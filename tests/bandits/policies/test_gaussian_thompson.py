@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import norm
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import dearest, decision, releases
 from bandits.audit.ledger import Domain
 from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2
@@ -51,7 +50,7 @@ def test_the_draws_of_an_epoch_keep_the_level():
         policy = DPTSUCB(0.5, level=level, alpha=alpha)
         for release in policy.ledger(2, horizon):
             assert release.level <= level * (1 + 1e-12)
-        found = dearest(releases(policy, 2, horizon, Domain.UNIT), policy.guarantee.delta)
+        found = policy.release_cost(2, horizon, Domain.UNIT)
         assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
         first = policy.first_epoch(horizon)
         needed = policy.draws(horizon) / policy.spread(horizon) / level**2
@@ -69,7 +68,7 @@ def test_the_level_of_an_epoch_by_hand():
 @pytest.mark.slow
 def test_a_decision_keeps_its_delta():
     for policy in (ThompsonGDP(1.0, delta=0.01), ThompsonGDP(0.2, variance=1.0, start_pulls=1)):
-        found = decision(policy, 2, 1000, Domain.BINARY)
+        found = policy.decision_cost(2, 1000, Domain.BINARY)
         assert found.verdict(policy.guarantee) is not Verdict.VIOLATED
         assert found.delta.kept <= policy.guarantee.delta * (1 + 1e-9)
         assert policy.guarantee.scope is Scope.DECISION

@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import binomtest
 
 from bandits import ParameterError
-from bandits.audit.audits import dearest, releases
 from bandits.audit.ledger import Domain
 from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2, Bernoulli
@@ -110,9 +109,9 @@ def test_the_best_arm_is_found_as_often_as_promised(failure):
 
 def test_every_phase_costs_epsilon():
     policy = AdaPTT(0.7, 0.1)
-    found = releases(policy, 3, 1000, Domain.UNIT)
+    found = policy.release_costs(3, 1000, Domain.UNIT)
     assert all(math.isclose(of.epsilon.kept, 0.7) for of in found)  # the first, of one reward, too
-    assert dearest(found, 0.0).verdict(policy.guarantee) is Verdict.TIGHT
+    assert policy.release_cost(3, 1000, Domain.UNIT).verdict(policy.guarantee) is Verdict.TIGHT
 
 
 def test_a_run_that_ends_early_returns_no_arm():

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-from experiments import audit as command
-from experiments.audit_rows import OURS, AuditRow, audit
+from experiments.audit import __main__ as command
+from experiments.audit import table
+from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError
 from scripts import privacy
@@ -133,7 +134,7 @@ def test_a_policy_that_says_nothing_is_refused_with_what_to_declare(shell, tmp_p
 
 
 def test_every_policy_is_audited():
-    audited = {case["policy"] for case in privacy.cases(privacy.AUDITS)}
+    audited = {case["policy"] for case in table.cases(table.AUDITS)}
     assert audited == set(Composer().choices("policy"))
 
 
@@ -141,7 +142,7 @@ def test_the_page_is_that_of_the_stored_rows():
     stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
     rows = [AuditRow(**values) for values in stored.to_dict("records")]
     assert privacy.PAGE.read_text(encoding="utf-8") == privacy.page(rows)
-    assert len(rows) == len(privacy.cases(privacy.AUDITS))
+    assert len(rows) == len(table.cases(table.AUDITS))
 
 
 @pytest.mark.slow
@@ -149,7 +150,7 @@ def test_cheap_rows_are_as_stored():
     """The first case of every policy whose audit takes no time, computed again."""
     stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
     ours = dict(OmegaConf.load(CONF / "audit.yaml"))
-    ours = {key: ours[key] for key in OURS}
+    ours = {key: ours[key] for key in AUDIT_KEYS}
     cheap = {
         "dp_se",
         "dp_ucb",
@@ -161,10 +162,10 @@ def test_cheap_rows_are_as_stored():
         "gdp_elim_new",
         "thompson_beta",
     }
-    for place, case in enumerate(privacy.cases(privacy.AUDITS)):
+    for place, case in enumerate(table.cases(table.AUDITS)):
         if case["policy"] in cheap:
             cheap.discard(case["policy"])
-            again = privacy.audited(case, ours, Composer())
+            again = table.audited(case, ours, Composer())
             for name in ("epsilon_kept", "epsilon_shown", "delta_kept", "delta_shown"):
                 assert getattr(again, name) == pytest.approx(stored[name][place], rel=1e-9, nan_ok=True)
     assert not cheap
@@ -232,13 +233,13 @@ def test_an_excuse_is_a_reason_in_words(own, reason):
 def test_policies_of_ones_own_that_no_file_lists_are_played(tmp_path):
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "mine.yaml").write_text("_target_: mine.Mine\n")
-    (case,) = privacy.cases_of(tmp_path)
+    (case,) = table.cases_of(tmp_path)
     assert (case["policy"], case["runs"]) == ("mine", 20_000)
     (tmp_path / "audits.yaml").write_text("- {policy: mine, horizon: [3, 4]}\n")
-    assert [case["horizon"] for case in privacy.cases_of(tmp_path)] == [3, 4]
+    assert [case["horizon"] for case in table.cases_of(tmp_path)] == [3, 4]
     (tmp_path / "audits.yaml").write_text("policy: mine\n")
     with pytest.raises(UserError, match=r"audits.yaml: must be a list"):
-        privacy.cases_of(tmp_path)
+        table.cases_of(tmp_path)
 
 
 def test_violated_rows_are_excused():

@@ -13,8 +13,8 @@ from bandits.audit.ledger import Domain
 from bandits.audit.pairs import FEW, MOST, OTHERS, difference, most_telling, pairs, places
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import Neighbours
-from experiments.audit import main as audit
-from experiments.audit_plays import plays
+from experiments.audit.__main__ import main as audit
+from experiments.audit.plays import plays
 from experiments.config.compose import REPOSITORY
 from experiments.errors import UserError
 from scripts import privacy

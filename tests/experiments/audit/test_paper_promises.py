@@ -9,8 +9,10 @@ from omegaconf import OmegaConf
 from scipy import special
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import value
+from bandits.audit.audits import Level, cost_at
 from bandits.audit.betting import betting_delta, betting_epsilon
+from bandits.audit.ledger import Domain
+from bandits.audit.transcripts import Convention
 from bandits.environments.heavy_tails import S1
 from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, beta_sufficient
 from bandits.policies.full_information import RNMFTNL
@@ -19,7 +21,8 @@ from bandits.policies.heavy_tailed import DPRUCB
 from bandits.policies.hybrid_ucb import DPUCBInt
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew
 from bandits.policies.random_prefix import RandomPrefix
-from experiments.audit_rows import AuditRow, audit
+from experiments.audit import table
+from experiments.audit.rows import AuditRow, audit
 from experiments.config.compose import Composer
 from scripts import privacy
 
@@ -33,7 +36,7 @@ def row(*overrides, **keys):
 
 @pytest.fixture(scope="module")
 def stored():
-    return [AuditRow(**values) for values in pd.read_parquet(privacy.ROWS).to_dict("records")]
+    return [AuditRow(**values) for values in pd.read_parquet(table.ROWS).to_dict("records")]
 
 
 def test_printed_forms_are_held_to_their_theorems():
@@ -62,15 +65,15 @@ def test_the_printed_start_phase_of_beta():
 
 
 def test_a_perturbed_value_is_audited_by_itself():
-    found = value(DPFTPLBeta(40.0, 1e-300, "printed"), 1000).delta
+    found = DPFTPLBeta(40.0, 1e-300, "printed").value_cost(1000).delta
     assert found.kept == beta_condition(97, 40.0)
     assert found.shown == pytest.approx(found.kept, rel=1e-9, abs=0)
-    gauss = value(DPFTPLGauss(1.0, 0.01, "exact"), 1000).delta
+    gauss = DPFTPLGauss(1.0, 0.01, "exact").value_cost(1000).delta
     assert gauss.kept == gauss.shown == pytest.approx(0.0068295950, rel=1e-8)
     with pytest.raises(ParameterError, match="start phase, not dp_ftpl_new"):
-        value(DPFTPLNew(1.0, 0.0), 1000)
+        cost_at(Level.VALUE, DPFTPLNew(1.0, 0.0), 2, 1000, Domain.BINARY, Convention.STREAM)
     with pytest.raises(ParameterError, match="after 97 pulls"):
-        value(DPFTPLBeta(40.0, 1e-300, "printed"), 97)
+        DPFTPLBeta(40.0, 1e-300, "printed").value_cost(97)
 
 
 def log_ratio(pulls, total, rival_pulls, rival_total):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from submitit.local.local import LOCAL_REQUEUE_RETURN_CODE
+from submitit.slurm.slurm import SlurmExecutor
 
 from bandits.environments.bernoulli import C1
 from bandits.policies.elimination import DPSE
@@ -22,9 +24,11 @@ from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.jobs import jobs_of
 from experiments.config.plan import Request, plan, plan_all
+from experiments.fan_out import Shipped
 from experiments.leases import Leases
-from experiments.simulate import Job, PolicyError, look_up, pieces, run, runners, simulate_block
+from experiments.simulate import Job, PolicyError, look_up, pieces, run, runners, simulate_block, slurm
 from experiments.simulate import job as job_module
+from experiments.simulate.block import Failure, Task
 from experiments.simulate.failures import Failures
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Threads
@@ -104,7 +108,7 @@ def test_a_block_takes_about_two_seconds_or_is_one_replication():
 def test_a_resumed_cell_tells_which_replications_came_from_where(store, monkeypatch):
     block = simulate_block(CELL, 5, 10)
     before = replace(block, footer={**block.footer, "origin": {"commit": "before"}})
-    Pieces(store.root).save(CELL, [before])
+    Pieces(store.root).save([before])
     stored = simulate(store, replications=12)
     assert [run["replications"] for run in stored.footer["runs"]] == [[0, 5], [5, 10], [10, 12]]
     assert [run["commit"] == "before" for run in stored.footer["runs"]] == [False, True, False]
@@ -114,7 +118,7 @@ def test_a_resumed_cell_tells_which_replications_came_from_where(store, monkeypa
 def test_pieces_of_fewer_or_other_replications_than_asked_for_are_used_as_far_as_they_go(store, tmp_path):
     whole = simulate(Store(tmp_path / "whole"), replications=9)
     for start, stop in ((0, 3), (2, 4), (5, 6), (8, 30)):
-        Pieces(store.root).save(CELL, [simulate_block(CELL, start, stop)])
+        Pieces(store.root).save([simulate_block(CELL, start, stop)])
     (job,) = look_up([Request(CELL, 9, {})], store)
     assert [list(task.numbers) for task in job.tasks()] == [[4], [6, 7]]
     run([job], store, workers=1)
@@ -123,7 +127,7 @@ def test_pieces_of_fewer_or_other_replications_than_asked_for_are_used_as_far_as
 
 def test_a_damaged_piece_counts_as_not_there(store):
     saved = Pieces(store.root)
-    saved.save(CELL, [simulate_block(CELL, 0, 5)])
+    saved.save([simulate_block(CELL, 0, 5)])
     (path,) = store.root.rglob("*.piece")
     whole = path.read_bytes()
     (block,) = saved.read(CELL)
@@ -314,6 +318,7 @@ def test_status_tells_of_a_process_that_ended_without_a_word(store):
     [
         (["runner=dask"], "runner.scheduler: must be the address of a Dask scheduler"),
         (["runner=slurm", "runner.jobs=0"], "runner.jobs: must be above 0"),
+        (["runner=slurm", "runner.array_parallelism=0"], "runner.array_parallelism: must be above 0"),
         (["hydra/launcher=joblib"], "use runner=slurm or runner=dask"),
     ],
 )
@@ -330,6 +335,53 @@ def test_a_missing_library_names_its_extra(call, tmp_path, monkeypatch):
     outcome = call("horizon=100", "replications=1", f"results_dir={tmp_path}", *words)
     assert outcome.code == 2
     assert "pip install '.[dask]'" in outcome.err
+
+
+def work_of(root, tasks):
+    return slurm.Work(Shipped(tasks), str(root), again=False)
+
+
+def test_a_job_whose_time_is_over_is_queued_again_for_the_rest(tmp_path, monkeypatch):
+    tasks, queued = [Task(CELL, range(number, number + 1)) for number in range(4)], []
+    work = work_of(tmp_path, tasks)
+
+    def attempt(task):
+        if task.numbers.start == 2 and not queued:
+            queued.append(work.checkpoint().function)  # as submitit does when the signal comes, which ends the policy
+            return Failure.of(task, 2, "SystemExit")
+        return runners.attempt(task)
+
+    monkeypatch.setattr(slurm, "attempt", attempt)
+    with pytest.raises(SystemExit) as ended:
+        work()
+    assert ended.value.code == LOCAL_REQUEUE_RETURN_CODE
+    assert [block.numbers.tolist() for block in Pieces(tmp_path).read(CELL)] == [[0, 1]]
+    assert sorted(number for block in queued[0]() for number in block.numbers.tolist()) == [0, 1, 2, 3]
+
+
+def test_a_job_that_simulates_nothing_in_its_time_is_not_queued_again(tmp_path, monkeypatch):
+    work = work_of(tmp_path, [Task(CELL, range(1))])
+    monkeypatch.setattr(slurm, "attempt", lambda task: [work.checkpoint(), Failure.of(task, 0, "SystemExit")][1])
+    assert work.checkpoint() is None
+    with pytest.raises(SystemExit) as ended:
+        work()
+    assert ended.value.code == 1
+
+
+def test_what_a_cluster_asks_for_reaches_submitit(tmp_path, monkeypatch):
+    def script(**options):
+        runner = slurm.Slurm(results=str(tmp_path), **options)
+        with runner.executor() as ((executor, _), room):
+            assert room == runner.jobs
+            return executor._executor._make_submission_file_text("x", "y")
+
+    monkeypatch.setattr(SlurmExecutor, "affinity", classmethod(lambda cls: 2))  # as if there were a cluster
+    whole = script(account="me", qos="long", jobs=8, minutes=240)
+    assert {"#SBATCH --account=me", "#SBATCH --qos=long", "#SBATCH --signal=USR2@90"} <= set(whole.splitlines())
+    assert "#SBATCH --signal=USR2@12" in script(minutes=2).splitlines()
+    assert "account" not in script()
+    with slurm.Slurm(results=str(tmp_path), array_parallelism=3).executor() as ((executor, _), _room):
+        assert executor.parameters["array_parallelism"] == 3
 
 
 @pytest.mark.slow
@@ -359,7 +411,7 @@ def test_a_run_says_why_cells_are_simulated_again(store, monkeypatch):
     store.path(damaged).write_bytes(b"")
     monkeypatch.setattr(UCB1, "revision", 2)
     later = RegretCell(C1(3), UCB1(), 2_000)
-    Pieces(store.root).save(later, [simulate_block(later, 0, 2)])
+    Pieces(store.root).save([simulate_block(later, 0, 2)])
     new = RegretCell(C1(3), DPSE(2.0), 2_000)
     jobs = look_up([Request(cell, 5, {}) for cell in (later, few, damaged, new)], store)
     assert list(reasons(jobs, store)) == [

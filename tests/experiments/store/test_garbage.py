@@ -46,7 +46,7 @@ def aged(path):
 
 def piece(root, cell, start, stop, old=False):
     before = set((root / ".pieces").rglob("*.piece"))
-    Pieces(root).save(cell, [simulate_block(cell, start, stop)])
+    Pieces(root).save([simulate_block(cell, start, stop)])
     (made,) = set((root / ".pieces").rglob("*.piece")) - before
     return aged(made) if old else made
 

@@ -12,16 +12,17 @@ import pytest
 from bandits.environments.bernoulli import C2
 from bandits.policies.ucb import UCB1
 from experiments import intervals
+from experiments.audit.table import ROWS
 from experiments.cells import QUANTITIES, Cell, Quantity
 from experiments.cells.base import column
 from experiments.claims import Outcome
 from experiments.config.compose import Composer
 from experiments.papers import papers
 from experiments.stored import Stored
+from scripts.audit_table import audits, verdicts
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
-from scripts.privacy import ROWS
 from scripts.report import claims
 from scripts.report.captions import caption
 from scripts.report.cell_tables import of_cells
@@ -29,7 +30,6 @@ from scripts.report.claims import BADGES
 from scripts.report.collect import jobs_of
 from scripts.report.exhibits import Exhibit
 from scripts.report.page import sections
-from scripts.report.privacy import audits, verdicts
 from scripts.report.run_time import fact_of, run_times
 
 

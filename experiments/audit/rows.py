@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import dearest, decision, event, releases, transcript, value
+from bandits.audit.audits import PROMISED, Level, cost_at
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
 from bandits.audit.transcripts import Convention
@@ -23,7 +23,7 @@ from bandits.policies.base import Policy
 from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
-from experiments.audit_plays import plays
+from experiments.audit.plays import plays
 from experiments.config.build import EXCUSE, build
 from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
@@ -31,28 +31,10 @@ from experiments.config.values import whole_number
 from experiments.errors import UserError, nearest
 from experiments.own_code import is_own
 
-OURS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are none of a cell
+AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are none of a cell
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # of a class of the user's that was not played: nothing ties its ledger to its code
 Word = TypeVar("Word", bound=StrEnum)
-
-
-class Level(StrEnum):
-    """What is audited: noisy numbers, a leader's value, a decision given the history, all arms, or one sequence."""
-
-    RELEASE = "release"
-    VALUE = "value"
-    DECISION = "decision"
-    TRANSCRIPT = "transcript"
-    EVENT = "event"
-
-
-LEVELS = {
-    Scope.TRANSCRIPT: Level.TRANSCRIPT,
-    Scope.DECISION: Level.DECISION,
-    Scope.LOCAL: Level.RELEASE,
-    Scope.DISTRIBUTED: Level.RELEASE,
-}
 
 
 @dataclass(frozen=True)
@@ -98,13 +80,20 @@ class AuditRow:
     excuse: str = ""
 
     @property
+    def deciding(self) -> tuple[str, float, float]:
+        """What the deciding bounds are on, δ where the class promises one, else ε; what is kept, what is shown."""
+        if self.delta_claimed > 0 and self.level != Level.EVENT:
+            return "δ", self.delta_kept, self.delta_shown
+        return "ε", self.epsilon_kept, self.epsilon_shown
+
+    @property
     def inexcusable(self) -> bool:
         """Whether a promise is violated and the YAML of the policy does not say why."""
         return self.verdict == Verdict.VIOLATED and not self.excuse
 
 
-def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, workers: int = 1) -> AuditRow:
-    """Audit the policy that `overrides` build, at what the keys `OURS` of `ours` say. Raises `UserError`.
+def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, workers: int = 1) -> AuditRow:
+    """Audit the policy that `overrides` build, at what the keys `AUDIT_KEYS` of `about` say. Raises `UserError`.
 
     Sampled runs are shared among `workers` processes; the numbers do not depend on how many.
     """
@@ -112,31 +101,23 @@ def audit(overrides: Sequence[str], ours: DictConfig, composer: Composer, worker
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
     policy: Learner[Any] = build(config, "policy", files, Learner)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
-    arms, horizon, runs = (_at_least(ours if key in OURS else config, key, least) for key, least in _NUMBERS.items())
+    holding = {"arms": about, "horizon": config, "runs": about}
+    arms, horizon, runs = (_at_least(holding[key], key, least) for key, least in _NUMBERS.items())
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
     if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
         raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
-    domain = policy.domain if ours.domain is None else _word(ours, "domain", Domain)
-    convention = _word(ours, "convention", Convention)
-    level = LEVELS.get(policy.guarantee.scope, Level.TRANSCRIPT)
-    level = level if ours.level is None else _word(ours, "level", Level)
+    domain = policy.domain if about.domain is None else _word(about, "domain", Domain)
+    convention = _word(about, "convention", Convention)
+    level = PROMISED[policy.guarantee.scope]
+    level = level if about.level is None else _word(about, "level", Level)
     played = policy
     if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
         played = GivenMoments.of(policy, instance)
     try:
-        if level is Level.RELEASE:
-            finding = dearest(releases(played, arms, horizon, domain), policy.guarantee.delta)
-        elif level is Level.DECISION:
-            finding = decision(policy, arms, horizon, domain)
-        elif level is Level.VALUE:
-            finding = value(policy, horizon)
-        elif level is Level.EVENT:
-            finding = event(policy, horizon)
-        else:
-            finding = transcript(played, arms, horizon, domain, convention)
+        finding = cost_at(level, played, arms, horizon, domain, convention)
         if runs:
-            require_runs(runs, failure := _failure(ours))
+            require_runs(runs, failure := _failure(about))
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
             finding = with_plays(finding, policy.guarantee, sampled.arms, failure, sampled.told)
     except ParameterError as error:

@@ -10,7 +10,7 @@ import math
 
 from omegaconf import OmegaConf
 
-from experiments.audit_rows import NO_PROMISE, OURS, AuditRow, audit
+from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, AuditRow, audit
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError
 
@@ -33,9 +33,9 @@ def main() -> None:
     """Entry point of `python -m experiments.audit`."""
     command = read_command_line("audit")
     for job in command.jobs:
-        ours = OmegaConf.create({key: command.value(job, key) for key in OURS})
+        about = OmegaConf.create({key: command.value(job, key) for key in AUDIT_KEYS})
         row = audit(
-            [text for text in job if text.partition("=")[0] not in OURS], ours, command.composer, command.workers
+            [text for text in job if text.partition("=")[0] not in AUDIT_KEYS], about, command.composer, command.workers
         )
         if row.verdict == NO_PROMISE:
             raise UserError(

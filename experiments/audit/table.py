@@ -1,0 +1,69 @@
+"""The table of audits: what `conf/audits.yaml` lists, and the rows that came out."""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from omegaconf import OmegaConf
+
+from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit
+from experiments.config.compose import CONF, REPOSITORY, Composer
+from experiments.errors import UserError
+
+AUDITS = CONF / "audits.yaml"
+ROWS = REPOSITORY / "results" / "audit.parquet"
+UNLISTED = {"arms": 2, "horizon": 50, "runs": 20_000}  # how a policy is audited that no file of audits names
+
+
+def cases_of(folder: Path) -> list[dict[str, Any]]:
+    """What `audits.yaml` in a folder of one's own lists, and a case for each policy that it leaves out."""
+    path = folder / "audits.yaml"
+    listed = cases(path) if path.exists() else []
+    known = {case["policy"] for case in listed}
+    names = sorted(file.stem for file in (folder / "policy").glob("*.yaml"))
+    return listed + [{"budget.epsilon": 1, "policy": name, **UNLISTED} for name in names if name not in known]
+
+
+def cases(path: Path) -> list[dict[str, Any]]:
+    """Every combination of keys and values that a file of audits lists."""
+    found = []
+    for sweep in _sweeps(path):
+        lists = {key: values if isinstance(values, list) else [values] for key, values in sweep.items()}
+        axes = [[(key, value) for value in values] for key, values in lists.items()]
+        found += [{"budget.epsilon": 1, **dict(case)} for case in itertools.product(*axes)]
+    return found
+
+
+def _sweeps(path: Path) -> list[dict[str, Any]]:
+    try:
+        read = yaml.load(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(read, list) or not all(isinstance(sweep, dict) and "policy" in sweep for sweep in read):
+        raise UserError(f"{path}: must be a list of {{policy: name or names, key: value or values}}")
+    return read
+
+
+def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> AuditRow | UserError:
+    """One row, or why there is none."""
+    settings = OmegaConf.create({**about, **{key: value for key, value in case.items() if key in AUDIT_KEYS}})
+    overrides = [f"{key}={value}" for key, value in case.items() if key not in AUDIT_KEYS]
+    try:
+        return audit(overrides, settings, composer)
+    except UserError as error:
+        return UserError(f"audit of {case['policy']}: {error}, in {case}")
+
+
+def stored(path: Path = ROWS) -> list[AuditRow]:
+    """The rows of a file; none where it is missing."""
+    rows = pd.read_parquet(path).to_dict("records") if path.exists() else []
+    return [AuditRow(**{str(name): value for name, value in row.items()}) for row in rows]
+
+
+def store(rows: Sequence[AuditRow], path: Path) -> None:
+    """Write the rows to a file. Raises `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame([vars(row) for row in rows]).to_parquet(path, index=False)

@@ -1,0 +1,86 @@
+"""The table of audits as the report and docs/privacy.md show it: a row for each audit that is stored."""
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from experiments.audit.rows import AuditRow
+from experiments.audit.table import ROWS, stored
+from scripts.drawing.numbers import whole
+from scripts.report.tables import Column, Entry, PageTable
+
+COLUMNS = [
+    Column("policy", choices=True),
+    Column("parameters"),
+    Column("level", choices=True),
+    Column("K", numeric=True),
+    Column("T", numeric=True),
+    Column("rewards", choices=True),
+    Column("paper", numeric=True),
+    Column("class", numeric=True),
+    Column("bounds on"),
+    Column("kept", numeric=True),
+    Column("shown", numeric=True),
+    Column("of the paper", choices=True),
+    Column("verdict", choices=True),
+    Column("slack", numeric=True),
+]
+
+
+def audits(path: Path = ROWS) -> PageTable:
+    """A row for each audit that is stored; none where the file is missing."""
+    return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in stored(path)])
+
+
+def in_markdown(rows: Iterable[AuditRow]) -> list[str]:
+    """The lines of a table, without the level, which a heading says."""
+    shown = [place for place, column in enumerate(COLUMNS) if column.title != "level"]
+    lines = [[COLUMNS[place].title for place in shown], ["---"] * len(shown)]
+    for row in rows:
+        found = [f"`{entry.text}`" if entry.kind == "code" else str(entry.text) for entry in entries(row)]
+        lines.append([found[place] for place in shown])
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def entries(row: AuditRow) -> list[Entry]:
+    """An entry for each of the `COLUMNS`."""
+    bounds, kept, shown = row.deciding
+    return [
+        Entry(row.policy, kind="code"),
+        Entry(row.parameters),
+        Entry(row.level),
+        *(Entry(whole(value), value) for value in (row.arms, row.horizon)),
+        Entry(" ".join(filter(None, [row.domain, row.convention]))),
+        _claimed(row.paper_epsilon, row.paper_delta),
+        _claimed(row.epsilon_claimed, row.delta_claimed),
+        Entry(bounds),
+        _number(kept),
+        _number(shown),
+        Entry(row.paper_verdict),
+        Entry(row.verdict),
+        _number(row.slack),
+    ]
+
+
+def _claimed(epsilon: float, delta: float) -> Entry:
+    """Both numbers of a promise, the second where it is not 0; sorted by the first."""
+    number = _number(epsilon)
+    return Entry(f"{number.text}, {digits(delta)}", number.rank) if delta > 0 else number
+
+
+def _number(value: float) -> Entry:
+    return Entry(digits(value), None if math.isnan(value) else min(value, 1e308))
+
+
+def digits(value: float) -> str:
+    """Six digits of a number: two bounds that differ in the fifth are not equal."""
+    if math.isnan(value):
+        return "–"
+    return "∞" if math.isinf(value) else f"{value:.6g}"
+
+
+def verdicts(table: PageTable) -> Sequence[tuple[str, int]]:
+    """How many audits came to what, most first."""
+    place = [column.title for column in COLUMNS].index("verdict")
+    said = [str(row[place].text) for row in table.rows]
+    return sorted(((word, said.count(word)) for word in set(said)), key=lambda pair: (-pair[1], pair[0]))
