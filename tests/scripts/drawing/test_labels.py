@@ -141,17 +141,17 @@ def replaced(stored, policy):
     return dataclasses.replace(stored, cell=dataclasses.replace(stored.cell, policy=policy))
 
 
-@pytest.mark.parametrize("legend", ["label", "legend"])
-def test_a_policy_labelled_like_ours_does_not_swallow_it(cells, legend):
-    (ours,) = cells("{instance: c2, policy: dp_se}")
-    of = other(label="DP-SE") if legend == "label" else other(label="X", legend=lambda self: "DP-SE")
-    two_panels = [{"title": "a", "policy": "dp_se"}, {"title": "b", "policy": "other"}]
-    for name, panels in product(KINDS, (ONE_PANEL, two_panels)):
-        drawing = describe(name, [ours, replaced(ours, of(0.25))], panels)
-        labels = {label for looks in looks_of(drawing) for label in looks}
-        assert len(labels) == 2
-        assert any("DP-SE [dp_se]" in label for label in labels)
-        assert any("DP-SE [other]" in label for label in labels)
+def test_a_policy_labelled_like_ours_does_not_swallow_it(cells):
+    for legend in ["label", "legend"]:
+        (ours,) = cells("{instance: c2, policy: dp_se}")
+        of = other(label="DP-SE") if legend == "label" else other(label="X", legend=lambda self: "DP-SE")
+        two_panels = [{"title": "a", "policy": "dp_se"}, {"title": "b", "policy": "other"}]
+        for name, panels in product(KINDS, (ONE_PANEL, two_panels)):
+            drawing = describe(name, [ours, replaced(ours, of(0.25))], panels)
+            labels = {label for looks in looks_of(drawing) for label in looks}
+            assert len(labels) == 2
+            assert any("DP-SE [dp_se]" in label for label in labels)
+            assert any("DP-SE [other]" in label for label in labels)
 
 
 def test_two_classes_of_one_name_are_refused(cells):
