@@ -102,9 +102,8 @@ def test_no_module_is_long():
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "source", "expected", "later"),
-    [
+def test_imports_are_found():
+    for name, source, expected, later in [
         ("bandits.seeds", "import experiments.store as store", {"experiments.store"}, set()),
         ("bandits.seeds", "from . import arrays, nothing", {"bandits.arrays", "bandits"}, set()),
         ("bandits.loops", "from ..arrays import IntArray", {"bandits.arrays"}, set()),
@@ -112,11 +111,9 @@ def test_no_module_is_long():
         ("bandits.loops.leader", "def f():\n  if 1:\n    from scripts import figures", set(), {"scripts.figures"}),
         ("bandits.loops.lazy", "from tests.plain_loops.steps import index_steps", {"tests.plain_loops.steps"}, set()),
         ("bandits.seeds", "class A:\n  try:\n    import scripts\n  finally:\n    import os", {"scripts"}, set()),
-    ],
-)
-def test_imports_are_found(name, source, expected, later):
-    assert imported(name, PATHS[name], source, in_functions=False) == expected
-    assert imported(name, PATHS[name], source, in_functions=True) == expected | later
+    ]:
+        assert imported(name, PATHS[name], source, in_functions=False) == expected
+        assert imported(name, PATHS[name], source, in_functions=True) == expected | later
 
 
 def test_breaches_are_found():

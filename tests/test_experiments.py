@@ -170,9 +170,8 @@ def test_figure_3_shows_that_the_changed_law_lies_on_the_boundary():
         assert (band.low <= after.y + 1e-12).all()
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
+def test_a_wrong_figure_spec_is_one_line(call, tmp_path):
+    for change, named in [
         ("figure.band=sdd", "figure.band"),
         ("figure.scales=[linear,cubic]", "figure.scales"),
         ("figure.shares=[best_arm]", "figure.shares"),
@@ -182,13 +181,11 @@ def test_figure_3_shows_that_the_changed_law_lies_on_the_boundary():
         ("figure.panels=[{title: a, epsilonn: 1}]", "epsilonn"),
         ("figure.panels=[{title: a, instance: c2}]", "no curve"),
         ("figure.titel=x", "figure.titel"),
-    ],
-)
-def test_a_wrong_figure_spec_is_one_line(call, tmp_path, change, named):
-    outcome = call("+experiment=sajed2019/fig01", change, f"figures_dir={tmp_path}", main=figures.main)
-    assert outcome.code == 2
-    assert named in outcome.err
-    assert outcome.err.count("\n") == 1
+    ]:
+        outcome = call("+experiment=sajed2019/fig01", change, f"figures_dir={tmp_path}", main=figures.main)
+        assert outcome.code == 2
+        assert named in outcome.err
+        assert outcome.err.count("\n") == 1
 
 
 def test_figures_ask_for_missing_results(call, tmp_path):

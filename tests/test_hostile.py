@@ -1,6 +1,7 @@
 """What hostile words, files and surroundings end in: one line that names what is wrong, or the same as without them."""
 
 import errno
+import itertools
 import subprocess
 import sys
 
@@ -48,10 +49,10 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize(("words", "named"), WORDS.values(), ids=WORDS)
-def test_words_that_are_wrong(call, words, named):
-    keys = {word.partition("=")[0] for word in words}
-    refused(call(*words, *(word for word in SMALL if word.partition("=")[0] not in keys)), *named)
+def test_words_that_are_wrong(call):
+    for words, named in WORDS.values():
+        keys = {word.partition("=")[0] for word in words}
+        refused(call(*words, *(word for word in SMALL if word.partition("=")[0] not in keys)), *named)
 
 
 def test_a_folder_may_have_any_letters(call, tmp_path):
@@ -135,13 +136,12 @@ def test_a_revision_is_a_whole_number(call, mine, monkeypatch, revision, named):
     refused(call("--config-dir", mine, "policy=mine", *SMALL), f"{mine}/policy/mine.yaml: revision of mine", named)
 
 
-@pytest.mark.parametrize("reward", [1e9, -0.1, float("nan"), float("inf")])
-@pytest.mark.parametrize("policy", [DPSE(1.0), DPUCB(1.0)], ids=repr)
-def test_choices_take_rewards_that_the_policy_is_made_for(policy, reward):
-    steps = policy.choices(2, 10, np.random.default_rng(1))
-    next(steps)
-    with pytest.raises(ParameterError, match="reward"):
-        steps.send(reward)
+def test_choices_take_rewards_that_the_policy_is_made_for():
+    for reward, policy in itertools.product([1e9, -0.1, float("nan"), float("inf")], [DPSE(1.0), DPUCB(1.0)]):
+        steps = policy.choices(2, 10, np.random.default_rng(1))
+        next(steps)
+        with pytest.raises(ParameterError, match="reward"):
+            steps.send(reward)
 
 
 def test_choices_of_sound_rewards_are_as_before():
@@ -163,21 +163,17 @@ def test_run_refuses_what_only_the_shell_shows(tmp_path):
         run(5)
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
+def test_load_says_what_it_takes(tmp_path):
+    for given, named in [
         ({"experiment": 5}, "experiment: must be a name, as 'sajed2019/fig01', got 5"),
         ({"overrides": "horizon=1"}, "overrides: must be a list, got 'horizon=1'"),
         ({"config_dirs": "mine"}, "config_dirs: must be a list"),
         ({"columns": "regret"}, "columns: must be a list"),
         ({"columns": 5}, "columns: must be a list"),
         ({"results_dir": 5}, "results_dir: must be a folder, got 5"),
-    ],
-    ids=str,
-)
-def test_load_says_what_it_takes(given, named, tmp_path):
-    with pytest.raises(UserError, match=named):
-        load(**{"experiment": "sajed2019/fig01", **given})
+    ]:
+        with pytest.raises(UserError, match=named):
+            load(**{"experiment": "sajed2019/fig01", **given})
 
 
 def test_the_proposed_command_runs(tmp_path):

@@ -107,12 +107,14 @@ def test_transcripts_of_epochs_keep_their_promise(policy, horizon):
     assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
 
 
-@pytest.mark.parametrize("policy", [DPUCB(1.0), DPUCBInt(1.0, 0.01), DPRUCB(1.0), DPRSE(1.0)], ids=str)
-def test_ledgers_keep_their_promise(policy):
-    found = policy.release_cost(2, 3000, policy.domain)
-    assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
-    transcript = policy.transcript_cost(2, 3000, policy.domain, Convention.STREAM)
-    assert transcript.verdict(policy.guarantee) is AuditVerdict.KEPT
+def test_ledgers_keep_their_promise():
+    for policy in [DPUCB(1.0), DPUCBInt(1.0, 0.01), DPRUCB(1.0), DPRSE(1.0)]:
+        found = policy.release_cost(2, 3000, policy.domain)
+        assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
+        assert (
+            policy.transcript_cost(2, 3000, policy.domain, Convention.STREAM).verdict(policy.guarantee)
+            is AuditVerdict.KEPT
+        )
 
 
 def test_a_divided_budget_has_slack():
@@ -137,15 +139,18 @@ def test_a_policy_without_a_ledger_is_refused():
         SuccessiveElimination().ledger(2, 5)
 
 
-@pytest.mark.parametrize(
-    ("kept", "shown", "verdict"),
-    [(0.5, 0.2, "kept"), (1.0, 1.0, "tight"), (2.0, 1.5, "violated"), (2.0, 0.5, "undecided"), (1.0, 0.9, "kept")],
-)
-def test_verdicts(kept, shown, verdict):
-    assert verdict_on(1.0, Bounds(kept, shown, "", "")) == verdict
-    finding = PrivacyCost("", "", Bounds(kept, shown, "", ""))
-    assert finding.verdict(Guarantee(1.0)) == verdict
-    assert finding.verdict(Guarantee(1.0, 0.1)) == "undecided"  # nothing is known of delta
+def test_verdicts():
+    for kept, shown, verdict in [
+        (0.5, 0.2, "kept"),
+        (1.0, 1.0, "tight"),
+        (2.0, 1.5, "violated"),
+        (2.0, 0.5, "undecided"),
+        (1.0, 0.9, "kept"),
+    ]:
+        assert verdict_on(1.0, Bounds(kept, shown, "", "")) == verdict
+        finding = PrivacyCost("", "", Bounds(kept, shown, "", ""))
+        assert finding.verdict(Guarantee(1.0)) == verdict
+        assert finding.verdict(Guarantee(1.0, 0.1)) == "undecided"  # nothing is known of delta
 
 
 ROBUST = GivenMoments(DPRUCB(2.0), Moment(2.0, 0.9))

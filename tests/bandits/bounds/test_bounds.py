@@ -2,7 +2,7 @@ import importlib
 import inspect
 import math
 import pkgutil
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -109,31 +109,73 @@ def test_every_bound_is_tried():
     assert len(BOUNDS) == len(FUNCTIONS) > 70
 
 
+GROWING = {  # values of an argument in whose order a bound may only grow
+    "epsilon": (0.9, 0.3, 0.1),
+    "horizon": (10**19, 10**20, 10**21),
+    "arms": (2, 50),
+}
+
+
 @pytest.mark.parametrize("name", BOUNDS)
-def test_bounds_are_positive_and_fall_with_epsilon(name):
+def test_bounds_are_positive_and_grow_with_horizon_arms_and_privacy(name):
     function, given = BOUNDS[name], arguments(name)
     assert 0 < function(**given) < math.inf
-    if "epsilon" in given:
-        values = [function(**arguments(name, epsilon=epsilon)) for epsilon in (0.1, 0.3, 0.9)]
-        assert all(low <= high * (1 + 1e-12) for high, low in pairwise(values))
+    for key in GROWING.keys() & given.keys():
+        values = [function(**arguments(name, **{key: value})) for value in GROWING[key]]
+        assert all(low <= high * (1 + 1e-12) for low, high in pairwise(values)), (key, values)
 
 
-@pytest.mark.parametrize("name", [name for name in BOUNDS if "horizon" in arguments(name)])
-def test_bounds_grow_with_the_horizon(name):
-    function = BOUNDS[name]
-    values = [function(**arguments(name, horizon=horizon)) for horizon in (10**19, 10**20, 10**21)]
-    assert all(low <= high * (1 + 1e-12) for low, high in pairwise(values))
+WRONG = {
+    "gaps": [np.array([]), np.array([0.05, 0.0]), np.array([0.05, 1.5]), np.array([np.nan, 0.05])],
+    "means": [np.array([]), np.array([-0.1, 0.3]), np.array([np.nan, 0.3])],
+    "moments": [np.array([0.5, 1.1, 0.4]), np.array([0.5, np.nan, 0.4]), np.array([0.5, 0.01, 0.4])],
+    "arms": [1, 0, -3],
+    "horizon": [0, -1, math.nan],
+    "delta": [-0.1, 1.0, math.nan],
+    "noise": ["normal"],
+    "u": [-1.0, 0.0, math.inf, math.nan],
+    "epsilon": [-1.0, 0.0, math.inf, math.nan],
+}
+ANY_NUMBER = [-1.0, 0.0, math.nan]
+NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative", "spread": "may be 0"}
+WITHOUT_PRIVACY = {  # a limit that they have: epsilon = inf
+    "azize2025.lower_bound_slope",
+    "azize2025.lower_bound_line",
+    "azize2025.dp_klucb_line",
+    "local_privacy.local_bernoulli_lower_bound_slope",
+    "local_privacy.local_bernoulli_asymptote",
+}
 
 
-@pytest.mark.parametrize("name", [name for name in BOUNDS if "arms" in arguments(name)])
-def test_bounds_grow_with_the_arms(name):
-    function = BOUNDS[name]
-    assert function(**arguments(name, arms=2)) <= function(**arguments(name, arms=50))
+def refused(name, **changed):
+    """The argument that a bound names as out of range; None if it answers."""
+    try:
+        BOUNDS[name](**arguments(name, **changed))
+    except ParameterError as error:
+        return error.parameter
+    return None
 
 
-@pytest.mark.parametrize(
-    ("name", "changed", "blamed"),
-    [
+def wrong_arguments(name):
+    """Arguments of a bound, each with a value for which its theorem says nothing."""
+    given = arguments(name)
+    may_be_0 = {"variance", "epsilon"} if given.keys() & {"variance", "delta"} else set()
+    for key in [key for key in given if key not in NOT_ASKED]:
+        for value in WRONG.get(key, ANY_NUMBER):
+            limit = key == "epsilon" and value == math.inf and name in WITHOUT_PRIVACY
+            if not limit and not (key in may_be_0 and value == 0):
+                yield key, value
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_no_argument_is_silently_out_of_range(name):
+    assert any(wrong_arguments(name))
+    for key, value in wrong_arguments(name):
+        assert refused(name, **{key: value}) in (key, key.removesuffix("s"), key.removeprefix("least_")), (key, value)
+
+
+def test_conditions_are_asked_for():
+    conditions = [
         ("sajed2019.dp_se_pulls", {"gap": 0.0}, "gap"),
         ("sajed2019.dp_se_regret_order", {"gaps": np.array([0.5, 0.0])}, "gaps"),
         ("sajed2019.dp_se_worst_case_regret", {"arms": 1}, "arms"),
@@ -153,12 +195,17 @@ def test_bounds_grow_with_the_arms(name):
         ("wang2024.transcript_lower_bound_order", {"horizon": 1}, "horizon"),
         ("wu2025.resampled_regret", {"noise": "normal"}, "noise"),
         ("wu2025.deterministic_lower_bound", {"horizon": 0}, "horizon"),
-    ],
-)
-def test_conditions_are_asked_for(name, changed, blamed):
-    with pytest.raises(ParameterError) as error:
-        BOUNDS[name](**arguments(name, **changed))
-    assert error.value.parameter == blamed
+        ("azize2025.lower_bound_slope", {"means": np.array([0.5, 1.0])}, "means"),
+        ("azize2025.lower_bound_line", {"horizon": 1}, "horizon"),
+        ("azize2025.dp_klucb_line", {"ratio": 1.0}, "ratio"),
+        ("azize2022.adap_ucb_regret", {"alpha": 3.0}, "alpha"),
+        ("azize2022.lower_bound_slope", {"means": np.array([0.5, 0.0])}, "means"),
+        ("gajane2018.klucb_cf_regret", {"c": 2.9}, "c"),
+        ("gajane2018.klucb_cf_regret", {"means": np.array([0.5, 0.5])}, "means"),
+        ("gajane2018.klucb_cf_regret", {"means": np.array([0.5, 1.0])}, "means"),
+        ("gajane2018.klucb_cf_regret", {"horizon": 1}, "horizon"),
+    ]
+    assert [refused(name, **changed) for name, changed, _ in conditions] == [blamed for _, _, blamed in conditions]
 
 
 def test_dp_se_whatever_the_gaps():
@@ -323,17 +370,16 @@ def gumbel_regret(arms, gap, epsilon, horizon, scale=2.0):
     return regret
 
 
-@pytest.mark.parametrize("arms", [2, 10, 1000, 2**20])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-def test_deterministic_losses_between_theorems_3_and_4(arms, epsilon):
-    for horizon in (1, 2, 10, 100, 10**9):
-        at_worst = gumbel_regret(arms, 1.0, epsilon, horizon)
-        sharp = wu2025.deterministic_sharp_lower_bound(arms, epsilon, horizon)
-        assert 0 < wu2025.deterministic_lower_bound(arms, epsilon, horizon) <= sharp <= at_worst * (1 + 1e-12)
-    for gap in np.geomspace(1e-4, 1, 30):
-        regret = gumbel_regret(arms, gap, epsilon, 10**9)
-        assert regret <= wu2025.deterministic_regret(arms, epsilon)
-        assert regret <= wu2025.deterministic_resampling_regret(arms, epsilon, "gumbel")
+def test_deterministic_losses_between_theorems_3_and_4():
+    for arms, epsilon in product((2, 10, 1000, 2**20), (0.1, 1.0, 5.0)):
+        for horizon in (1, 2, 10, 100, 10**9):
+            at_worst = gumbel_regret(arms, 1.0, epsilon, horizon)
+            sharp = wu2025.deterministic_sharp_lower_bound(arms, epsilon, horizon)
+            lower = wu2025.deterministic_lower_bound(arms, epsilon, horizon)
+            assert 0 < lower <= sharp <= at_worst * (1 + 1e-12), (arms, epsilon, horizon)
+        most = max(gumbel_regret(arms, gap, epsilon, 10**9) for gap in np.geomspace(1e-4, 1, 30))
+        assert most <= wu2025.deterministic_regret(arms, epsilon), (arms, epsilon)
+        assert most <= wu2025.deterministic_resampling_regret(arms, epsilon, "gumbel"), (arms, epsilon)
 
 
 def test_theorem_4_needs_a_constant_and_its_own_law():

@@ -43,19 +43,19 @@ def channels(epsilon, rng):
             yield of_zero, of_prize
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0])
-def test_no_local_channel_tells_laws_further_apart(epsilon):
+def test_no_local_channel_tells_laws_further_apart():
     """The inequality of Duchi, Jordan and Wainwright, on which everything rests."""
-    rng, tried, closest = np.random.default_rng(12), 0, 0.0
-    for of_zero, of_prize in channels(epsilon, rng):
-        for p, q in [(0.5, 0.501), (0.001, 0.003), (0.0, 1.0), tuple(rng.random(2))]:
-            first, second = ((1 - chance) * of_zero + chance * of_prize for chance in (p, q))
-            both = divergence(first, second) + divergence(second, first)
-            allowed = local_privacy._divergence(epsilon, abs(p - q))
-            assert both <= allowed * (1 + 1e-9)
-            closest, tried = max(closest, both / allowed), tried + 1
-    assert tried > 100
-    assert closest > 0.05  # not so generous that nothing could refute it
+    for epsilon in [0.01, 0.1, 0.5, 1.0]:
+        rng, tried, closest = np.random.default_rng(12), 0, 0.0
+        for of_zero, of_prize in channels(epsilon, rng):
+            for p, q in [(0.5, 0.501), (0.001, 0.003), (0.0, 1.0), tuple(rng.random(2))]:
+                first, second = ((1 - chance) * of_zero + chance * of_prize for chance in (p, q))
+                both = divergence(first, second) + divergence(second, first)
+                allowed = local_privacy._divergence(epsilon, abs(p - q))
+                assert both <= allowed * (1 + 1e-9)
+                closest, tried = max(closest, both / allowed), tried + 1
+        assert tried > 100
+        assert closest > 0.05  # not so generous that nothing could refute it
 
 
 def test_variation_of_the_hard_instance():
@@ -105,20 +105,17 @@ def test_total_variation_is_never_weaker_than_lemma_15():
             assert local_privacy.local_variation_lower_bound_slope(means, 0.5, v) > 4 * in_divergence
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "blamed"),
-    [
+def test_conditions_of_local_bounds():
+    for name, given, blamed in [
         ("local_variation_lower_bound_slope", (np.array([0.3, 0.1]), 0.5, 0.5), "means"),
         ("local_variation_lower_bound_slope", (np.array([0.3, 0.3]), 0.5, 0.5), "means"),
         ("local_variation_two_armed_lower_bound_slope", (0.2, 0.5, 0.5), "gap"),
         ("local_variation_worst_case_lower_bound", (5, 2.0, 1e9, 0.5), "epsilon"),
         ("local_variation_lower_bound_order", (np.array([0.1]), 0.5, 1.5), "v"),
-    ],
-)
-def test_conditions_of_local_bounds(name, given, blamed):
-    with pytest.raises(ParameterError) as error:
-        getattr(local_privacy, name)(*given)
-    assert error.value.parameter == blamed
+    ]:
+        with pytest.raises(ParameterError) as error:
+            getattr(local_privacy, name)(*given)
+        assert error.value.parameter == blamed
 
 
 def test_local_bernoulli_bound_by_hand():
@@ -139,20 +136,20 @@ def test_local_bernoulli_bound_between_its_limits():
     assert math.isclose(bound([0.5, 0.25], 1e-3), 2 / (1e-6 * 0.25), rel_tol=1e-5)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0])
-def test_no_local_channel_beats_randomised_response(epsilon):
-    rng, tried, closest = np.random.default_rng(13), 0, 0.0
-    response = next(channels(epsilon, rng))
-    for of_zero, of_one in channels(epsilon, rng):
-        for p, q in [(0.5, 0.501), (0.001, 0.003), (0.0, 0.9), tuple(rng.random(2))]:
-            kept = [
-                divergence(*((1 - chance) * zero + chance * one for chance in (p, q)))
-                for zero, one in ((of_zero, of_one), response)
-            ]
-            assert kept[0] <= kept[1] * (1 + 1e-7) + 1e-15
-            closest, tried = max(closest, kept[0] / kept[1]), tried + 1
-    assert tried > 50
-    assert closest > 0.5
+def test_no_local_channel_beats_randomised_response():
+    for epsilon in [0.01, 0.5, 1.0, 3.0]:
+        rng, tried, closest = np.random.default_rng(13), 0, 0.0
+        response = next(channels(epsilon, rng))
+        for of_zero, of_one in channels(epsilon, rng):
+            for p, q in [(0.5, 0.501), (0.001, 0.003), (0.0, 0.9), tuple(rng.random(2))]:
+                kept = [
+                    divergence(*((1 - chance) * zero + chance * one for chance in (p, q)))
+                    for zero, one in ((of_zero, of_one), response)
+                ]
+                assert kept[0] <= kept[1] * (1 + 1e-7) + 1e-15
+                closest, tried = max(closest, kept[0] / kept[1]), tried + 1
+        assert tried > 50
+        assert closest > 0.5
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
@@ -169,14 +166,16 @@ def test_every_local_channel_is_randomised_response_and_a_map(epsilon):
         np.testing.assert_allclose(truth * after_zero + lie * after_one, of_zero, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("means", "epsilon", "blamed"),
-    [([0.5], 1, "means"), ([0.5, 0.5], 1, "means"), ([0.5, 1.0], 1, "means"), ([0.5, 0.4], 0, "epsilon")],
-)
-def test_conditions_of_the_local_bernoulli_bound(means, epsilon, blamed):
-    with pytest.raises(ParameterError) as error:
-        local_privacy.local_bernoulli_lower_bound_slope(means, epsilon)
-    assert error.value.parameter == blamed
+def test_conditions_of_the_local_bernoulli_bound():
+    for means, epsilon, blamed in [
+        ([0.5], 1, "means"),
+        ([0.5, 0.5], 1, "means"),
+        ([0.5, 1.0], 1, "means"),
+        ([0.5, 0.4], 0, "epsilon"),
+    ]:
+        with pytest.raises(ParameterError) as error:
+            local_privacy.local_bernoulli_lower_bound_slope(means, epsilon)
+        assert error.value.parameter == blamed
 
 
 # One more atom: theorem 1.4, for every instance
@@ -281,17 +280,14 @@ def test_the_atom_is_stronger_than_more_of_the_prize():
             assert local_privacy.local_atom_lower_bound_slope(means, [0.7, 0.5], 0.5, v) > 4 * more_often
 
 
-@pytest.mark.parametrize(
-    ("means", "moments", "blamed"),
-    [
+def test_conditions_of_the_atom_bound():
+    for means, moments, blamed in [
         ([0.3, 0.3], [0.5, 0.5], "means"),
         ([1.0, 0.3], [1.0, 0.5], "means"),
         ([0.3, 0.1], [0.5], "means"),
         ([0.3, 0.1], [0.5, 1.1], "moments"),
         ([0.3, 0.1], [0.05, 0.5], "moments"),
-    ],
-)
-def test_conditions_of_the_atom_bound(means, moments, blamed):
-    with pytest.raises(ParameterError) as error:
-        local_privacy.local_atom_lower_bound_slope(means, moments, 0.5, 1.0)
-    assert error.value.parameter == blamed
+    ]:
+        with pytest.raises(ParameterError) as error:
+            local_privacy.local_atom_lower_bound_slope(means, moments, 0.5, 1.0)
+        assert error.value.parameter == blamed

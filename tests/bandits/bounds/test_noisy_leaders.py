@@ -101,17 +101,14 @@ def test_resampled_losses_are_not_covered(gap, ratio):
     assert regret > noisy_leaders.never_varying_regret(1024, 1.0, "gumbel")
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "blamed"),
-    [
+def test_conditions_of_the_theorems():
+    for name, given, blamed in [
         ("noise_spread", (1, "laplace"), "arms"),
         ("never_varying_regret", (5, 1.0, "normal"), "noise"),
         ("never_varying_regret", (5, 0.0, "laplace"), "epsilon"),
         ("random_prefix_regret", (5, 0.1, 2.5), "epsilon"),
         ("random_prefix_regret", (5, 0.0, 1.0), "gap"),
-    ],
-)
-def test_conditions_of_the_theorems(name, given, blamed):
-    with pytest.raises(ParameterError) as error:
-        getattr(noisy_leaders, name)(*given)
-    assert error.value.parameter == blamed
+    ]:
+        with pytest.raises(ParameterError) as error:
+            getattr(noisy_leaders, name)(*given)
+        assert error.value.parameter == blamed

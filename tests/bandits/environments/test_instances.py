@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -6,29 +8,25 @@ from bandits.environments.bernoulli import C1, C2, C3, C4, Bernoulli, RandomMean
 from bandits.seeds import stream
 
 
-@pytest.mark.parametrize(
-    ("instance", "means"),
-    [
+def test_means_are_the_papers():
+    for instance, means in [
         (C1(5), [0.75, 0.7, 0.7, 0.7, 0.7]),
         (C2(5), [0.75, 0.625, 0.5, 0.375, 0.25]),
         (C3(5), [0.75, 0.53125, 0.375, 0.28125, 0.25]),
         (C4(5), [0.75, 0.71875, 0.625, 0.46875, 0.25]),
         (Bernoulli((0.2, 0.9)), [0.2, 0.9]),
-    ],
-)
-def test_means_are_the_papers(instance, means):
-    np.testing.assert_allclose(instance.mean_rewards, means, rtol=1e-15)
-    np.testing.assert_allclose(instance.gaps, max(means) - np.array(means), atol=1e-15)
+    ]:
+        np.testing.assert_allclose(instance.mean_rewards, means, rtol=1e-15)
+        np.testing.assert_allclose(instance.gaps, max(means) - np.array(means), atol=1e-15)
 
 
-@pytest.mark.parametrize("cls", [C1, C2, C3, C4])
-@pytest.mark.parametrize("arms", [2, 3, 10, 20])
-def test_any_number_of_arms(cls, arms):
-    means = cls(arms).mean_rewards
-    assert len(means) == arms
-    assert means[0] == 0.75
-    assert means[-1] == (0.7 if cls is C1 else 0.25)
-    assert (np.diff(means) <= 0).all()
+def test_any_number_of_arms():
+    for cls, arms in itertools.product([C1, C2, C3, C4], [2, 3, 10, 20]):
+        means = cls(arms).mean_rewards
+        assert len(means) == arms
+        assert means[0] == 0.75
+        assert means[-1] == (0.7 if cls is C1 else 0.25)
+        assert (np.diff(means) <= 0).all()
 
 
 def test_quadratic_instances_have_the_papers_form():
@@ -38,21 +36,18 @@ def test_quadratic_instances_have_the_papers_form():
     np.testing.assert_allclose(c4, -0.5 / 19**2 * (arms - 1) ** 2 + 0.75)
 
 
-@pytest.mark.parametrize(
-    ("make", "parameter"),
-    [
+def test_bad_parameters_are_named():
+    for make, parameter in [
         (lambda: C1(1), "arms"),
         (lambda: Bernoulli((0.5,)), "means"),
         (lambda: Bernoulli((0.5, 1.1)), "means"),
         (lambda: Bernoulli((0.5, float("nan"))), "means"),
         (lambda: RandomMeans(1, 1), "arms"),
         (lambda: RandomMeans(3, -1), "seed"),
-    ],
-)
-def test_bad_parameters_are_named(make, parameter):
-    with pytest.raises(ParameterError) as error:
-        make()
-    assert error.value.parameter == parameter
+    ]:
+        with pytest.raises(ParameterError) as error:
+            make()
+        assert error.value.parameter == parameter
 
 
 def test_random_means_are_the_same_for_ever():

@@ -42,15 +42,15 @@ def test_truncated_moments():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[3]:.0e} terms")
-def test_law_is_a_probability_with_the_right_moments(case):
-    law = law_of_sum(*case)
-    assert law.trusted
-    step = tabulated_sums._SPAN / tabulated_sums._POINTS
-    points = step * np.arange(tabulated_sums._POINTS) - tabulated_sums._BELOW
-    assert math.isclose(law.density.sum() * step, 1, rel_tol=1e-10)
-    assert abs((points * law.density).sum() * step) < 1e-9
-    assert math.isclose((points**2 * law.density).sum() * step, 1, rel_tol=1e-9)
+def test_law_is_a_probability_with_the_right_moments():
+    for case in CASES:
+        law = law_of_sum(*case)
+        assert law.trusted
+        step = tabulated_sums._SPAN / tabulated_sums._POINTS
+        points = step * np.arange(tabulated_sums._POINTS) - tabulated_sums._BELOW
+        assert math.isclose(law.density.sum() * step, 1, rel_tol=1e-10)
+        assert abs((points * law.density).sum() * step) < 1e-9
+        assert math.isclose((points**2 * law.density).sum() * step, 1, rel_tol=1e-9)
 
 
 @pytest.mark.slow

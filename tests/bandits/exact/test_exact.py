@@ -20,6 +20,7 @@ from bandits.exact.regret import (
 
 NOISES = ["laplace", "exponential", "gumbel", "none"]
 PRIVATE = NOISES[:3]
+LOSSES = ["deterministic", "bernoulli"]
 
 
 def scale_of(noise, epsilon):
@@ -108,17 +109,29 @@ def of_two_binomials(means, rounds, noise, scale):
     return float(mass @ behind_wins(least + np.arange(len(mass)), noise, scale))
 
 
+def worst(found, wanted, floor=0.0):
+    """Each by case: the case whose relative error is the largest, and that error; below `floor` both are 0."""
+    errors = {}
+    for case, values in wanted.items():
+        apart, size = np.abs(np.asarray(found[case]) - values), np.abs(values)
+        relative = np.where(apart <= floor, 0.0, apart / np.maximum(size, 1e-300))
+        errors[case] = float(np.nan_to_num(relative, nan=np.inf).max())
+    case = max(errors, key=errors.get)
+    return errors[case], case
+
+
 @pytest.mark.parametrize("noise", PRIVATE)
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
-@pytest.mark.parametrize("gap", [1e-9, 0.01, 0.5, 1.0])
-@pytest.mark.parametrize("rounds", [1, 32])
-def test_two_arms_with_fixed_losses(noise, epsilon, gap, rounds):
-    best = min(0.25, 1 - gap)
-    lag = rounds * ((best + gap) - best)
-    wanted = float(behind_wins(lag, noise, scale_of(noise, epsilon)))
-    if wanted > 1e-18:
-        chances = selection_probabilities([best, best + gap], [1, 1], noise, epsilon, rounds)
-        assert chances == pytest.approx([1 - wanted, wanted], rel=1e-11, abs=0)
+def test_two_arms_with_fixed_losses(noise):
+    found, wanted = {}, {}
+    for epsilon, gap, rounds in itertools.product((0.01, 1.0, 30.0), (1e-9, 0.01, 0.5, 1.0), (1, 32)):
+        best = min(0.25, 1 - gap)
+        chance = float(behind_wins(rounds * ((best + gap) - best), noise, scale_of(noise, epsilon)))
+        if chance > 1e-18:
+            case = epsilon, gap, rounds
+            wanted[case] = np.array([1 - chance, chance])
+            found[case] = selection_probabilities([best, best + gap], [1, 1], noise, epsilon, rounds)
+    assert len(wanted) > 18
+    assert worst(found, wanted) < (1e-11, ())
 
 
 def test_improbable_selections_keep_their_digits_or_are_absent():
@@ -128,22 +141,21 @@ def test_improbable_selections_keep_their_digits_or_are_absent():
     assert selection_probabilities([0, 1], [1, 1], "laplace", 2.0, 128)[1] == 0
 
 
-@pytest.mark.parametrize("noise", ["laplace", "exponential"])
-@pytest.mark.parametrize("epsilon", [0.1, 2.0])
-def test_several_arms_with_fixed_losses(noise, epsilon):
-    means, rounds = np.array([0.1, 0.125, 0.5, 0.3, 0.1, 0.9]), 8
-    chances = selection_probabilities(means, np.ones(6, int), noise, epsilon, rounds)
-    assert chances == pytest.approx(of_fixed_values(rounds * means, noise, scale_of(noise, epsilon)), rel=1e-10)
+def test_several_arms_with_fixed_losses():
+    for noise, epsilon in itertools.product(["laplace", "exponential"], [0.1, 2.0]):
+        means, rounds = np.array([0.1, 0.125, 0.5, 0.3, 0.1, 0.9]), 8
+        chances = selection_probabilities(means, np.ones(6, int), noise, epsilon, rounds)
+        assert chances == pytest.approx(of_fixed_values(rounds * means, noise, scale_of(noise, epsilon)), rel=1e-10)
 
 
-@pytest.mark.parametrize("arms", [1, 1000, 2**20, 2**50])
-def test_one_best_arm_and_many_others_with_exponential_noise(arms):
+def test_one_best_arm_and_many_others_with_exponential_noise():
     """P(best) = integral over t in [0, 1] of (1 - a t)^n = (1 - (1 - a)^(n+1)) / (a (n + 1))."""
-    a = math.exp(-0.25 * 16)
-    wanted = -math.expm1((arms + 1) * math.log1p(-a)) / (a * (arms + 1))
-    assert selection_probabilities([0.5, 0.75], [1, arms], "exponential", 1.0, 16)[0] == pytest.approx(
-        wanted, rel=1e-11
-    )
+    for arms in [1, 1000, 2**20, 2**50]:
+        a = math.exp(-0.25 * 16)
+        wanted = -math.expm1((arms + 1) * math.log1p(-a)) / (a * (arms + 1))
+        assert selection_probabilities([0.5, 0.75], [1, arms], "exponential", 1.0, 16)[0] == pytest.approx(
+            wanted, rel=1e-11
+        )
 
 
 def test_a_million_arms_with_laplace_noise():
@@ -167,62 +179,72 @@ def test_a_million_different_arms_with_gumbel_noise():
     assert expected_regret(means, np.ones(len(means), int), "gumbel", 0.5, 31) == pytest.approx(regret, rel=1e-11)
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("epsilon", [0.2, 3.0, 40.0, 1000.0])
-@pytest.mark.parametrize("means", [(0.2, 0.5, 0.55), (0.0, 0.3, 1.0), (0.7, 1.0, 1.0), (0.0, 0.5, 0.5)])
-def test_three_arms_with_bernoulli_losses(noise, epsilon, means):
-    rounds, scale = 2, scale_of(noise, epsilon)
-    wanted = np.zeros(3)
-    for sums in itertools.product(range(rounds + 1), repeat=3):
-        chance = math.prod(binom.pmf(k, rounds, mean) for k, mean in zip(sums, means, strict=True))
-        if chance > 0:
-            quiet = "none" if epsilon == 1000 else noise  # Noise of scale 0.002 changes no order of whole numbers.
-            wanted += chance * of_fixed_values(np.array(sums) - min(sums), quiet, scale)
-    chances = selection_probabilities(means, [1, 1, 1], noise, epsilon, rounds, "bernoulli")
-    assert chances == pytest.approx(wanted, rel=1e-10, abs=1e-28)
+@cache
+def sums_of_three(means, rounds=2):
+    """Every three sums of Bernoulli losses, and its chance."""
+    laws = [binom.pmf(np.arange(rounds + 1), rounds, mean) for mean in means]
+    every = itertools.product(range(rounds + 1), repeat=3)
+    chances = {sums: math.prod(law[k] for law, k in zip(laws, sums, strict=True)) for sums in every}
+    return {sums: chance for sums, chance in chances.items() if chance > 0}
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("epsilon", [0.02, 0.3, 8.0])
-@pytest.mark.parametrize(
-    ("means", "rounds"),
-    [
-        ((0.3, 0.5), 64),
-        ((0.0, 0.01), 1024),
-        ((0.5, 0.51), 4096),
-        ((0.5, 0.505), 2**16),
-        ((0.5, 0.502), 2**20),
-        ((0.001, 0.0012), 2**16),
-        ((0.99, 1.0), 2**10),
-    ],
-)
-def test_two_arms_with_bernoulli_losses(noise, epsilon, means, rounds):
-    wanted = of_two_binomials(means, rounds, noise, scale_of(noise, epsilon))
-    chances = selection_probabilities(means, [1, 1], noise, epsilon, rounds, "bernoulli")
-    assert chances[1] == pytest.approx(wanted, rel=1e-9, abs=1e-24)
-    assert chances.sum() == pytest.approx(1, rel=1e-10)
+def test_three_arms_with_bernoulli_losses(noise):
+    found, wanted = {}, {}
+    every = [(0.2, 0.5, 0.55), (0.0, 0.3, 1.0), (0.7, 1.0, 1.0), (0.0, 0.5, 0.5)]
+    for epsilon in (0.2, 3.0, 40.0, 1000.0):
+        quiet = "none" if epsilon == 1000 else noise  # Noise of scale 0.002 changes no order of whole numbers.
+        of_lags = cache(lambda *lags: of_fixed_values(np.array(lags), quiet, scale_of(noise, epsilon)))  # noqa: B023
+        for means in every:
+            laws = sums_of_three(means).items()
+            wanted[epsilon, means] = sum(chance * of_lags(*np.subtract(sums, min(sums))) for sums, chance in laws)
+            found[epsilon, means] = selection_probabilities(means, [1, 1, 1], noise, epsilon, 2, "bernoulli")
+    assert worst(found, wanted, floor=1e-28) < (1e-10, ())
 
 
-@pytest.mark.parametrize("arms", [1, 2**20, 2**60])
-@pytest.mark.parametrize(("means", "rounds"), [((0.25, 0.5), 4), ((0.25, 0.5), 64), ((0.4, 0.45), 2**14)])
-def test_one_best_arm_and_many_others_without_noise(arms, means, rounds):
+TWO_ARMS = [
+    ((0.3, 0.5), 64),
+    ((0.0, 0.01), 1024),
+    ((0.5, 0.51), 4096),
+    ((0.5, 0.505), 2**16),
+    ((0.5, 0.502), 2**20),
+    ((0.001, 0.0012), 2**16),
+    ((0.99, 1.0), 2**10),
+]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_two_arms_with_bernoulli_losses(noise):
+    cases = list(itertools.product((0.02, 0.3, 8.0), TWO_ARMS))
+    wanted = {(e, two): of_two_binomials(*two, noise, scale_of(noise, e)) for e, two in cases}
+    chances = {(e, two): selection_probabilities(two[0], [1, 1], noise, e, two[1], "bernoulli") for e, two in cases}
+    assert worst({case: chances[case][1] for case in cases}, wanted, floor=1e-24) < (1e-9, ())
+    assert worst({case: chances[case].sum() for case in cases}, dict.fromkeys(cases, 1.0)) < (1e-10, ())
+
+
+def test_one_best_arm_and_many_others_without_noise():
     """The best arm has sum k and its share of the ties: p(k) ((1 - F(k-1))^(n+1) - (1 - F(k))^(n+1)) / ((n+1) q(k))."""
-    k = np.arange(rounds + 1)
-    best, other = (binom.pmf(k, rounds, mean) for mean in means)
-    k, best, other = (array[other > 1e-200] for array in (k, best, other))
-    below, at_most, above = (
-        binom.cdf(k - 1, rounds, means[1]),
-        binom.cdf(k, rounds, means[1]),
-        binom.sf(k, rounds, means[1]),
-    )
-    with np.errstate(divide="ignore"):
-        log_above = np.where(at_most < 0.5, np.log1p(-np.minimum(at_most, 0.5)), np.log(above))
-        log_not_below = np.where(below < 0.5, np.log1p(-np.minimum(below, 0.5)), np.log(above + other))
-    share = (
-        np.exp((arms + 1) * log_not_below) * -np.expm1((arms + 1) * (log_above - log_not_below)) / ((arms + 1) * other)
-    )
-    chances = selection_probabilities(means, [1, arms], "none", 1.0, rounds, "bernoulli")
-    assert chances[0] == pytest.approx(float(best @ share), rel=1e-8)
+    for arms, (means, rounds) in itertools.product(
+        [1, 2**20, 2**60], [((0.25, 0.5), 4), ((0.25, 0.5), 64), ((0.4, 0.45), 2**14)]
+    ):
+        k = np.arange(rounds + 1)
+        best, other = (binom.pmf(k, rounds, mean) for mean in means)
+        k, best, other = (array[other > 1e-200] for array in (k, best, other))
+        below, at_most, above = (
+            binom.cdf(k - 1, rounds, means[1]),
+            binom.cdf(k, rounds, means[1]),
+            binom.sf(k, rounds, means[1]),
+        )
+        with np.errstate(divide="ignore"):
+            log_above = np.where(at_most < 0.5, np.log1p(-np.minimum(at_most, 0.5)), np.log(above))
+            log_not_below = np.where(below < 0.5, np.log1p(-np.minimum(below, 0.5)), np.log(above + other))
+        share = (
+            np.exp((arms + 1) * log_not_below)
+            * -np.expm1((arms + 1) * (log_above - log_not_below))
+            / ((arms + 1) * other)
+        )
+        chances = selection_probabilities(means, [1, arms], "none", 1.0, rounds, "bernoulli")
+        assert chances[0] == pytest.approx(float(best @ share), rel=1e-8)
 
 
 @pytest.mark.parametrize("noise", PRIVATE)
@@ -238,16 +260,16 @@ def test_certain_losses_are_not_ruled_out():
     assert chances[1] == pytest.approx(0.5**33, rel=1e-11)
 
 
-@pytest.mark.parametrize(("rounds", "mean"), [(7, 0.3), (10**4, 0.5), (10**6, 1e-4), (2**50, 1e-13)])
-def test_binomial_law(rounds, mean):
-    law = exact_laws.Binomial(rounds, mean, 1e-40, 0)
-    k = -np.arange(law.bottom, law.top + 1)
-    bulk = law.mass > 1e-25
-    # SciPy's own error grows with the number of rounds.
-    assert law.mass[bulk] == pytest.approx(binom.pmf(k, rounds, mean)[bulk], rel=1e-9)
-    assert k @ law.mass == pytest.approx(rounds * mean, rel=1e-13)
-    assert (k - rounds * mean) ** 2 @ law.mass == pytest.approx(law.variance, rel=1e-11)
-    assert law.mass[[0, -1]].max() < 1e-38 or rounds == 7
+def test_binomial_law():
+    for rounds, mean in [(7, 0.3), (10**4, 0.5), (10**6, 1e-4), (2**50, 1e-13)]:
+        law = exact_laws.Binomial(rounds, mean, 1e-40, 0)
+        k = -np.arange(law.bottom, law.top + 1)
+        bulk = law.mass > 1e-25
+        # SciPy's own error grows with the number of rounds.
+        assert law.mass[bulk] == pytest.approx(binom.pmf(k, rounds, mean)[bulk], rel=1e-9)
+        assert k @ law.mass == pytest.approx(rounds * mean, rel=1e-13)
+        assert (k - rounds * mean) ** 2 @ law.mass == pytest.approx(law.variance, rel=1e-11)
+        assert law.mass[[0, -1]].max() < 1e-38 or rounds == 7
 
 
 def random_game(rng):
@@ -261,7 +283,7 @@ def random_game(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+@pytest.mark.parametrize("losses", LOSSES)
 @pytest.mark.parametrize("noise", NOISES)
 def test_halving_the_step_changes_nothing(noise, losses, monkeypatch):
     rng = np.random.default_rng(7)
@@ -281,7 +303,7 @@ def test_halving_the_step_changes_nothing(noise, losses, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+@pytest.mark.parametrize("losses", LOSSES)
 @pytest.mark.parametrize("noise", NOISES)
 def test_two_halvings_of_the_first_step_are_enough(noise, losses, monkeypatch):
     monkeypatch.setattr(exact_quadrature, "_LEVELS", 3)
@@ -291,7 +313,7 @@ def test_two_halvings_of_the_first_step_are_enough(noise, losses, monkeypatch):
         assert expected_regret(means, counts, noise, epsilon, 2**24, losses) >= 0
 
 
-@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+@pytest.mark.parametrize("losses", LOSSES)
 @pytest.mark.parametrize("noise", NOISES)
 def test_what_is_neglected_is_negligible(noise, losses, monkeypatch):
     game = ([0.3, 0.31, 0.4, 0.9], [3, 50, 10**6, 1], noise, 0.5, [10, 1000, 2**40], losses)
@@ -300,50 +322,57 @@ def test_what_is_neglected_is_negligible(noise, losses, monkeypatch):
     assert curve == pytest.approx(expected_regret_curve(*game), rel=1e-10)
 
 
-@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
 @pytest.mark.parametrize("noise", NOISES)
 class TestRegret:
     game = ([0.6, 0.2, 0.25, 0.2], [3, 2, 40, 1])
 
-    def test_sums_up_selection_probabilities(self, noise, losses):
+    def test_sums_up_selection_probabilities(self, noise):
         """Steps of the epochs up to step 20: 1, 2, 4, 8 and 5."""
-        gaps = np.array([0.4, 0, 0.05, 0])
-        wanted = gaps @ self.game[1] / 46
-        for rounds, played in [(1, 2), (2, 4), (4, 8), (8, 5)]:
-            wanted += played * gaps @ selection_probabilities(*self.game, noise, 0.3, rounds, losses)
-        assert expected_regret(*self.game, noise, 0.3, 20, losses) == pytest.approx(wanted, rel=1e-9)
+        for losses in LOSSES:
+            gaps = np.array([0.4, 0, 0.05, 0])
+            wanted = gaps @ self.game[1] / 46
+            for rounds, played in [(1, 2), (2, 4), (4, 8), (8, 5)]:
+                wanted += played * gaps @ selection_probabilities(*self.game, noise, 0.3, rounds, losses)
+            assert expected_regret(*self.game, noise, 0.3, 20, losses) == pytest.approx(wanted, rel=1e-9)
 
-    def test_rises_and_is_linear_within_an_epoch(self, noise, losses):
-        curve = expected_regret_curve(*self.game, noise, 0.3, range(1, 256), losses)
-        steps = np.diff(curve, prepend=0.0)
-        assert np.all(steps >= 0)
-        for first in 2 ** np.arange(8):
-            assert steps[first - 1 : 2 * first - 1] == pytest.approx(steps[first - 1], rel=1e-8, abs=1e-13)
+    def test_rises_and_is_linear_within_an_epoch(self, noise):
+        for losses in LOSSES:
+            curve = expected_regret_curve(*self.game, noise, 0.3, range(1, 256), losses)
+            steps = np.diff(curve, prepend=0.0)
+            assert np.all(steps >= 0)
+            for first in 2 ** np.arange(8):
+                assert steps[first - 1 : 2 * first - 1] == pytest.approx(steps[first - 1], rel=1e-8, abs=1e-13)
 
-    def test_does_not_depend_on_other_checkpoints(self, noise, losses):
-        curve = expected_regret_curve(*self.game, noise, 0.3, [1, 7, 100], losses)
-        assert curve[:2] == pytest.approx([expected_regret(*self.game, noise, 0.3, t, losses) for t in (1, 7)])
+    def test_does_not_depend_on_other_checkpoints(self, noise):
+        for losses in LOSSES:
+            curve = expected_regret_curve(*self.game, noise, 0.3, [1, 7, 100], losses)
+            assert curve[:2] == pytest.approx([expected_regret(*self.game, noise, 0.3, t, losses) for t in (1, 7)])
 
-    def test_groups_are_their_arms(self, noise, losses):
-        curves = [
-            expected_regret_curve(*game, noise, 0.3, [5, 500, 2**20], losses)
-            for game in (self.game, (np.repeat(*self.game), np.ones(46)), ([0.25, 0.2, 0.6], [40, 3, 3]))
-        ]
-        assert curves[1] == pytest.approx(curves[0], rel=1e-11)
-        assert curves[2] == pytest.approx(curves[0], rel=1e-11)
+    def test_groups_are_their_arms(self, noise):
+        for losses in LOSSES:
+            curves = [
+                expected_regret_curve(*game, noise, 0.3, [5, 500, 2**20], losses)
+                for game in (self.game, (np.repeat(*self.game), np.ones(46)), ([0.25, 0.2, 0.6], [40, 3, 3]))
+            ]
+            assert curves[1] == pytest.approx(curves[0], rel=1e-11)
+            assert curves[2] == pytest.approx(curves[0], rel=1e-11)
 
-    def test_almost_equal_means_are_like_equal_ones(self, noise, losses):
+    def test_almost_equal_means_are_like_equal_ones(self, noise):
         """Groups that are not made one, with the law of one."""
-        apart = expected_regret([0.6, 0.6 + 1e-14, 0.2], [3, 4, 5], noise, 0.3, 1000, losses)
-        assert apart == pytest.approx(expected_regret([0.6, 0.2], [7, 5], noise, 0.3, 1000, losses), rel=1e-9)
+        for losses in LOSSES:
+            apart = expected_regret([0.6, 0.6 + 1e-14, 0.2], [3, 4, 5], noise, 0.3, 1000, losses)
+            assert apart == pytest.approx(expected_regret([0.6, 0.2], [7, 5], noise, 0.3, 1000, losses), rel=1e-9)
 
-    def test_equal_arms_have_no_regret(self, noise, losses):
-        assert expected_regret([0.5, 0.5], [1, 3], noise, 0.3, 1000, losses) == 0
+    def test_equal_arms_have_no_regret(self, noise):
+        for losses in LOSSES:
+            assert expected_regret([0.5, 0.5], [1, 3], noise, 0.3, 1000, losses) == 0
 
-    def test_stays_finite_for_a_long_horizon(self, noise, losses):
-        curve = expected_regret_curve(*self.game, noise, 0.3, [2**20, 2**60], losses)
-        assert curve[1] == pytest.approx(curve[0], rel=1e-11)
+    def test_stays_finite_for_a_long_horizon(self, noise):
+        for losses in LOSSES:
+            curve = expected_regret_curve(*self.game, noise, 0.3, [2**20, 2**60], losses)
+            assert curve[1] == pytest.approx(curve[0], rel=1e-11)
 
+    @pytest.mark.parametrize("losses", LOSSES)
     def test_is_close_to_simulated_regret(self, noise, losses, failure):
         gaps, runs, rng = np.repeat([0.4, 0.0, 0.05], [3, 3, 40]), 4000, np.random.default_rng(11)
         shape, scale = (runs, len(gaps)), scale_of(noise, 0.3)
@@ -369,7 +398,7 @@ def test_resampling_makes_losses_bernoulli():
     assert resampled > expected_regret(*game)
 
 
-@pytest.mark.parametrize("losses", ["deterministic", "bernoulli"])
+@pytest.mark.parametrize("losses", LOSSES)
 def test_calibration_is_a_matter_of_exponential_noise(losses):
     game = ([0.5, 0.7], [1, 9])
     proved = expected_regret(*game, "exponential", 0.5, 300, losses, calibration="proved")

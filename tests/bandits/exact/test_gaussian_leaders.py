@@ -169,9 +169,8 @@ def test_waiting_for_the_best_arm_in_the_proof_of_the_bound(mean, slack, varianc
     assert waiting <= allowed * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(
-    ("changed", "blamed"),
-    [
+def test_bad_arguments_are_named():
+    for changed, blamed in [
         ({"gap": 0.0}, "gap"),
         ({"gap": 0.01}, "gap"),
         ({"start": 0}, "start"),
@@ -179,9 +178,7 @@ def test_waiting_for_the_best_arm_in_the_proof_of_the_bound(mean, slack, varianc
         ({"horizons": []}, "horizons"),
         ({"horizons": [15]}, "horizons"),
         ({"horizons": [20, 20]}, "horizons"),
-    ],
-)
-def test_bad_arguments_are_named(changed, blamed):
-    with pytest.raises(ParameterError) as error:
-        fixed_rewards_pulls(**({"gap": 1.0, "start": 8, "horizons": [100]} | changed))
-    assert error.value.parameter == blamed
+    ]:
+        with pytest.raises(ParameterError) as error:
+            fixed_rewards_pulls(**({"gap": 1.0, "start": 8, "horizons": [100]} | changed))
+        assert error.value.parameter == blamed

@@ -46,15 +46,12 @@ def test_a_generation_has_ten_profiles_for_each_dimension(generations):
     assert 20 * (generations + 1) <= tried < 20 * (generations + 2)
 
 
-@pytest.mark.parametrize(
-    ("make", "field"),
-    [
+def test_bad_parameters():
+    for make, field in [
         (lambda: WorstProfile(4, 0.1), "arms"),
         (lambda: WorstProfile(8, 0.0), "least_gap"),
         (lambda: WorstProfile(8, 0.1, scales=0), "scales"),
         (lambda: WorstProfile(8, 0.1, generations=0), "generations"),
-    ],
-)
-def test_bad_parameters(make, field):
-    with pytest.raises(ParameterError, match=f"^{field}: "):
-        make()
+    ]:
+        with pytest.raises(ParameterError, match=f"^{field}: "):
+            make()

@@ -1,5 +1,6 @@
 """The tree of Sajed and Sheffet's introduction: all nodes above a leaf, with their noise."""
 
+import itertools
 import math
 
 import numpy as np
@@ -23,21 +24,20 @@ def paths(depth, root):
     )
 
 
-@pytest.mark.parametrize("root", [True, False])
-@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
-def test_the_exact_loss_by_linear_programming(depth, root):
+def test_the_exact_loss_by_linear_programming():
     """The least |z|_1 with path sums 1[t >= s], for the worst s; no solution of the programme knows signed digits."""
-    above = paths(depth, root)
-    least = [
-        linprog(
-            np.ones(2 * above.shape[1]),
-            A_eq=np.hstack([above, -above]),
-            b_eq=(np.arange(1 << depth) >= item).astype(float),
-            method="highs",
-        ).fun
-        for item in range(1 << depth)
-    ]
-    assert max(least) == pytest.approx(path_loss(depth, root=root))
+    for root, depth in itertools.product([True, False], [1, 2, 3, 4, 5]):
+        above = paths(depth, root)
+        least = [
+            linprog(
+                np.ones(2 * above.shape[1]),
+                A_eq=np.hstack([above, -above]),
+                b_eq=(np.arange(1 << depth) >= item).astype(float),
+                method="highs",
+            ).fun
+            for item in range(1 << depth)
+        ]
+        assert max(least) == pytest.approx(path_loss(depth, root=root))
 
 
 def test_the_loss_is_the_longest_non_adjacent_form():

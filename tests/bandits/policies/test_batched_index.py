@@ -111,9 +111,8 @@ def test_without_noise_a_budget_of_a_million_changes_nothing():
     assert pulls.tolist() == total
 
 
-@pytest.mark.parametrize(
-    ("make", "parameter", "told"),
-    [
+def test_what_is_refused():
+    for make, parameter, told in [
         (lambda: AdaPUCB(1.0, 3.0), "alpha", "> 3"),
         (lambda: AdaPKLUCB(1.0, math.nan), "alpha", "> 3"),
         (lambda: AdaPKLUCB(0.0), "epsilon", "> 0"),
@@ -122,12 +121,10 @@ def test_without_noise_a_budget_of_a_million_changes_nothing():
         (lambda: DPKLUCB(1.0, 1, 1.0), "ratio", "> 1"),
         (lambda: DPIMED(1.0, 1, math.nan), "ratio", "> 1"),
         (lambda: DPIMED(math.inf), "epsilon", "finite"),
-    ],
-)
-def test_what_is_refused(make, parameter, told):
-    with pytest.raises(ParameterError, match=told) as refused:
-        make()
-    assert refused.value.parameter == parameter
+    ]:
+        with pytest.raises(ParameterError, match=told) as refused:
+            make()
+        assert refused.value.parameter == parameter
 
 
 def test_ledgers_and_legends():

@@ -125,13 +125,13 @@ def test_the_declared_epsilon_is_kept():
         assert exact > delta / 300
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_the_ledger_keeps_the_guarantee(policy):
-    found = policy.release_cost(2, 3000, Domain.UNIT)
-    assert policy.guarantee.scope is Scope.DISTRIBUTED
-    assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
-    if isinstance(policy, DistDPSE):
-        assert found.verdict(policy.guarantee) is AuditVerdict.TIGHT
+def test_the_ledger_keeps_the_guarantee():
+    for policy in POLICIES:
+        found = policy.release_cost(2, 3000, Domain.UNIT)
+        assert policy.guarantee.scope is Scope.DISTRIBUTED
+        assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
+        if isinstance(policy, DistDPSE):
+            assert found.verdict(policy.guarantee) is AuditVerdict.TIGHT
 
 
 @pytest.mark.slow

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -21,12 +22,11 @@ def draws_of(noise, size, rng):
     return getattr(rng, noise.name)(scale=noise.scale, size=size)
 
 
-@pytest.mark.parametrize("draws", [1, 3, 1000])
-@pytest.mark.parametrize("name", NOISES)
-def test_largest_of_many_draws_has_the_law_of_the_largest(name, draws, failure):
-    noise, rng = Noise(name, 2.5), stream(f"largest {name}", draws)
-    one_by_one = draws_of(noise, (4000, draws), rng).max(axis=1)
-    assert ks_2samp(noise.largest(np.full(4000, draws), rng), one_by_one).pvalue > failure
+def test_largest_of_many_draws_has_the_law_of_the_largest(failure):
+    for draws, name in itertools.product([1, 3, 1000], NOISES):
+        noise, rng = Noise(name, 2.5), stream(f"largest {name}", draws)
+        one_by_one = draws_of(noise, (4000, draws), rng).max(axis=1)
+        assert ks_2samp(noise.largest(np.full(4000, draws), rng), one_by_one).pvalue > failure
 
 
 @pytest.mark.parametrize("name", NOISES)
@@ -47,18 +47,18 @@ def test_report_noisy_max_with_gumbel_noise_is_the_exponential_mechanism(failure
     assert ((released - expected) ** 2 / expected).sum() < chi2.isf(failure, 2)
 
 
-@pytest.mark.parametrize(("arms", "rounds"), [(5, 4), (7, 1000), (10_000, 16), (1_000_000, 1)])
-def test_binomial_sums(arms, rounds, failure):
-    values, counts = binomial_sums(0.3, arms, rounds, stream("binomial sums", arms))
-    assert counts.sum() == arms
-    assert ((values >= 0) & (values <= rounds) & (values == np.rint(values))).all()
-    total, everything = (values * counts).sum(), arms * rounds
-    assert abs(total - 0.3 * everything) < norm.isf(failure / 2) * math.sqrt(0.21 * everything) + 1
-    if arms == 10_000:
-        seen = np.bincount(values.astype(int), weights=counts, minlength=17)
-        expected = arms * binom.pmf(np.arange(17), 16, 0.3)
-        kept = expected > 5
-        assert ((seen - expected) ** 2 / expected)[kept].sum() < chi2.isf(failure, kept.sum())
+def test_binomial_sums(failure):
+    for arms, rounds in [(5, 4), (7, 1000), (10_000, 16), (1_000_000, 1)]:
+        values, counts = binomial_sums(0.3, arms, rounds, stream("binomial sums", arms))
+        assert counts.sum() == arms
+        assert ((values >= 0) & (values <= rounds) & (values == np.rint(values))).all()
+        total, everything = (values * counts).sum(), arms * rounds
+        assert abs(total - 0.3 * everything) < norm.isf(failure / 2) * math.sqrt(0.21 * everything) + 1
+        if arms == 10_000:
+            seen = np.bincount(values.astype(int), weights=counts, minlength=17)
+            expected = arms * binom.pmf(np.arange(17), 16, 0.3)
+            kept = expected > 5
+            assert ((seen - expected) ** 2 / expected)[kept].sum() < chi2.isf(failure, kept.sum())
 
 
 def test_beta_losses_resampled_are_bernoulli_losses():
@@ -185,9 +185,8 @@ def test_hedge_plays_in_proportion_to_its_weights(failure):
     assert abs(plays.mean() - chance) < norm.isf(failure / 2) * math.sqrt(chance * (1 - chance) / 20_000)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_bad_parameters():
+    for make, message in [
         (lambda: BernoulliLosses(OneGap(3, 0.5), best=0.6), r"best: must be a number in \[0, 0.5\]"),
         (lambda: DeterministicLosses(OneGap(3, 0.5), best=-0.1), "best: "),
         (lambda: BetaLosses(OneGap(3, 0.5), best=0.0), "best: must be above 0, and every mean loss below 1"),
@@ -195,8 +194,6 @@ def test_hedge_plays_in_proportion_to_its_weights(failure):
         (lambda: BetaLosses(OneGap(3, 0.5), concentration=0.0), "concentration: "),
         (lambda: RNMFTNL(0.0), "epsilon: "),
         (lambda: RNMFTNL(math.nan), "epsilon: "),
-    ],
-)
-def test_bad_parameters(make, message):
-    with pytest.raises(ParameterError, match=f"^{message}"):
-        make()
+    ]:
+        with pytest.raises(ParameterError, match=f"^{message}"):
+            make()

@@ -100,21 +100,18 @@ def test_a_horizon_within_the_start_phase_is_a_caveat():
     assert pulls[-1].tolist() == [592, 408, 0, 0, 0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("make", "parameter", "told"),
-    [
+def test_budgets_that_cannot_be_kept():
+    for make, parameter, told in [
         (lambda: DPFTPLNew(0.0, 0.0), "epsilon", "both"),
         (lambda: DPFTPLNew(1.0, 1.0), "delta", "[0, 1)"),
         (lambda: DPFTPLNew(-1.0, 0.1), "epsilon", ">= 0"),
         (lambda: DPFTPLGauss(1.0, 0.0), "delta", "dp_ftpl_new"),
         (lambda: DPFTPLBeta(1.0, 0.0), "delta", "dp_ftpl_new"),
         (lambda: GDPElimNew(0.0, 0.0), "epsilon", "both"),
-    ],
-)
-def test_budgets_that_cannot_be_kept(make, parameter, told):
-    with pytest.raises(ParameterError, match=parameter) as error:
-        make()
-    assert told in str(error.value)
+    ]:
+        with pytest.raises(ParameterError, match=parameter) as error:
+            make()
+        assert told in str(error.value)
 
 
 def test_scopes():

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -27,18 +28,17 @@ def test_epochs_of_dprse_by_hand(constants, s):
     assert v == S1(0.5).v
 
 
-@pytest.mark.parametrize(("constants", "s"), [("paper", 1.0), ("scaled", 1 / 12)])
-@pytest.mark.parametrize("base", [2, 4])
-def test_epochs_of_ldprse_by_hand(constants, s, base):
-    u, epsilon, horizon = S3(0.5).moment, 5.0, 10**8
-    log, gap = math.log(8 * 5 * 3**2 * 1e8), base**-3.0
-    rounds = math.ceil(u**4 * (28 * s) ** 6 * log / (epsilon**2 * gap**6) + log)
-    epoch = LDPRSE(epsilon, constants, epoch_base=base).epoch(S3(0.5), 5, 3, horizon)
-    assert epoch.rounds == rounds
-    assert math.isclose(
-        epoch.truncation, (u * math.sqrt(rounds) * epsilon / math.sqrt(log)) ** (1 / 1.5), rel_tol=1e-14
-    )
-    assert math.isclose(epoch.threshold, gap / 2, rel_tol=1e-3)  # 14 err <= D / 2: epochs and elimination agree
+def test_epochs_of_ldprse_by_hand():
+    for (constants, s), base in itertools.product([("paper", 1.0), ("scaled", 1 / 12)], [2, 4]):
+        u, epsilon, horizon = S3(0.5).moment, 5.0, 10**8
+        log, gap = math.log(8 * 5 * 3**2 * 1e8), base**-3.0
+        rounds = math.ceil(u**4 * (28 * s) ** 6 * log / (epsilon**2 * gap**6) + log)
+        epoch = LDPRSE(epsilon, constants, epoch_base=base).epoch(S3(0.5), 5, 3, horizon)
+        assert epoch.rounds == rounds
+        assert math.isclose(
+            epoch.truncation, (u * math.sqrt(rounds) * epsilon / math.sqrt(log)) ** (1 / 1.5), rel_tol=1e-14
+        )
+        assert math.isclose(epoch.threshold, gap / 2, rel_tol=1e-3)  # 14 err <= D / 2: epochs and elimination agree
 
 
 @pytest.mark.slow

@@ -10,20 +10,17 @@ from bandits.policies.identification import identification, identify
 from bandits.seeds import stream
 
 
-@pytest.mark.parametrize(
-    ("pulls", "arm", "samples"),
-    [
+def test_what_final_pulls_say():
+    for pulls, arm, samples in [
         ([10, 40, 25], 1, 60),  # level with the last one removed at 25
         ([25, 25, 10], None, 60),
         ([26, 25, 10], None, 61),  # the horizon cut a round
         ([27, 25, 25], 0, 75),
-    ],
-)
-def test_what_final_pulls_say(pulls, arm, samples):
-    found = identification(np.array(pulls))
-    assert found.arm == arm
-    assert found.samples == samples
-    assert found.expired == (arm is None)
+    ]:
+        found = identification(np.array(pulls))
+        assert found.arm == arm
+        assert found.samples == samples
+        assert found.expired == (arm is None)
 
 
 @pytest.mark.slow
@@ -55,9 +52,8 @@ def test_left_out_beta_is_one_over_the_horizon():
         assert (one == other).all()
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_bad_parameters():
+    for make, message in [
         (lambda: identify(C1(3), DPSE(1.0), 1000, stream("x", 0)), "^beta: must be given"),
         (lambda: identify(S1(0.5), DPSE(1.0, 0.1), 1000, stream("x", 0)), "^instance: "),
         (lambda: identify(C1(3), DPSE(1.0, 0.1), 0, stream("x", 0)), "^max_samples: "),
@@ -65,8 +61,6 @@ def test_left_out_beta_is_one_over_the_horizon():
         (lambda: DPSE(1.0, beta=0.0), "^beta: "),
         (lambda: DPSE(1.0, beta=1.0), "^beta: "),
         (lambda: SuccessiveElimination(beta=-1.0), "^beta: "),
-    ],
-)
-def test_bad_parameters(make, message):
-    with pytest.raises(ParameterError, match=message):
-        make()
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            make()

@@ -66,10 +66,10 @@ def test_stored_and_read_again(kind, tmp_path):
     assert result.footer["columns"].get("record", "regret") == kind
 
 
-@pytest.mark.parametrize("kind", CELLS)
-def test_kinds_differ_in_identity(kind):
-    assert ('"record"' in CELLS[kind].identity) == (kind != "regret")
-    assert len({cell.key for cell in CELLS.values()}) == len(CELLS)
+def test_kinds_differ_in_identity():
+    for kind in CELLS:
+        assert ('"record"' in CELLS[kind].identity) == (kind != "regret")
+        assert len({cell.key for cell in CELLS.values()}) == len(CELLS)
 
 
 def test_some_runs_expire_and_have_no_estimate(tmp_path):
@@ -138,9 +138,8 @@ def test_exact_regret_sees_resampled_losses():
     assert fixed[-1] < bernoulli[-1]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_what_does_not_go_together():
+    for make, message in [
         (lambda: RegretCell(C1(3), RNMFTNL(1.0), 100), "rnm_ftnl learns from the losses of all arms, and c1 gives the"),
         (lambda: RegretCell(ALL_SEEN, DPSE(1.0), 100), "dp_se learns from the reward of the arm pulled, and"),
         (lambda: RegretCell(SignedBernoulli(0.1), UCB1(), 100), "ucb1 learns from the .* the values of a stream"),
@@ -151,11 +150,9 @@ def test_exact_regret_sees_resampled_losses():
         ),
         (lambda: ExactCell(BetaLosses(OneGap(3, 0.1)), RNMFTNL(1.0), 100), "^exact: needs Bernoulli or deterministic"),
         (lambda: WorstProfileCell(WorstProfile(8, 0.1), FollowTheLeader(), 100), "^policy: follow_the_leader has no"),
-    ],
-)
-def test_what_does_not_go_together(make, message):
-    with pytest.raises(ParameterError, match=message):
-        make()
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            make()
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,8 @@ def test_vacuous_settings_do_not_count_and_are_told(tmp_path):
     assert outcome(tmp_path, cells[1:], **REGRET) == "vacuous here"
 
 
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
+def test_a_setting_is_vacuous_if_nothing_possible_is_outside_its_limits():
+    for setting, expected in [
         (Setting({}, exactly(1.0), at_most=2.0, possible=Range(0, 2)), Standing.VACUOUS),
         (Setting({}, exactly(1.0), at_most=1.9, possible=Range(0, 2)), Standing.PASSES),
         (Setting({}, exactly(1.0), at_least=0.0, possible=Range(0, 2)), Standing.VACUOUS),
@@ -71,10 +70,8 @@ def test_vacuous_settings_do_not_count_and_are_told(tmp_path):
         ),  # a fault elsewhere is not hidden
         (Setting({}, Interval(1, 0, 5), at_most=4.0), Standing.OPEN),
         (Setting({}, exactly(math.nan), at_most=2.0, possible=Range(0, 2)), Standing.NOT_COVERED),
-    ],
-)
-def test_a_setting_is_vacuous_if_nothing_possible_is_outside_its_limits(setting, expected):
-    assert setting.result is expected
+    ]:
+        assert setting.result is expected
 
 
 def test_vacuous_settings_turn_no_verdict():

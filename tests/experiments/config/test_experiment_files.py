@@ -34,9 +34,8 @@ def test_a_good_file_is_planned(tmp_path):
     assert {request.cell.policy.epsilon for request in found} == {0.5}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_a_wrong_key_is_one_line_that_names_file_and_key(tmp_path):
+    for old, new, message in [
         ("# @package _global_\n", "", "the line `# @package _global_` is missing"),
         ("cells:", "cell:", "cell: unknown key, to which nothing refers; did you mean cells?"),
         ("replications:", "replicatons:", "replicatons: unknown key, .* did you mean replications?"),
@@ -46,15 +45,13 @@ def test_a_good_file_is_planned(tmp_path):
         ("horizon: 1000", "runner: {worker: 1}", "runner.worker: unknown key; did you mean workers?"),
         ("horizon: 1000", "horizon: soon", "^horizon: must be a whole number, got soon"),
         ("horizon: 1000", "budget: ${budgets}", "budget"),
-    ],
-)
-def test_a_wrong_key_is_one_line_that_names_file_and_key(tmp_path, old, new, message):
-    assert old in GOOD
-    with pytest.raises(UserError, match=message) as error:
-        planned(tmp_path, GOOD.replace(old, new))
-    assert "\n" not in str(error.value)
-    if not message.startswith("^"):
-        assert "mine" in str(error.value)
+    ]:
+        assert old in GOOD
+        with pytest.raises(UserError, match=message) as error:
+            planned(tmp_path, GOOD.replace(old, new))
+        assert "\n" not in str(error.value)
+        if not message.startswith("^"):
+            assert "mine" in str(error.value)
 
 
 def test_an_experiment_without_cells_says_so(tmp_path):

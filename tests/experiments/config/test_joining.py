@@ -3,14 +3,13 @@
 import textwrap
 
 import pytest
-import yaml
 
 from bandits.environments.full_information import FullInformation
 from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
 from experiments.cells.worst_profile import WorstProfileCell
-from experiments.config.compose import CONF, Composer
+from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from scripts import figures
@@ -99,17 +98,32 @@ def kin(requests):
     return {"sees", "exact"} if all(full) else {"pulls"}
 
 
-SAME_CELLS = {"atlas/profiles", "atlas/trust", "atlas/winners"}  # as atlas/bernoulli
-
-
-def test_experiments_left_out_have_the_cells_of_another():
-    files = [CONF / "experiment" / f"{name}.yaml" for name in ("atlas/bernoulli", *sorted(SAME_CELLS))]
-    assert len({str(yaml.safe_load(file.read_text())["defaults"]) for file in files}) == 1
-    assert not any("cells" in yaml.safe_load(file.read_text()) for file in files)
+SHAPES = {  # the smallest experiment of each shape that there is
+    "one instance, one budget": "gajane2018/long",
+    "several instances": "tao2022/local_central",
+    "several budgets": "sajed2019/fig01",
+    "several budgets and instances": "tao2022/local_instances",
+    "several budgets, instances and horizons": "tao2022/fig02",
+    "several budgets and horizons": "azize2025/horizons",
+    "several budgets and checkpoints": "gajane2018/sweep_epsilon",
+    "several deltas": "wang2024/exact_start",
+    "several deltas and instances": "wang2024/fig04",
+    "several deltas and budgets": "wang2024/elimination",
+    "several deltas, budgets and horizons": "wang2024/elimination_long",
+    "a budget of epsilon 0": "wang2024/fig06",
+    "best arms": "azize2023/errors",
+    "streams": "sajed2019/stopping_accuracy",
+    "losses of all arms, simulated and exact": "cesari2026/regret_curves",
+    "losses of all arms, exact": "wu2025/votes",
+    "losses of all arms, several budgets and horizons": "cesari2026/horizons",
+    "profiles that are searched": "wu2025/worst_profiles",
+    "transcripts": "audit/decision_vs_transcript",
+    "no cells": "wang2024/fig02",
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(Composer().choices("experiment")) - SAME_CELLS))
+@pytest.mark.parametrize("name", SHAPES.values(), ids=SHAPES)
 def test_a_policy_joins_every_experiment_of_its_kind(composer, name):
     """With the instances, budgets, horizons and checkpoints of the others, whose cells stay as they are."""
     alone = plan([f"+experiment={name}"], composer)

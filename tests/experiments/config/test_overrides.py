@@ -68,15 +68,15 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("word", "named"), WRONG.items(), ids=lambda text: text[:40])
-def test_a_wrong_word_is_one_line(call, tmp_path, word, named):
-    workers = [] if word.startswith("runner") else ["runner.workers=1"]
-    defaults = ["horizon=100", *workers, f"results_dir={tmp_path}/results"]
-    outcome = call(*(given for given in defaults if given.partition("=")[0] != word.partition("=")[0]), word)
-    assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome.err
-    assert outcome.err.startswith("error: ")
-    assert named in outcome.err
-    assert not list(tmp_path.rglob("*.parquet"))
+def test_a_wrong_word_is_one_line(call, tmp_path):
+    for word, named in WRONG.items():
+        workers = [] if word.startswith("runner") else ["runner.workers=1"]
+        defaults = ["horizon=100", *workers, f"results_dir={tmp_path}/results"]
+        outcome = call(*(given for given in defaults if given.partition("=")[0] != word.partition("=")[0]), word)
+        assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome.err
+        assert outcome.err.startswith("error: ")
+        assert named in outcome.err
+        assert not list(tmp_path.rglob("*.parquet"))
 
 
 NODES = ["horizon", "replications", "recorded", "exact", "cells", "figure", "policy.beta", "policy._target_", "hydra"]

@@ -37,22 +37,18 @@ def test_defaults_are_left_out_so_that_a_new_parameter_keeps_old_keys():
     assert "gamma" not in RegretCell(C1(5), DPUCB(1.0), 100).identity
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_other_content_is_another_key_and_another_seed():
+    for other in [
         RegretCell(C2(5), DPSE(0.25), 1000),
         RegretCell(C1(4), DPSE(0.25), 1000),
         RegretCell(C1(5), DPSE(0.2500001), 1000),
         RegretCell(C1(5), DPSE(0.25), 1001),
         RegretCell(C1(5), UCB1(), 1000),
         RegretCell(Bernoulli((0.75, 0.7, 0.7, 0.7, 0.7)), DPSE(0.25), 1000),
-    ],
-    ids=repr,
-)
-def test_other_content_is_another_key_and_another_seed(other):
-    cell = RegretCell(C1(5), DPSE(0.25), 1000)
-    assert other.key != cell.key
-    assert other.identity != cell.identity
+    ]:
+        cell = RegretCell(C1(5), DPSE(0.25), 1000)
+        assert other.key != cell.key
+        assert other.identity != cell.identity
 
 
 def test_a_revision_changes_the_key_and_not_the_seed():

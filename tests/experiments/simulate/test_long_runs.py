@@ -84,9 +84,8 @@ def test_what_was_simulated_before_an_interruption_is_not_simulated_again(store,
     assert Pieces(store.root).keys() == set()
 
 
-@pytest.mark.parametrize(
-    ("seconds_of_similar_cells", "seconds", "lengths"),
-    [
+def test_a_block_takes_about_two_seconds_or_is_one_replication():
+    for seconds_of_similar_cells, seconds, lengths in [
         (math.inf, lambda number: 3600.0, [1] * 20),
         (math.inf, lambda number: 0.5, [1, 2, 4, 4, 4, 4, 1]),
         (math.inf, lambda number: 1e-4, [1, 2, 4, 8, 5]),
@@ -94,17 +93,16 @@ def test_what_was_simulated_before_an_interruption_is_not_simulated_again(store,
         (1e-4, lambda number: 1e-4, [5, 10, 5]),
         (0.9, lambda number: 1e-4, [2, 4, 8, 6]),
         (1e-4, lambda number: 3600.0, [5, *[1] * 15]),
-    ],
-    ids=["an hour", "half a second", "a moment", "longer and longer", "as before", "less than before", "unlike before"],
-)
-def test_a_block_takes_about_two_seconds_or_is_one_replication(seconds_of_similar_cells, seconds, lengths):
-    job, found = Job(Request(CELL, 20, {}), None), []
-    for task in job.tasks(seconds_of_similar_cells):
-        found.append(len(task.numbers))
-        block = simulate_block(CELL, task.numbers.start, task.numbers.stop)
-        job.add(replace(block, log={**block.log, "seconds": np.array([seconds(number) for number in task.numbers])}))
-    assert found == lengths
-    assert job.left == 0
+    ]:
+        job, found = Job(Request(CELL, 20, {}), None), []
+        for task in job.tasks(seconds_of_similar_cells):
+            found.append(len(task.numbers))
+            block = simulate_block(CELL, task.numbers.start, task.numbers.stop)
+            job.add(
+                replace(block, log={**block.log, "seconds": np.array([seconds(number) for number in task.numbers])})
+            )
+        assert found == lengths
+        assert job.left == 0
 
 
 def test_a_resumed_cell_tells_which_replications_came_from_where(store, monkeypatch):

@@ -100,9 +100,8 @@ def test_an_unknown_filter_is_an_error(results):
         load(results_dir=results, polcy="dp_se")
 
 
-@pytest.mark.parametrize(
-    ("filters", "message"),
-    [
+def test_a_value_that_nothing_stored_has_is_an_error(results):
+    for filters, message in [
         ({"policy": "dpse"}, "policy=dpse: no stored cell has it; did you mean dp_se"),
         ({"instance": ["c1", "C1"]}, "instance=C1: no stored cell has it"),
         ({"epsilon": 0.3}, "epsilon=0.3: no stored cell has it; the nearest: 0.25, 0.5"),
@@ -115,12 +114,10 @@ def test_an_unknown_filter_is_an_error(results):
         ({"t": 1001}, r"t=1001: no stored cell has it; the nearest: \d+, \d+"),
         ({"t": [2000, 3000]}, "t=3000: .* the nearest: 2000$"),
         ({"policy": "dp_se", "replication": 3}, "replication=3: .* the nearest: 2$"),
-    ],
-)
-def test_a_value_that_nothing_stored_has_is_an_error(results, filters, message):
-    with pytest.raises(UserError, match=message) as error:
-        load(results_dir=results, **filters)
-    assert "\n" not in str(error.value)
+    ]:
+        with pytest.raises(UserError, match=message) as error:
+            load(results_dir=results, **filters)
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.slow

@@ -275,14 +275,15 @@ def test_a_broken_policy_is_named_and_does_not_stop_the_others(store, simulation
     assert store.read(bad) is None
 
 
-@pytest.mark.parametrize("name", ["../../evil", "", "Name", "a b", "a" * 101, "ü", 3])
-def test_a_name_that_could_leave_the_folder_is_refused(name):
-    class Named(UCB1):
-        pass
+def test_a_name_that_could_leave_the_folder_is_refused():
+    for name in ["../../evil", "", "Name", "a b", "a" * 101, "ü", 3]:
 
-    Named.name = name
-    with pytest.raises(ParameterError, match=r"policy: .* is no name"):
-        RegretCell(C1(3), Named(), 2_000)
+        class Named(UCB1):
+            pass
+
+        Named.name = name
+        with pytest.raises(ParameterError, match=r"policy: .* is no name"):
+            RegretCell(C1(3), Named(), 2_000)
 
 
 @pytest.mark.parametrize("arm", [-1, 3, 10**9])

@@ -31,13 +31,6 @@ def test_results_hold_the_planned_cells_and_nothing_else(requests):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", Composer().choices("experiment"))
-def test_results_at_full_scale_are_stored(plans, name):
-    missing = [request.cell.identity for request in plans[name] if not STORE.place(request.cell, 1)]
-    assert not missing
-
-
-@pytest.mark.slow
 def test_results_were_computed_from_committed_code(requests):
     for request in requests:
         for run in STORE.read(request.cell).footer["runs"]:

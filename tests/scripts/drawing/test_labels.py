@@ -1,6 +1,7 @@
 """Whatever varies within a panel is in the legend and in the line, and labels are drawn as they are written."""
 
 import dataclasses
+from itertools import product
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -82,43 +83,44 @@ def describe(name, found, panels):
     return kind("distribution" if name == "ecdf" else name)(config, found, {})
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_values_of_a_parameter_are_told_apart(cells, name):
-    drawing = describe(name, cells(CELLS), TWO_PANELS)
-    require_told_apart(drawing, 2)
-    assert all("β = 0.001" in label or "β = 0.5" in label for label in drawing.legend)
+def test_values_of_a_parameter_are_told_apart(cells):
+    found = cells(CELLS)
+    for name in KINDS:
+        drawing = describe(name, found, TWO_PANELS)
+        require_told_apart(drawing, 2)
+        assert all("β = 0.001" in label or "β = 0.5" in label for label in drawing.legend)
 
 
-@pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
     ("sweep", "said"),
     [
         ("{instance: [c1, c2], policy: dp_se}", ["instance = c1", "instance = c2"]),
         ("{instance: c1, policy: dp_se, horizon: [200, 300]}", ["horizon = 200", "horizon = 300"]),
-        ("{instance: c1, policy: dp_se, recorded: [1, 200]}", None),
         (
             "{instance: bernoulli, instance.means: [[0.1, 0.5], [0.1, 0.6]], policy: dp_se}",
             ["(0.1, 0.5)", "(0.1, 0.6)"],
         ),
-        ("{instance: c1, policy: dprse, budget.epsilon: 1}, {instance: c1, policy: dp_se}", None),
+        ("{instance: s1, policy: dprse, budget.epsilon: 1}, {instance: s1, policy: ldprse}", []),
         ("{instance: c1, policy: dp_se, policy.beta: [0.1, 0.1000001]}", ["β = 0.1", "β = 0.1000001"]),
         ("{instance: c1, policy: dp_se, policy.beta: [null, 0.5]}", ["β = default", "β = 0.5"]),
-        ("{instance: c1, policy: dp_ucb, policy.gamma: [0.1, 0.2], policy.confidence: [mishra2015, tight]}", None),
-        ("{instance: c1, policy: [ucb1, successive_elimination, thompson_beta, thompson_gauss]}", None),
+        ("{instance: c1, policy: dp_ucb, policy.gamma: [0.1, 0.2], policy.confidence: [mishra2015, tight]}", []),
+        ("{instance: c1, policy: [ucb1, successive_elimination, thompson_beta, thompson_gauss]}", []),
     ],
 )
-def test_whatever_varies_is_told_apart(cells, name, sweep, said):
-    if "dprse" in sweep:
-        sweep = sweep.replace("c1", "s1").replace("dp_se", "ldprse")
+def test_whatever_varies_is_told_apart(cells, sweep, said):
     found = cells(sweep)
-    if "recorded" in sweep:
+    for name in KINDS:
+        drawing = describe(name, found, ONE_PANEL)
+        require_told_apart(drawing, len(found))
+        for text in said:
+            assert sum(text == label[-len(text) :] or f"{text}," in label for label in drawing.legend) == 1
+
+
+def test_what_nothing_tells_apart_is_refused(cells):
+    found = cells("{instance: c1, policy: dp_se, recorded: [1, 200]}")
+    for name in KINDS:
         with pytest.raises(UserError, match=r"^cells: dp_se on c1 is there twice, and nothing tells them apart"):
             describe(name, found, ONE_PANEL)
-        return
-    drawing = describe(name, found, ONE_PANEL)
-    require_told_apart(drawing, len(found))
-    for text in said or []:
-        assert sum(text == label[-len(text) :] or f"{text}," in label for label in drawing.legend) == 1
 
 
 def test_what_a_panel_says_is_not_said_again(cells):
@@ -138,12 +140,12 @@ def replaced(stored, policy):
     return dataclasses.replace(stored, cell=dataclasses.replace(stored.cell, policy=policy))
 
 
-@pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("legend", ["label", "legend"])
-def test_a_policy_labelled_like_ours_does_not_swallow_it(cells, name, legend):
+def test_a_policy_labelled_like_ours_does_not_swallow_it(cells, legend):
     (ours,) = cells("{instance: c2, policy: dp_se}")
     of = other(label="DP-SE") if legend == "label" else other(label="X", legend=lambda self: "DP-SE")
-    for panels in (ONE_PANEL, [{"title": "a", "policy": "dp_se"}, {"title": "b", "policy": "other"}]):
+    two_panels = [{"title": "a", "policy": "dp_se"}, {"title": "b", "policy": "other"}]
+    for name, panels in product(KINDS, (ONE_PANEL, two_panels)):
         drawing = describe(name, [ours, replaced(ours, of(0.25))], panels)
         labels = {label for looks in looks_of(drawing) for label in looks}
         assert len(labels) == 2
@@ -168,9 +170,8 @@ def test_colours_dashes_and_markers_never_repeat():
         assert len({of(number) for number in range(60)}) == 60
 
 
-@pytest.mark.parametrize(
-    ("written", "drawn", "read"),
-    [
+def test_texts_are_drawn_literally_or_as_mathematics():
+    for written, drawn, read in [
         ("100 % of <b>a_b & c</b>", "100 % of <b>a_b & c</b>", "100 % of <b>a_b & c</b>"),
         ("_under", "_under", "_under"),
         ("US$ 5", r"US\$ 5", "US$ 5"),
@@ -179,18 +180,16 @@ def test_colours_dashes_and_markers_never_repeat():
         ("$a$ $", r"\$a\$ \$", "$a$ $"),
         ("two\nlines", "two\nlines", "two\nlines"),
         (5, "5", "5"),
-    ],
-)
-def test_texts_are_drawn_literally_or_as_mathematics(written, drawn, read):
-    assert words.text(written, "key") == drawn
-    assert without_mathtext(drawn) == read
+    ]:
+        assert words.text(written, "key") == drawn
+        assert without_mathtext(drawn) == read
 
 
-@pytest.mark.parametrize("written", [r"$\frac{$", "$}$", r"$\nonsense$", "$_$ $^$", None, ["a"], True])
-def test_texts_that_cannot_be_drawn_are_one_line(written):
-    with pytest.raises(UserError, match=r"^figure\.title: ") as error:
-        words.text(written, "figure.title")
-    assert "\n" not in str(error.value)
+def test_texts_that_cannot_be_drawn_are_one_line():
+    for written in [r"$\frac{$", "$}$", r"$\nonsense$", "$_$ $^$", None, ["a"], True]:
+        with pytest.raises(UserError, match=r"^figure\.title: ") as error:
+            words.text(written, "figure.title")
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.slow
@@ -210,17 +209,17 @@ def test_any_label_is_drawn_or_refused(label):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("label", ["_mine", "US$", "<script>alert(1)</script> & 5 %", r"$\alpha_1$", "", "  "])
-@pytest.mark.parametrize("name", KINDS)
-def test_labels_of_policies_are_drawn(cells, name, label):
+def test_labels_of_policies_are_drawn(cells, label):
     (ours,) = cells("{instance: c2, policy: dp_se}")
-    drawing = describe(name, [replaced(ours, other(label=label)(0.25)), ours], ONE_PANEL)
-    require_told_apart(drawing, 2)
-    figure = render(drawing)
+    for name in KINDS:
+        drawing = describe(name, [replaced(ours, other(label=label)(0.25)), ours], ONE_PANEL)
+        require_told_apart(drawing, 2)
+        assert "[other]" in drawing.legend[0] or words.text(label, "") in drawing.legend[0]
+        assert not any(isinstance(mark, Band) and mark.label for panel in drawing.panels for mark in panel.marks)
+    figure = render(drawing)  # a legend is made of a drawing, of whichever kind
     figure.draw_without_rendering()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(drawing.legend)
     plt.close(figure)
-    assert "[other]" in drawing.legend[0] or words.text(label, "") in drawing.legend[0]
-    assert not any(isinstance(mark, Band) and mark.label for panel in drawing.panels for mark in panel.marks)
 
 
 def test_labels_that_cannot_be_drawn_name_the_file(cells):

@@ -131,9 +131,8 @@ def test_two_cells_at_one_place_are_told_apart(cells):
 ORDER = "bandits.bounds.wu2025.resampled_worst_case_regret_order"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_a_wrong_spec_is_one_line(exact):
+    for change, message in [
         ({"value": "regrets"}, "figure.value: regrets is unknown; did you mean regret"),
         ({"overlays": ["beta"]}, "figure.overlays: must be a list of {label, bound, arguments, filter}"),
         ({"overlays": [{"label": "b"}]}, "figure.overlays: b: needs either a bound or a word"),
@@ -159,12 +158,10 @@ ORDER = "bandits.bounds.wu2025.resampled_worst_case_regret_order"
         ({"slopes": [{"panel": 0, "between": [1, 2]}]}, "figure.slopes: must be a list of {panel, policy, between}"),
         ({"slopes": [{"panel": 5, "policy": "rnm_ftnl", "between": [1, 2]}]}, "figure.slopes: panel must be in 0..0"),
         ({"slopes": [{"panel": 0, "policy": "nope", "between": [1, 2]}]}, "figure.slopes: nope is not in the panel"),
-    ],
-)
-def test_a_wrong_spec_is_one_line(exact, change, message):
-    spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]} | change
-    with pytest.raises(UserError, match=message):
-        sweep.describe(spec, exact, {})
+    ]:
+        spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]} | change
+        with pytest.raises(UserError, match=message):
+            sweep.describe(spec, exact, {})
 
 
 def test_words_have_no_mathtext():

@@ -1,5 +1,7 @@
 """Ticks are where matplotlib would put them, and their numbers the ones that it would set as formulas."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -8,19 +10,16 @@ from matplotlib.ticker import NullFormatter
 from scripts.drawing.ticks import MinorTicks, PlainNumbers, PlainPowers, plain
 
 
-@pytest.mark.parametrize(
-    ("formula", "written"),
-    [
+def test_a_formula_in_plain_letters():
+    for formula, written in [
         (r"$\mathdefault{10^{-3}}$", "10⁻³"),
         (r"$\mathdefault{10^{0}}$", "10⁰"),
         (r"$\mathdefault{2\times10^{12}}$", "2×10¹²"),
         (r"$\mathdefault{-10^{4}}$", "−10⁴"),
         (r"$\mathdefault{0}$", "0"),
         ("", ""),
-    ],
-)
-def test_a_formula_in_plain_letters(formula, written):
-    assert plain(formula) == written
+    ]:
+        assert plain(formula) == written
 
 
 def written(scale, formatter, low, high):
@@ -61,11 +60,10 @@ def picture(ends, size, ours):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ends", [(1, 1e4), (0.3, 700), (1e-3, 1e9), (1, 1e30)])
-@pytest.mark.parametrize("size", [(4, 3), (1.5, 1)])
-def test_ticks_without_numbers_look_as_those_of_matplotlib(ends, size):
+def test_ticks_without_numbers_look_as_those_of_matplotlib():
     """At whatever size the panel is drawn in the end, on which it depends where they are."""
-    theirs, _ = picture(ends, size, ours=False)
-    ours, marks_of_matplotlib = picture(ends, size, ours=True)
-    assert marks_of_matplotlib == 0
-    assert np.abs(ours - theirs).max() <= 4  # of 255
+    for ends, size in itertools.product([(1, 1e4), (0.3, 700), (1e-3, 1e9), (1, 1e30)], [(4, 3), (1.5, 1)]):
+        theirs, _ = picture(ends, size, ours=False)
+        ours, marks_of_matplotlib = picture(ends, size, ours=True)
+        assert marks_of_matplotlib == 0
+        assert np.abs(ours - theirs).max() <= 4  # of 255

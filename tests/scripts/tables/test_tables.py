@@ -99,9 +99,8 @@ def test_without_a_name_all_are_listed(call, words):
     assert line(lines, "slopes", "EXPERIMENT")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_errors_are_one_line(call):
+    for words, message in [
         (["sajed2019/ratio"], "error: sajed2019/ratio: unknown table; did you mean sajed2019/ratios?"),
         (
             ["azize2025/lower_bound", "csv=/no/such/folder/x.csv"],
@@ -120,15 +119,13 @@ def test_without_a_name_all_are_listed(call, words):
             "run: python -m experiments.run +experiment=wang2024/fig04",
         ),
         (["final_regret", "sajed2019/stopping_mean"], "sajed2019/stopping_mean: none of its cells records regret"),
-    ],
-)
-def test_errors_are_one_line(call, words, message):
-    outcome = call(*words, main=main)
-    assert outcome.code == 2
-    assert message in outcome.err
-    assert outcome.err.count("\n") == 1
-    assert outcome.err.startswith("error: ")
-    assert outcome.out == "" or "csv=" in message
+    ]:
+        outcome = call(*words, main=main)
+        assert outcome.code == 2
+        assert message in outcome.err
+        assert outcome.err.count("\n") == 1
+        assert outcome.err.startswith("error: ")
+        assert outcome.out == "" or "csv=" in message
 
 
 def test_a_table_goes_into_a_file_with_all_digits(call, tmp_path):
