@@ -14,10 +14,11 @@ from experiments.progress import duration
 from experiments.results_file import DamagedFileError
 from experiments.simulate import Job, look_up, run_on
 from experiments.simulate.runners import Runner
-from experiments.store import CODE, Store, complete_places, read_cells
+from experiments.store import CODE, Store, stored_cells
 from experiments.store.costs import Costs
 from experiments.store.place import Place
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 
 OF_CELL = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
 KILO = 1024
@@ -224,17 +225,13 @@ def summary(plans: Sequence[Plan]) -> str:
     several = merge(request for asked in plans for request in asked.requests)
     lines = [f"in Python: {call}" for call in dict.fromkeys(map(_call, plans))][:MOST]
     if len(several) <= MOST:
-        cells = {stored.cell.key: stored for asked in plans for stored in read_cells(asked, complete_places(asked))}
-        lines = [*_tables(cells.values()), *lines]
+        lines = [*_tables(Cells.of(map(stored_cells, plans))), *lines]
     return "\n".join(lines)
 
 
-def _tables(cells: Iterable[Stored]) -> Iterable[str]:
+def _tables(cells: Cells) -> Iterable[str]:
     """A table for each headline, as cells of one command may record different things."""
-    of_headline: dict[str, list[Stored]] = {}
-    for stored in cells:
-        of_headline.setdefault(stored.cell.headline, []).append(stored)
-    for headline, of in of_headline.items():
+    for headline, of in cells.grouped(lambda stored: stored.cell.headline).items():
         names = [*OF_CELL, *varying([stored.cell.columns for stored in of])]
         rows = [[*(stored.cell.columns.get(name, "") for name in names), *_estimate(stored)] for stored in of]
         yield in_columns([*names, "replications", f"mean {headline}", "95 % interval"], rows)
@@ -260,6 +257,6 @@ def _call(asked: Plan) -> str:
         columns = {"instance": asked.requests[0].cell.instance.name, "policy": asked.requests[0].cell.policy.name}
         codes = {CODE: code} if (code := asked.requests[0].cell.code) else {}
         words = [*(f"{name}={value!r}" for name, value in (columns | codes).items()), results]
-    kind = {"stopping": "load_outcomes", "identification": "load_identified"}
-    name = kind.get(asked.requests[0].cell.record, "load") if asked.requests else "load"
+    table = next(iter(asked.requests[0].cell.tables if asked.requests else ()), "curves")
+    name = "load" if table == "curves" else f"load_{table}"
     return f"from experiments import {name}; {name}({', '.join(filter(None, words))})"

@@ -291,7 +291,7 @@ def test_memory_that_is_not_there(call, said, told):
 @pytest.mark.slow
 def test_closed_streams_are_silent(tmp_path):
     words = f"{sys.executable} -m experiments.run horizon=100 replications=1 policy=ucb1 runner.workers=1"
-    for closed in (">&-", "2>&-", ">&- 2>&-", "<&-"):
+    for closed in (">&- <&-", "2>&-", ">&- 2>&-"):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         said = subprocess.run(
             f"{words} results_dir={folder} {closed}", shell=True, cwd=REPOSITORY, capture_output=True, text=True

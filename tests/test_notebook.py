@@ -61,9 +61,8 @@ def test_run_tells_what_searches_for_the_best_arm_found(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_wrong_words_are_refused_as_in_the_shell(tmp_path):
+    for words, said in [
         (["policy=dpse"], "policy=dpse: unknown policy; did you mean "),
         (["runner=thread"], "runner=thread: unknown runner; did you mean threads"),
         (["horizon=-3"], "horizon"),
@@ -72,11 +71,9 @@ def test_run_tells_what_searches_for_the_best_arm_found(tmp_path):
             ["instance=worst_profile", "policy=rnm_ftnl", "instance.generations=1", "instance.arms=8", "horizon=7"],
             "cells that record worst_profile are stored, but have no table of rows",
         ),
-    ],
-)
-def test_wrong_words_are_refused_as_in_the_shell(tmp_path, words, said):
-    with pytest.raises(UserError, match=said):
-        run(*words, f"results_dir={tmp_path}", "replications=1", workers=1)
+    ]:
+        with pytest.raises(UserError, match=said):
+            run(*words, f"results_dir={tmp_path}", "replications=1", workers=1)
 
 
 def test_run_simulates_where_its_words_say(tmp_path, monkeypatch):

@@ -1,10 +1,20 @@
+"""Bounds of papers that later policies come from: Azize and Basu, Hu and Hegde, Gajane et al., Ren et al."""
+
 import math
 
 import numpy as np
 import pytest
 
 from bandits.bounds import azize2022, azize2025, hu2022, sajed2019
-from bandits.environments.bernoulli import C1, C2, C3, C4
+from bandits.bounds.gajane2018 import klucb_cf_misses, klucb_cf_regret
+from bandits.bounds.local_privacy import local_bernoulli_asymptote
+from bandits.bounds.ren2020 import ldp_ucb_b_regret, ldp_ucb_l_regret
+from bandits.environments.bernoulli import C1, C2, C3, C4, Bernoulli
+from bandits.environments.heavy_tails import MomentBernoulli
+from bandits.policies.heavy_tailed import LDPRSE
+from bandits.policies.local_bits import KLUCBCF
+from bandits.policies.local_ucb import LDPUCBB
+from bandits.seeds import stream
 
 SLOPES = {  # of the specification, computed apart from this code
     C1: (407.66, 49.420, 31.244, 31.243, 31.243, 31.243),
@@ -45,3 +55,72 @@ def test_orders_of_hu_and_hegde_by_hand():
     assert hu2022.lazy_regret_order(np.array([0.05, 0.5]), 0.1, 100) == pytest.approx(30 * math.log(100))
     log = math.log(100)
     assert hu2022.lazy_worst_case_regret_order(4, 0.5, 100) == pytest.approx(20 * math.sqrt(log) + 8 * log)
+
+
+def test_misses_by_hand():
+    """At t = 1 none, at 2 to 9 at most 1 each: e ceil(L log t) / (t log^3 t) is 1.36, 2.06, 1.53, ... there.
+
+    At t = 100, log t = 4.60517, L = 4.60517 + 3 x 1.52718 = 9.18671, L log t = 42.3, so that it is
+    e x 43 x exp(-9.18671) = 116.886 x 1.02394e-4 = 0.011968.
+    """
+    assert klucb_cf_misses(2, 3.0) == pytest.approx(1.0)
+    assert klucb_cf_misses(100, 3.0) - klucb_cf_misses(99, 3.0) == pytest.approx(0.011968, rel=1e-4)
+
+
+def test_misses_of_many_steps():
+    """The integral beyond 4,096 steps is above the sum that it replaces, and by less than a tenth."""
+    log_t = np.log(np.arange(4097, 300_001))
+    level = log_t + 3 * np.log(log_t)
+    summed = (math.e * np.ceil(level * log_t) * np.exp(-level)).sum()
+    integral = klucb_cf_misses(300_000, 3.0) - klucb_cf_misses(4096, 3.0)
+    assert summed < integral < 1.1 * summed
+
+
+def test_the_bound_on_two_arms():
+    """epsilon = log 3, means 1/2 and 0: bits 1/2 and 1/4; by a search over y in place of eta."""
+    level = 20 * math.log(10) + 3 * math.log(20 * math.log(10))
+
+    def kl(p, q):
+        return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+
+    found = math.inf
+    for y in np.linspace(0.2501, 0.45, 4000):
+        pulls = math.ceil(level / kl(y, 0.5))  # (1 + eta) / d = 1 / kl(y, r*)
+        found = min(found, pulls + math.exp(-pulls * kl(y, 0.25)) / (1 - math.exp(-kl(y, 0.25))))
+    expected = 0.5 * (found + klucb_cf_misses(1e20, 3.0))
+    assert klucb_cf_regret([0.5, 0.0], math.log(3), 1e20, 3.0) == pytest.approx(expected, rel=0.01)
+
+
+def test_the_leading_constant_is_that_of_the_lower_bound():
+    means, ratios = [0.75, 0.5, 0.25], []
+    for horizon in (1e6, 1e30, 1e300):
+        ratios.append(klucb_cf_regret(means, 1.0, horizon, 3.0) / local_bernoulli_asymptote(means, 1.0, horizon))
+    assert ratios[0] > ratios[1] > ratios[2] > 1
+    assert ratios[2] < 1.35
+
+
+@pytest.mark.slow
+def test_regret_is_below_the_bound():
+    instance, horizon = Bernoulli((0.9, 0.5, 0.1)), 20_000
+    found = [KLUCBCF(2.0, c=3.0).simulate(instance, horizon, np.array([horizon]), stream("b", i)) for i in range(50)]
+    regret = np.mean([pulls[0] @ instance.gaps for pulls in found])
+    assert 5 < regret < klucb_cf_regret([0.9, 0.5, 0.1], 2.0, horizon, 3.0) < horizon * 0.8
+
+
+def test_bounds_of_ldp_ucb_by_hand():
+    gaps, epsilon, horizon = np.array([0.5, 0.25]), math.log(3), round(math.exp(10))  # tanh(epsilon / 2) = 1/2
+    log = math.log(horizon)
+    # 8 log T x 4 x (2 + 4) + 4.289868 x 0.75
+    assert math.isclose(ldp_ucb_b_regret(gaps, epsilon, horizon), 192 * log + 3.217401, rel_tol=1e-6)
+    # epsilon = 4: 8 x 4 log T x (2 + 4) + 8.579736 x 0.75
+    assert math.isclose(ldp_ucb_l_regret(gaps, 4.0, horizon), 192 * log + 6.434802, rel_tol=1e-6)
+
+
+def test_bernoulli_arms_have_moments():
+    instance = MomentBernoulli((0.8, 0.2), 0.5)
+    assert (instance.moment, instance.support) == (0.8, (0.0, 1.0))
+    arms, rng = np.array([0, 1]), stream("moments", 0)
+    assert (instance.truncated_sums(arms, 100, 0.5, rng) == 0).all()
+    assert np.abs(instance.truncated_sums(arms, 10_000, 1.0, rng) - [8000, 2000]).max() < 300
+    for policy in (LDPUCBB(1.0), LDPRSE(1.0)):
+        policy.check(instance)

@@ -110,12 +110,12 @@ SETTINGS = [
 def test_kl_ucb_is_the_plain_loop_number_by_number(means, epsilon, cap, c):
     """Without blocks both draw one number a step, so that every pull is the same."""
     policy = KLUCBCF(epsilon, cap, c)
-    chances, checkpoints = policy.chance(np.array(means)), np.unique(np.geomspace(1, 30_000, 60).astype(int))
+    chances, checkpoints = policy.chance(np.array(means)), np.unique(np.geomspace(1, 10_000, 60).astype(int))
     index = policy.index._replace(smallest=ONE_BY_ONE)
     ends = set()
     for seed in range(5):
-        fast = kl_ucb_pulls(chances, 30_000, checkpoints, index, stream("same", seed))
-        plain = kl_ucb_steps(chances, 30_000, checkpoints, index.highest, c, stream("same", seed))
+        fast = kl_ucb_pulls(chances, 10_000, checkpoints, index, stream("same", seed))
+        plain = kl_ucb_steps(chances, 10_000, checkpoints, index.highest, c, stream("same", seed))
         np.testing.assert_array_equal(fast, plain)
         ends.add(tuple(fast[-1]))
     assert len(ends) > 1 or epsilon == 20.0
@@ -275,7 +275,7 @@ def divergence_upper(bar, level):
     [((0.9, 0.5, 0.5), 2.0, 3_000), ((0.8, 0.6), 0.5, 3_000), ((0.3, 0.9, 0.1, 0.2), 8.0, 4_000)],
 )
 def test_thompson_sampling_agrees_in_law(means, epsilon, horizon, failure):
-    chances, runs = TSCF(epsilon).chance(np.array(means)), 1_500
+    chances, runs = TSCF(epsilon).chance(np.array(means)), 1_000
     end = np.array([horizon])
     fast = np.array([bit_thompson_pulls(chances, horizon, end, stream("f", i))[0] for i in range(runs)])
     plain = np.array([bit_thompson_steps(chances, horizon, stream("p", i)) for i in range(runs)])
@@ -288,8 +288,8 @@ def test_thompson_sampling_agrees_in_law(means, epsilon, horizon, failure):
 @pytest.mark.parametrize("policy", [KLUCBCF(1.0), TSCF(1.0)], ids=repr)
 @pytest.mark.parametrize("instance", [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)], ids=repr)
 def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
-    """Pulls of all arms over 200 runs of 1,000 steps each; the steps are those of the class, on rewards and bits."""
-    horizon, runs = 1_000, 200
+    """Pulls of all arms over 200 runs of 600 steps each; the steps are those of the class, on rewards and bits."""
+    horizon, runs = 600, 200
     checkpoints = np.array([horizon // 2, horizon])
     fast = np.array([policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)])
     steps = np.array(

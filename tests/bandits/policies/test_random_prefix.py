@@ -119,8 +119,7 @@ def test_never_varying_losses_stay_below_the_bound(noise):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gap", [0.04, 0.6])
-@pytest.mark.parametrize("epsilon", [0.05, 2.0])
+@pytest.mark.parametrize(("gap", "epsilon"), [(0.04, 0.05), (0.6, 2.0)])
 def test_bernoulli_losses_stay_below_the_bound(gap, epsilon):
     for groups in (Free((gap,), (1,)), Free((gap, min(1.0, 1.5 * gap)), (500, 2**20))):
         means = groups.gaps + (1 - groups.gaps.max()) / 2

@@ -14,7 +14,8 @@ from bandits.environments.neighbours import NeighbouringRewards
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL
 from bandits.policies.perturbed_leader import ThompsonGauss
-from experiments import frames, rerun
+from experiments import rerun
+from experiments.cells import TABLES
 from experiments.cells.exact import ExactCell
 from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
@@ -27,14 +28,14 @@ CURVES = Replications({"t": np.array([[1, 5]] * 2), "regret": np.array([[0.5, 2.
 
 
 def test_rows_of_curves():
-    rows = frames.CURVES.of(CURVES, None)
+    rows = TABLES["curves"].rows(CURVES.rows)
     assert rows["replication"].tolist() == [0, 0, 1, 1]
     assert rows["t"].tolist() == [1, 5, 1, 5]
     assert rows["regret"].tolist() == [0.5, 2.0, 1.0, 3.0]
 
 
 def test_rows_of_pulls():
-    rows = frames.PULLS.of(Replications({"pulls": np.array([[3, 2, 1], [4, 1, 1]])}, {}), None)
+    rows = TABLES["pulls"].rows({"pulls": np.array([[3, 2, 1], [4, 1, 1]])})
     assert rows["replication"].tolist() == [0, 0, 0, 1, 1, 1]
     assert rows["arm"].tolist() == [0, 1, 2, 0, 1, 2]
     assert rows["pulls"].tolist() == [3, 2, 1, 4, 1, 1]

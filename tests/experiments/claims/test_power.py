@@ -15,7 +15,7 @@ from experiments.claims.settings import Range, Setting
 from experiments.claims.verdicts import FormVerdict, Outcome
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
-from tests.experiments.claims.made_up import HORIZON, measured, outcome, stopped, verdict
+from tests.experiments.claims.made_up import FAILING, HORIZON, PASSING, measured, outcome, stopped, verdict
 
 pytestmark = pytest.mark.usefixtures("parsed_once")
 
@@ -204,11 +204,11 @@ def test_a_claim_may_hold_in_some_places_only(tmp_path):
 
 
 def test_a_proof_says_more_than_what_was_tested_and_is_refuted_by_it(tmp_path):
-    check = "experiments.claims.checks.privacy.exponential_{}"
+    check = "experiments.claims.checks.{}"
     proved = {"test": "exact", "proof": "docs/theorems.md", "ours": True}
-    found = verdict(tmp_path, [], **proved, check=check.format("proved"), condition="two arms")
+    found = verdict(tmp_path, [], **proved, check=check.format(PASSING), condition="two arms")
     assert (found.shown, found.ours) == ("proved (claim of ours)", True)
-    assert verdict(tmp_path, [], **proved, check=check.format("printed")).outcome == "fails"
+    assert verdict(tmp_path, [], **proved, check=check.format(FAILING)).outcome == "fails"
 
 
 def test_cells_are_left_out_of_growth(tmp_path):

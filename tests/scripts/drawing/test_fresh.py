@@ -34,24 +34,17 @@ def draw(call, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_second_call_draws_nothing(draw, monkeypatch):
+def test_what_is_asked_decides(draw, monkeypatch):
+    """A second call draws nothing; another title, more replications and redraw=true draw it again."""
     assert draw()
-    monkeypatch.setattr("experiments.config.plan.plan", lambda *_: pytest.fail("planned in vain"))
-    assert not draw()
-
-
-@pytest.mark.slow
-def test_more_replications_draw_it_again(draw):
-    assert draw()
+    with monkeypatch.context() as patch:
+        patch.setattr("experiments.config.plan.plan", lambda *_: pytest.fail("planned in vain"))
+        assert not draw()
+    assert draw("redraw=true")
+    assert draw("figure.title=Other")
     assert draw(replications=3)
     assert not draw(replications=3)
     assert draw(replications=2)  # the figure now shows three
-
-
-@pytest.mark.slow
-def test_another_title_draws_it_again(draw):
-    assert draw()
-    assert draw("figure.title=Other")
 
 
 @pytest.mark.slow
@@ -127,25 +120,14 @@ def test_a_figure_that_is_asked_for_twice_is_refused(call, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", fresh.FORMATS)
-def test_a_missing_picture_is_drawn_again(draw, tmp_path, ending):
+def test_a_missing_picture_and_a_note_that_says_nothing_draw_it_again(draw, tmp_path):
     assert draw()
-    (tmp_path / "figures" / "sajed2019" / f"fig01.{ending}").unlink()
-    assert draw()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("note", ["", "{", "[]", '{"figures": 1, "commands": {}}'])
-def test_a_note_that_says_nothing_is_no_error(draw, tmp_path, note):
-    assert draw()
-    (tmp_path / "figures" / fresh.NOTE).write_text(note)
-    assert draw()
-
-
-@pytest.mark.slow
-def test_redraw_draws_it_again(draw):
-    assert draw()
-    assert draw("redraw=true")
+    for ending in fresh.FORMATS:
+        (tmp_path / "figures" / "sajed2019" / f"fig01.{ending}").unlink()
+        assert draw()
+    for note in ["", "{", "[]", '{"figures": 1, "commands": {}}']:
+        (tmp_path / "figures" / fresh.NOTE).write_text(note)
+        assert draw()
 
 
 @pytest.mark.slow

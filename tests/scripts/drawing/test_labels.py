@@ -20,10 +20,11 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.simulate import Job, run
 from experiments.store import Store, stored_cells
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Band, Drawing, Series, without_mathtext, wrapped
 from scripts.drawing.kinds import kind
-from scripts.drawing.labels import names_behind
+from scripts.drawing.legend import names_behind
 from scripts.drawing.render import render
 from scripts.drawing.style import PALETTE, colours_of, dashes, marker
 
@@ -80,7 +81,7 @@ KINDS = {
 
 def describe(name, found, panels):
     config = {"title": "t", "panels": panels, **KINDS[name]}
-    return kind("distribution" if name == "ecdf" else name)(config, found, {})
+    return kind("distribution" if name == "ecdf" else name)(config, Cells(found), {})
 
 
 def test_values_of_a_parameter_are_told_apart(cells):
@@ -140,17 +141,17 @@ def replaced(stored, policy):
     return dataclasses.replace(stored, cell=dataclasses.replace(stored.cell, policy=policy))
 
 
-@pytest.mark.parametrize("legend", ["label", "legend"])
-def test_a_policy_labelled_like_ours_does_not_swallow_it(cells, legend):
-    (ours,) = cells("{instance: c2, policy: dp_se}")
-    of = other(label="DP-SE") if legend == "label" else other(label="X", legend=lambda self: "DP-SE")
-    two_panels = [{"title": "a", "policy": "dp_se"}, {"title": "b", "policy": "other"}]
-    for name, panels in product(KINDS, (ONE_PANEL, two_panels)):
-        drawing = describe(name, [ours, replaced(ours, of(0.25))], panels)
-        labels = {label for looks in looks_of(drawing) for label in looks}
-        assert len(labels) == 2
-        assert any("DP-SE [dp_se]" in label for label in labels)
-        assert any("DP-SE [other]" in label for label in labels)
+def test_a_policy_labelled_like_ours_does_not_swallow_it(cells):
+    for legend in ["label", "legend"]:
+        (ours,) = cells("{instance: c2, policy: dp_se}")
+        of = other(label="DP-SE") if legend == "label" else other(label="X", legend=lambda self: "DP-SE")
+        two_panels = [{"title": "a", "policy": "dp_se"}, {"title": "b", "policy": "other"}]
+        for name, panels in product(KINDS, (ONE_PANEL, two_panels)):
+            drawing = describe(name, [ours, replaced(ours, of(0.25))], panels)
+            labels = {label for looks in looks_of(drawing) for label in looks}
+            assert len(labels) == 2
+            assert any("DP-SE [dp_se]" in label for label in labels)
+            assert any("DP-SE [other]" in label for label in labels)
 
 
 def test_two_classes_of_one_name_are_refused(cells):
