@@ -39,7 +39,7 @@ from scripts.drawing.spec import (
     require_words,
     shown,
 )
-from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, dashes
+from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashes, word_of
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,14 @@ class Spec:
             return _number(self.x, stored, cells), stored.exact
 
         inside = [shown(panel, cells) for panel in self.panels]
-        entries = legend(Cells.of(inside), inside, colours, said, same)
-        return {key: _own_colour(entry) for key, entry in entries.items()} if self.curves else entries
+        drawn = Cells.of(inside)
+        entries = legend(drawn, inside, colours, said, same)
+        if self.curves:
+            return {key: _own_colour(entry) for key, entry in entries.items()}
+        # A method called noise makes a word of each policy of one label, see `word_of`: the last one's colour is drawn.
+        assigned = colours_of((stored.cell.policy for stored in drawn), colours)
+        last = {entries[stored.cell.key].label: assigned[word_of(stored.cell.policy)] for stored in drawn}
+        return {key: replace(entry, colour=last[entry.label]) for key, entry in entries.items()}
 
     def _kin(self, stored: Stored) -> tuple[Any, ...]:
         """The same for cells whose policies differ in x only."""

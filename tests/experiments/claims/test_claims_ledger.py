@@ -85,22 +85,24 @@ GROWTH = {"test": "growth", "filter": {}, "stretch": [0.5, 1]}
 
 
 def test_a_claim_says_whose_its_numbers_are(tmp_path):
-    for keys, whose in [
-        ({**RATIO, "at_least": 1}, ""),
-        ({**RATIO, "at_least": 2}, "at_least"),
-        ({**RATIO, "at_least": 0.5, "at_most": 2}, "at_least, at_most"),
-        (MONOTONE, ""),
-        ({**MONOTONE, "ties": 0.01}, "ties"),
-        (SLOPE, "tolerance"),
-        ({**GROWTH, "at_least": 0}, ""),
-        ({**GROWTH, "at_most": 0.05}, "at_most"),
-        ({**FREQUENCY, "at_most": "beta"}, ""),
-        ({**FREQUENCY, "at_most": 0.25}, "at_most"),
-        (NEVER, ""),
-        (BOUND, "bound"),
-        ({**EXACT, "threshold": None}, "check"),
-        ({"test": "not_judged", "reason": "too hard"}, ""),
-    ]:
+    for case, (keys, whose) in enumerate(
+        [
+            ({**RATIO, "at_least": 1}, ""),
+            ({**RATIO, "at_least": 2}, "at_least"),
+            ({**RATIO, "at_least": 0.5, "at_most": 2}, "at_least, at_most"),
+            (MONOTONE, ""),
+            ({**MONOTONE, "ties": 0.01}, "ties"),
+            (SLOPE, "tolerance"),
+            ({**GROWTH, "at_least": 0}, ""),
+            ({**GROWTH, "at_most": 0.05}, "at_most"),
+            ({**FREQUENCY, "at_most": "beta"}, ""),
+            ({**FREQUENCY, "at_most": 0.25}, "at_most"),
+            (NEVER, ""),
+            (BOUND, "bound"),
+            ({**EXACT, "threshold": None}, "check"),
+            ({"test": "not_judged", "reason": "too hard"}, ""),
+        ]
+    ):
         data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
         without = data | {key: value for key, value in keys.items() if key != "threshold"}
         if not whose:
@@ -110,7 +112,7 @@ def test_a_claim_says_whose_its_numbers_are(tmp_path):
             written(tmp_path, without)
         whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
         for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
-            (claim,) = written(tmp_path / str(number), without | said).values()
+            (claim,) = written(tmp_path / f"{case}-{number}", without | said).values()
             assert claim.by_our_threshold == (said == {"threshold": "ours"})
 
 
