@@ -106,10 +106,10 @@ def test_a_claim_says_whose_its_numbers_are(tmp_path):
         data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
         without = data | {key: value for key, value in keys.items() if key != "threshold"}
         if not whose:
-            assert written(tmp_path, without)
+            assert written(tmp_path / str(case), without)
             continue
         with pytest.raises(UserError, match=f"one.yaml: claim-0: threshold: missing; whose is {whose}: paper or ours"):
-            written(tmp_path, without)
+            written(tmp_path / str(case), without)
         whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
         for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
             (claim,) = written(tmp_path / f"{case}-{number}", without | said).values()
