@@ -84,8 +84,9 @@ FREQUENCY = {"test": "frequency", "filter": {}, "event": "off_by_more"}
 GROWTH = {"test": "growth", "filter": {}, "stretch": [0.5, 1]}
 
 
-def test_a_claim_says_whose_its_numbers_are(tmp_path):
-    for keys, whose in [
+@pytest.mark.parametrize(
+    ("keys", "whose"),
+    [
         ({**RATIO, "at_least": 1}, ""),
         ({**RATIO, "at_least": 2}, "at_least"),
         ({**RATIO, "at_least": 0.5, "at_most": 2}, "at_least, at_most"),
@@ -100,18 +101,21 @@ def test_a_claim_says_whose_its_numbers_are(tmp_path):
         (BOUND, "bound"),
         ({**EXACT, "threshold": None}, "check"),
         ({"test": "not_judged", "reason": "too hard"}, ""),
-    ]:
-        data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
-        without = data | {key: value for key, value in keys.items() if key != "threshold"}
-        if not whose:
-            assert written(tmp_path, without)
-            continue
-        with pytest.raises(UserError, match=f"one.yaml: claim-0: threshold: missing; whose is {whose}: paper or ours"):
-            written(tmp_path, without)
-        whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
-        for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
-            (claim,) = written(tmp_path / str(number), without | said).values()
-            assert claim.by_our_threshold == (said == {"threshold": "ours"})
+    ],
+    ids=str,
+)
+def test_a_claim_says_whose_its_numbers_are(tmp_path, keys, whose):
+    data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
+    without = data | {key: value for key, value in keys.items() if key != "threshold"}
+    if not whose:
+        assert written(tmp_path, without)
+        return
+    with pytest.raises(UserError, match=f"one.yaml: claim-0: threshold: missing; whose is {whose}: paper or ours"):
+        written(tmp_path, without)
+    whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
+    for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
+        (claim,) = written(tmp_path / str(number), without | said).values()
+        assert claim.by_our_threshold == (said == {"threshold": "ours"})
 
 
 @pytest.mark.parametrize(
