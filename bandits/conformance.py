@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from bandits.arrays import IntArray
-from bandits.audit.verdicts import Verdict
+from bandits.audit.costs import AuditVerdict
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import C1, C2, Bernoulli
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses, FullInformation
@@ -104,7 +104,7 @@ def keeps_its_guarantee(policy: AnyPolicy) -> None:
         return
     for arms, horizon in ((2, 2), (2, 100), (3, 2_000)):
         found = policy.release_cost(arms, horizon, policy.domain)
-        assert found.verdict(guarantee) is not Verdict.VIOLATED, (
+        assert found.verdict(guarantee) is not AuditVerdict.VIOLATED, (
             f"the guarantee is violated with {arms} arms at horizon {horizon}: {found.bounds_of(guarantee)[0]}"
         )
 

@@ -5,9 +5,9 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
+from bandits.audit.costs import Bounds, PrivacyCost, dearest, unseen
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Bounds, Finding, dearest, unseen
 from bandits.guarantees import NO_PROMISE, Guarantee, Scope
 from bandits.parameters import ParameterError
 
@@ -84,19 +84,19 @@ class Learner(ABC, Generic[Faced]):
         """
         raise ParameterError("policy", f"{self.name} has no ledger: define ledger(arms, horizon), or audit its runs")
 
-    def release_costs(self, arms: int, horizon: int, domain: Domain) -> tuple[Finding, ...]:
+    def release_costs(self, arms: int, horizon: int, domain: Domain) -> tuple[PrivacyCost, ...]:
         """The cost of one reward of the domain in each release of the ledger."""
         epsilon = self.guarantee.epsilon
         return tuple(
-            Finding(entry.mechanism, entry.calibration, entry.cost(domain), entry.delta(epsilon, domain))
+            PrivacyCost(entry.mechanism, entry.calibration, entry.cost(domain), entry.delta(epsilon, domain))
             for entry in self.ledger(arms, horizon)
         )
 
-    def release_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+    def release_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The cost of all releases: that of the most expensive one, by delta where the guarantee has one."""
         return dearest(self.release_costs(arms, horizon, domain), self.guarantee.delta)
 
-    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The cost of one decision, the history fixed except for one reward.
 
         Lower bounds are those of two arms: more arms can only add outcomes. Raises `ParameterError` for a policy whose
@@ -105,18 +105,18 @@ class Learner(ABC, Generic[Faced]):
         require_domain(0.0, domain)
         raise ParameterError("level", f"decision: {self.name} carries noise over; take level=release or transcript")
 
-    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
+    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """The cost of the whole sequence of arms, or of when a rule halts and its estimate."""
         if not self.guarantee.private:
-            return Finding("none", "", Bounds(math.inf, 0.0, "none computed", "none: nothing is promised"))
+            return PrivacyCost("none", "", Bounds(math.inf, 0.0, "none computed", "none: nothing is promised"))
         if type(self).ledger is Learner.ledger:
             epsilon = Bounds(math.inf, 0.0, "none: the policy has no ledger", "none")
-            return Finding("unknown", "", epsilon, replace(epsilon, kept=1.0) if self.guarantee.delta > 0 else None)
+            return PrivacyCost("unknown", "", epsilon, replace(epsilon, kept=1.0) if self.guarantee.delta > 0 else None)
         return self.transcript_within(self.release_cost(arms, horizon, domain), arms, horizon, domain, convention)
 
     def transcript_within(
-        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
-    ) -> Finding:
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
         """The cost of the transcript that follows from `releases`: by default no more, with a lower bound of 0."""
         if releases.epsilon is None:
             return releases

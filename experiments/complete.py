@@ -1,17 +1,29 @@
-"""From plans to results that are complete: what is missing is simulated, and said."""
+"""From plans to results that are complete: what is missing, what it may cost, why it is simulated, what came out."""
 
+import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from experiments import cost
-from experiments.again import reasons
 from experiments.config.build import build
 from experiments.config.plan import Plan, merge
+from experiments.intervals import mean
+from experiments.progress import duration
+from experiments.results_file import DamagedFileError
 from experiments.simulate import Job, look_up, run_on
 from experiments.simulate.runners import Runner
-from experiments.store import Store
+from experiments.store import CODE, Store, stored_cells
+from experiments.store.costs import Costs
+from experiments.store.place import Place
+from experiments.stored import Stored
+from experiments.stored_cells import Cells
+
+OF_CELL = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
+KILO = 1024
+MOST = 24  # cells whose numbers are shown
+ERROR = 0.05  # of the intervals
 
 
 def describe(plans: Sequence[Plan]) -> str:
@@ -21,7 +33,7 @@ def describe(plans: Sequence[Plan]) -> str:
 
 def _described(plans: Sequence[Plan], store: Store) -> str:
     jobs = _jobs(plans, store)
-    return "\n".join([cost.describe(jobs, store), *reasons(jobs, store)])
+    return "\n".join([_costs(jobs, store), *why_again(jobs, store)])
 
 
 def complete(plans: Sequence[Plan], runner: Runner) -> str:
@@ -47,7 +59,7 @@ def _complete(plans: Sequence[Plan], store: Store, runner: Runner) -> str:
     began = time.perf_counter()
     cells, simulated = sum(job.missing > 0 for job in jobs), sum(job.left for job in jobs)
     if cells:
-        for line in reasons(jobs, store):
+        for line in why_again(jobs, store):
             print(line, flush=True)
         store.check_writable()
         run_on(runner, jobs, store)
@@ -64,3 +76,187 @@ def _jobs(plans: Sequence[Plan], store: Store) -> list[Job]:
     for (name, text), cells in sorted(Counter(caveats).items()):
         print(f"warning: {name}: {text} ({cells} cells)", file=sys.stderr)
     return jobs
+
+
+def _costs(jobs: Sequence[Job], store: Store) -> str:
+    """A table of cells with what is stored, what is missing, and the time that missing ones may take on one core.
+
+    The estimate is that of `Costs`; `?` where nothing is known.
+    """
+    seconds = _seconds([job for job in jobs if job.left], store)
+    names = [*OF_CELL, *varying([job.cell.columns for job in jobs])]
+    rows = []
+    for job in jobs:
+        asked = job.cell.columns
+        stored = min(job.first, job.request.replications) + job.missing - job.left
+        estimate = _duration_of(seconds[job.cell.key]) if job.left else "-"
+        rows.append([*(asked.get(name, "") for name in names), stored, job.left, estimate])
+    total = sum(of_cell for of_cell in seconds.values() if of_cell is not None)
+    unknown = sum(of_cell is None for of_cell in seconds.values())
+    missing = sum(job.left for job in jobs)
+    cached = sum(not job.missing for job in jobs)
+    return (
+        f"{in_columns([*names, 'stored', 'missing', 'estimate'], rows)}\n"
+        f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
+        f"about {duration(total)} on one core{f' and {unknown} cells of unknown cost' if unknown else ''}, "
+        f"and {_megabytes([job for job in jobs if job.left]):.0f} MB of memory for each process"
+    )
+
+
+def _seconds(jobs: Sequence[Job], store: Store) -> dict[str, float | None]:
+    """What is left of each of `jobs` may take on one core, by key; None where nothing is known."""
+    if not jobs:
+        return {}
+    costs = Costs(store.index())
+    of_one = [costs.of(job.cell) for job in jobs]
+    return {
+        job.cell.key: None if seconds is None else seconds * job.left for job, seconds in zip(jobs, of_one, strict=True)
+    }
+
+
+def _duration_of(seconds: float | None) -> str:
+    return "?" if seconds is None else f"{seconds:.1f} s"
+
+
+def varying(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns, beside those that every table has, in which cells of one policy and instance differ."""
+    found: dict[str, dict[tuple[object, ...], set[str]]] = {}
+    for columns in cells:
+        for name, value in columns.items():
+            of_group = found.setdefault(name, {}).setdefault((columns["policy"], columns["instance"]), set())
+            of_group.add(str(value))
+    several = [name for name, groups in found.items() if any(len(values) > 1 for values in groups.values())]
+    return [name for name in several if name not in OF_CELL and name != "scope"]
+
+
+def in_columns(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Named columns as text; pandas would write it as well, and takes long to import."""
+    words = [list(columns), *([_word(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*words, strict=True)]
+    return "\n".join("  ".join(map(str.rjust, line, widths)) for line in words)
+
+
+def _word(value: object) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _megabytes(jobs: Sequence[Job]) -> float:
+    """What a process may need: what this one needs, which has the same libraries, and one cell with a replication."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KILO + max(map(_numbers, jobs), default=0) * 8 / KILO**2
+
+
+def _numbers(job: Job) -> int:
+    """How many numbers the rows of a cell are, and a replication at work."""
+    checkpoints, arms = len(job.cell.checkpoints), len(getattr(job.cell.instance, "gaps", ()))
+    return job.request.replications * (2 * checkpoints + arms) + checkpoints * (2 + arms)
+
+
+def why_again(jobs: Sequence[Job], store: Store) -> Iterator[str]:
+    """Why cells that were simulated once are simulated again: a line for each reason, with how many cells it is about.
+
+    Nothing of cells that are new, or stored.
+    """
+    missing = [job for job in jobs if job.missing]
+    more = [job for job in missing if job.stored]
+    if more:
+        new = sum(job.missing for job in more)
+        yield f"{_cells(more)} stored with fewer replications: {new} more are simulated"
+    damaged = [job for job in missing if job.damage]
+    if damaged:
+        yield f"{_cells(damaged)} computed again: damaged files"
+    begun = [job for job in missing if job.left < job.missing]
+    if begun:
+        kept = sum(job.missing - job.left for job in begun)
+        yield f"{_cells(begun)} begun before: {kept} replications are taken from there"
+    older = _older(store, missing)
+    raised = [job for job in missing if job.cell.identity in older]
+    if raised:
+        parts = sorted({part for job in raised for part in _raised(job, older[job.cell.identity])})
+        yield f"{_cells(raised)} computed again: {', '.join(parts)}"
+
+
+def _cells(jobs: Sequence[Job]) -> str:
+    return "1 cell" if len(jobs) == 1 else f"{len(jobs)} cells"
+
+
+def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
+    """Footers of what is stored of the cells of `jobs` that have nothing, of other revisions or code, by identity."""
+    first = {"instance": 1, "policy": 1}
+    of_later = [job.cell for job in jobs if not job.stored and (_revisions(job) != first or job.cell.code)]
+    wanted = {cell.identity for cell in of_later}
+    found: dict[str, dict[str, Any]] = {}
+    for place in _of_policies(store, {cell.policy.name for cell in of_later}):
+        footer = _footer(place)
+        if footer.get("identity") in wanted:
+            found[footer["identity"]] = footer
+    return found
+
+
+def _of_policies(store: Store, policies: set[str]) -> Iterator[Place]:
+    """What is stored of some policies."""
+    index = store.index()
+    return iter(index.only(index.column("policy").where(lambda policy: policy in policies)).places)
+
+
+def _footer(place: Place) -> dict[str, Any]:
+    try:
+        return place.footer()
+    except DamagedFileError:
+        return {}
+
+
+def _revisions(job: Job) -> dict[str, int]:
+    return {"instance": job.cell.instance.revision, "policy": job.cell.policy.revision}
+
+
+def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
+    """What is not as it was: the parts of a cell that have another revision, or other code."""
+    for part, revision in _revisions(job).items():
+        then = before["revisions"][part]
+        if revision != then:
+            yield f"{getattr(job.cell, part).name} has revision {revision}, stored are numbers of {then}"
+    if job.cell.code != before.get("source"):
+        names = " and ".join(cls.__qualname__ for cls in job.cell.own)
+        yield f"the code of {names} is another ({job.cell.code}, stored are numbers of {before.get('source')})"
+
+
+def summary(plans: Sequence[Plan]) -> str:
+    """The headline of each cell, its mean and 95 % interval, if they are few; and the call of `load` for all rows."""
+    several = merge(request for asked in plans for request in asked.requests)
+    lines = [f"in Python: {call}" for call in dict.fromkeys(map(_call, plans))][:MOST]
+    if len(several) <= MOST:
+        lines = [*_tables(Cells.of(map(stored_cells, plans))), *lines]
+    return "\n".join(lines)
+
+
+def _tables(cells: Cells) -> Iterable[str]:
+    """A table for each headline, as cells of one command may record different things."""
+    for headline, of in cells.grouped(lambda stored: stored.cell.headline).items():
+        names = [*OF_CELL, *varying([stored.cell.columns for stored in of])]
+        rows = [[*(stored.cell.columns.get(name, "") for name in names), *_estimate(stored)] for stored in of]
+        yield in_columns([*names, "replications", f"mean {headline}", "95 % interval"], rows)
+
+
+def _estimate(stored: Stored) -> tuple[Any, ...]:
+    values = stored.headline
+    if stored.exact:
+        return "", f"{values[0]:.6g}", "computed"
+    found = mean(values, ERROR)
+    return len(values), f"{found.estimate:.6g}", "-" if len(values) == 1 else f"± {found.high - found.estimate:.3g}"
+
+
+def _call(asked: Plan) -> str:
+    """How the rows of a plan are read in Python."""
+    results = "" if asked.results == Store.default() else f"results_dir={str(asked.results)!r}"
+    if asked.experiment is not None:
+        overrides = [text for text in asked.overrides if not text.startswith(("+experiment=", "results_dir="))]
+        words = [repr(asked.experiment), f"overrides={overrides}" if overrides else "", results]
+        folders = [str(folder) for folder in asked.composer.config_dirs]
+        words.append(f"config_dirs={folders}" if folders else "")
+    else:
+        columns = {"instance": asked.requests[0].cell.instance.name, "policy": asked.requests[0].cell.policy.name}
+        codes = {CODE: code} if (code := asked.requests[0].cell.code) else {}
+        words = [*(f"{name}={value!r}" for name, value in (columns | codes).items()), results]
+    table = next(iter(asked.requests[0].cell.tables if asked.requests else ()), "curves")
+    name = "load" if table == "curves" else f"load_{table}"
+    return f"from experiments import {name}; {name}({', '.join(filter(None, words))})"

@@ -17,7 +17,7 @@ import joblib
 
 from experiments.errors import UserError
 from experiments.own_source import EditedError, followed, forget
-from experiments.trust import trust, trusted
+from experiments.user_code import trust, trusted
 
 
 class Shipped:

@@ -1,6 +1,6 @@
 """Stored results as tidy tables."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from experiments.cells import KINDS
+from experiments.cells import KINDS, TABLES
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
@@ -19,7 +19,7 @@ from experiments.store import CODE, RESULTS, RUNS, Store, complete_places
 from experiments.store.filters import chosen, require_stored
 from experiments.store.index import Index, index_of_places
 from experiments.store.place import Place, trusted
-from experiments.stored import Replications, matches
+from experiments.stored import matches, meets
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
 
@@ -31,62 +31,17 @@ class Wanted(NamedTuple):
     replications: dict[Place, int]
 
 
-class Told(NamedTuple):
-    """What a table tells of a cell: the columns of its rows, and how they are made of so many replications.
-
-    It is told of the kinds of cells that have the `fields`.
-    """
-
-    columns: tuple[str, ...]
-    fields: frozenset[str]
-    of: Callable[[Replications, int | None], dict[str, Any]]
-
-
-def _curves(result: Replications, replications: int | None) -> dict[str, Any]:
-    regret = result.regret[:replications]
-    count, checkpoints = regret.shape
-    return {
-        "replication": np.repeat(np.arange(count), checkpoints),
-        "t": np.tile(result.t, count),
-        "regret": regret.ravel(),
-    }
-
-
-def _pulls(result: Replications, replications: int | None) -> dict[str, Any]:
-    pulls = result.first(replications).pulls
-    count, arms = pulls.shape
-    return {
-        "replication": np.repeat(np.arange(count), arms),
-        "arm": np.tile(np.arange(arms), count),
-        "pulls": pulls.ravel(),
-    }
-
-
-def _outcomes(result: Replications, replications: int | None) -> dict[str, Any]:
-    return {"replication": np.arange(result.first(replications).replications), **result.first(replications).rows}
-
-
-def _of_outcomes(*fields: str) -> Told:
-    """One row for each replication."""
-    return Told(("replication", *fields), frozenset(fields), _outcomes)
-
-
-CURVES = Told(("replication", "t", "regret"), frozenset({"t", "regret"}), _curves)
-PULLS = Told(("replication", "arm", "pulls"), frozenset({"pulls"}), _pulls)
-OUTCOMES = _of_outcomes("samples", "expired", "estimate")
-IDENTIFIED = _of_outcomes("samples", "arm")
-
-
 def load(
     experiment: str | None = None,
     *,
+    table: str = "curves",
     overrides: Sequence[str] = (),
     results_dir: Path | str | None = None,
     config_dirs: Iterable[Path | str] = (),
     columns: Sequence[str] | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
-    """Stored regret curves: one row per cell, replication and checkpoint.
+    """Stored replications as a table; of regret curves one row per cell, replication and checkpoint.
 
     Columns: instance, arms, policy, epsilon (infinite without privacy), delta, scope, horizon,
     replication, t (step), regret (pseudo-regret up to t), then every parameter of the instances and
@@ -98,104 +53,85 @@ def load(
     ----------
     experiment: only the cells and replications of this experiment, as in "sajed2019/fig01", or of all in a folder, as
         in "sajed2019", planned under `overrides`, as in ["horizon=1e5"]; `config_dirs` are further places to find it.
+    table: curves, or pulls, outcomes or identified, as in `load_pulls`, `load_outcomes` and `load_identified`: of the
+        cells of a kind that has this table, with its columns in place of t and regret.
     results_dir: where results are stored; if left out, where the experiment says, else `runs` of this repository.
         The published `results` are read too, unless a folder is given and no experiment.
     columns: only these, in this order; a large table then needs less memory.
     filters: column=value or column=[values]; numbers match to 12 digits.
 
-    Raises `UserError` for an unknown column or filter, a value that nothing stored has (with the nearest that are
-    stored), a damaged file, or an experiment that is not completely stored (with the command that completes it).
+    Raises `UserError` for an unknown table, column or filter, a value that nothing stored has (with the nearest that
+    are stored), a damaged file, or an experiment that is not completely stored (with the command that completes it).
     Values that are stored, but not together, give an empty table.
     """
-    return _load(CURVES, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
+    return _load(table, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
 
-def load_pulls(
-    experiment: str | None = None,
-    *,
-    overrides: Sequence[str] = (),
-    results_dir: Path | str | None = None,
-    config_dirs: Iterable[Path | str] = (),
-    columns: Sequence[str] | None = None,
-    **filters: Any,
-) -> pd.DataFrame:
+def load_pulls(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
     """Stored pulls at the horizon: one row per cell, replication and arm (0, 1, ...); else as `load`."""
-    return _load(PULLS, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
+    return load(experiment, table="pulls", **asked)
 
 
-def load_outcomes(
-    experiment: str | None = None,
-    *,
-    overrides: Sequence[str] = (),
-    results_dir: Path | str | None = None,
-    config_dirs: Iterable[Path | str] = (),
-    columns: Sequence[str] | None = None,
-    **filters: Any,
-) -> pd.DataFrame:
+def load_outcomes(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
     """How runs of stopping rules ended: one row per cell and replication, with samples, expired and estimate.
 
     `estimate` is missing where the rule took all samples that it may, the horizon, without halting; else as `load`.
     """
-    return _load(OUTCOMES, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
+    return load(experiment, table="outcomes", **asked)
 
 
-def load_identified(
-    experiment: str | None = None,
-    *,
-    overrides: Sequence[str] = (),
-    results_dir: Path | str | None = None,
-    config_dirs: Iterable[Path | str] = (),
-    columns: Sequence[str] | None = None,
-    **filters: Any,
-) -> pd.DataFrame:
+def load_identified(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
     """What searches for the best arm found: one row per cell and replication, with samples (pulls) and arm (0, 1, ...).
 
     `arm` is -1 where the policy made all pulls that it may, the horizon, without an answer; else as `load`.
     """
-    return _load(IDENTIFIED, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
+    return load(experiment, table="identified", **asked)
 
 
 def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
-    """The rows of all cells of `plans`, as `load`, `load_outcomes` or `load_identified` gives them.
+    """The rows of all cells of `plans`, as `load` gives them: the first table that all their kinds have.
 
-    Raises `UserError` for cells that are not stored, or record nothing in common that these tell.
+    Raises `UserError` for cells that are not stored, or have no table in common.
     """
     wanted = _wanted_of(plans)
-    kinds = [str(record or RegretCell.record) for record in wanted.cells.column("record").distinct()]
-    for told in (CURVES, OUTCOMES, IDENTIFIED):
-        if all(_records(told, record) for record in kinds):
-            return _load(told, wanted, {}, None)
-    if len(kinds) > 1:
+    records = wanted.cells.column("record").distinct()
+    for table in TABLES:
+        if all(_has(table, record) for record in records):
+            return _load(table, wanted, {}, None)
+    if len(records) > 1:
         raise UserError("these cells record different things; run them one kind after the other")
-    raise UserError(f"cells that record {kinds[0]} are stored, but have no table of rows")
+    raise UserError(f"cells that record {records[0]} are stored, but have no table of rows")
 
 
-def _load(told: Told, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
-    """A table of what is `told` of the `wanted` cells."""
+def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
+    """A table of the `wanted` cells."""
     if columns is not None:
         _require_lists(columns=columns)
-    rows = Rows(told, wanted, filters)
+    rows, of_rows = Rows(table, wanted, filters), TABLES[table].columns
     for name in columns or ():
         if name not in rows.known:
             raise UserError(f"columns={name}: unknown column; {nearest(name, rows.known)}")
-    table = GrowingTable(name for name in told.columns if columns is None or name in columns)
+    growing = GrowingTable(name for name in of_rows if columns is None or name in columns)
     for cell, of_cell in rows:
-        table.add(cell, of_cell)
-    return table.finish(columns or list(dict.fromkeys([*CELL, *told.columns, *table.of_cells])))
+        growing.add(cell, of_cell)
+    return growing.finish(columns or list(dict.fromkeys([*CELL, *of_rows, *growing.of_cells])))
 
 
 class Rows:
-    """The rows of one cell after the other: of each the columns of its cell, and by column the rows that pass filters.
+    """The rows of a table, one cell after the other: the columns of the cell, and by column the rows that pass filters.
 
     Raises `UserError` as `load` does, at the end for a value that no row has.
     """
 
-    def __init__(self, told: Told, wanted: Wanted, filters: dict[str, Any]) -> None:
-        self._told, self._replications = told, wanted.replications
-        self._of_rows = {name: value for name, value in filters.items() if name in told.columns}
-        self._of_cells = {name: value for name, value in filters.items() if name not in told.columns}
-        recorded = _recording(told, wanted.cells)
-        self.known = {*CELL, *told.columns, *recorded.columns}
+    def __init__(self, table: str, wanted: Wanted, filters: dict[str, Any]) -> None:
+        if str(table) not in TABLES:
+            raise UserError(f"table={table}: unknown table; {nearest(str(table), TABLES)}")
+        self._schema, self._replications = TABLES[table], wanted.replications
+        columns = self._schema.columns
+        self._of_rows = {name: value for name, value in filters.items() if name in columns}
+        self._of_cells = {name: value for name, value in filters.items() if name not in columns}
+        recorded = _recording(table, wanted.cells)
+        self.known = {*CELL, *columns, *recorded.columns}
         self.cells = chosen(recorded, self._of_cells, self.known)
         if CODE not in filters:
             _require_one_code(self.cells)
@@ -205,9 +141,9 @@ class Rows:
         for place in self.cells.places:
             contents = trusted(place)
             cell = {**contents.footer["columns"], "record": contents.record}
-            if all(matches(cell.get(name), value) for name, value in self._of_cells.items()):
-                told = self._told.of(contents, self._replications.get(place))
-                yield cell, _kept(told, self._of_rows, found)
+            if meets(cell, self._of_cells):
+                rows = self._schema.rows(contents.first(self._replications.get(place)).rows)
+                yield cell, _kept(rows, self._of_rows, found)
         for name, value in self._of_rows.items():
             require_stored(name, value, found[name])
 
@@ -231,17 +167,17 @@ def _require_one_code(cells: Index) -> None:
             )
 
 
-def _recording(told: Told, index: Index) -> Index:
-    """The cells that record what is `told`. Raises `UserError` where none of them does."""
-    found = index.only(index.column("record").where(partial(_records, told)))
+def _recording(table: str, index: Index) -> Index:
+    """The cells that have a table. Raises `UserError` where none of them does."""
+    found = index.only(index.column("record").where(partial(_has, table)))
     if index.files and not found.files:
-        raise UserError(f"none of the {len(index.files)} cells records {told.columns[-1]}")
+        raise UserError(f"none of the {len(index.files)} cells records {TABLES[table].columns[-1]}")
     return found
 
 
-def _records(told: Told, record: str | None) -> bool:
-    """Whether a kind of cell records what is `told`."""
-    return told.fields <= KINDS[record or RegretCell.record].fields.keys()
+def _has(table: str, record: str | None) -> bool:
+    """Whether the kind of cell that leaves a record has a table."""
+    return table in KINDS[record or RegretCell.record].tables
 
 
 def _kept(rows: dict[str, Any], filters: dict[str, Any], found: dict[str, set[Any]]) -> dict[str, Any]:

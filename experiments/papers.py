@@ -11,19 +11,16 @@ NAME also names the folder of its experiments, and the files of its claims, erra
 of their year, then of their name.
 """
 
-import dataclasses
-import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from experiments.config.build import convert
+from experiments.config.build import read
 from experiments.config.compose import CONF
-from experiments.errors import UserError, nearest
+from experiments.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -72,23 +69,6 @@ def _read(file: Path) -> Paper:
         raise UserError(f"{file}: {' '.join(str(error).split())}") from None
     if not isinstance(keys, dict):
         raise UserError(f"{file}: must be a mapping: authors, year, title, ...")
-    fields = {item.name: item for item in dataclasses.fields(Paper) if item.name != "name"}
-    hints = typing.get_type_hints(Paper)
-    for key in keys:
-        if key not in fields:
-            raise UserError(f"{file}: {key}: unknown; {nearest(str(key), fields)}")
-    for name, item in fields.items():
-        if name not in keys and item.default is item.default_factory is dataclasses.MISSING:
-            raise UserError(f"{file}: {name}: missing")
-    return Paper(name=file.stem, **{key: _value(file, key, value, hints[key]) for key, value in keys.items()})
-
-
-def _value(file: Path, key: str, value: Any, to: Any) -> Any:
-    if key == "colours":
-        if not isinstance(value, dict) or not all(isinstance(text, str) for text in (*value, *value.values())):
-            raise UserError(f"{file}: {key}: must be a mapping of policies to colours, got {value}")
-        return value
-    try:
-        return convert(value, to)
-    except ValueError as error:
-        raise UserError(f"{file}: {key}: must be {error}") from None
+    if "name" in keys:
+        raise UserError(f"{file}: name: unknown; the file is called {file.stem}")
+    return read(Paper, {"name": file.stem, **keys}, lambda key, problem: UserError(f"{file}: {key}: {problem}"))

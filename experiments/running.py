@@ -19,8 +19,7 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:  # --help, --cfg and the like have answered already
         return
-    from experiments.complete import complete, describe, runner_of  # all policies, for which --help need not wait
-    from experiments.summary import summary
+    from experiments.complete import complete, describe, runner_of, summary  # all policies: --help need not wait
 
     plans = command.plans()
     if flag(command.config, "plan"):

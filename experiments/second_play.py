@@ -26,8 +26,8 @@ import numpy as np
 from bandits.foreign_draws import clocks_ahead, watched
 from experiments.cells import Cell, Rows
 from experiments.fan_out import Shipped
-from experiments.own_code import NotRepeatableError, in_words, names_of, playing
 from experiments.own_source import files_of, unseen
+from experiments.user_code import NotRepeatableError, in_words, names_of, playing
 
 HEADER = struct.Struct("!Q")
 STEPS = 20_000  # of further replications that are played a second time: a fraction of a second, in plain Python

@@ -1,7 +1,7 @@
 """Stored replications, and what can be asked of them."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, cast
 
@@ -157,6 +157,16 @@ class Stored(Replications):
             return float(stands_for)
         except (TypeError, ValueError):
             raise ParameterError(str(value), f"is {stands_for}, no number") from None
+
+
+def meets(columns: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
+    """Whether a cell has in each column what is wanted there, or none of the values {without: ...}."""
+    return all(
+        not matches(columns.get(name), wanted["without"])
+        if isinstance(wanted, Mapping) and set(wanted) == {"without"}
+        else matches(columns.get(name), wanted)
+        for name, wanted in conditions.items()
+    )
 
 
 def matches(value: Any, wanted: Any) -> bool:

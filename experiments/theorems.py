@@ -10,7 +10,7 @@ from typing import Any
 from bandits import ParameterError
 from experiments.errors import nearest
 from experiments.stored import Stored
-from experiments.trust import refusal
+from experiments.user_code import refusal
 
 Words = dict[str, Any]  # arguments of a bound: a number, or a word, see `Stored.word`
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from experiments.audit.rows import AuditRow
-from experiments.audit.table import ROWS, stored
+from experiments.audit.table import ROWS, stored_audits
 from scripts.drawing.numbers import whole
 from scripts.report.tables import Column, Entry, PageTable
 
@@ -29,7 +29,7 @@ COLUMNS = [
 
 def audits(path: Path = ROWS) -> PageTable:
     """A row for each audit that is stored; none where the file is missing."""
-    return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in stored(path)])
+    return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in stored_audits(path)])
 
 
 def in_markdown(rows: Iterable[AuditRow]) -> list[str]:

@@ -7,13 +7,15 @@ hold at once with probability 95 %: whom to compare may be chosen after seeing t
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from bandits.arrays import FloatArray
 from bandits.guarantees import Guarantee
 from experiments import intervals
 from experiments.intervals import Interval
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing.spec import measured
 
 ERROR = 0.05  # the probability that any of the intervals misses
@@ -47,14 +49,14 @@ def error_of_each(cells: int) -> float:
     return ERROR / (cells * (1 + len(UPPER)))
 
 
-def standings(cells: Sequence[Stored], value: str = "regret") -> dict[str, Standing]:
+def standings(cells: Cells, value: str = "regret") -> dict[str, Standing]:
     """How each cell did, by its key. Raises `UserError` where nothing of the `value` is recorded."""
     error = error_of_each(len(cells))
-    return {stored.cell.key: _standing(stored, value, error) for stored in cells}
+    values = measured(cells, value)
+    return {of.cell.key: _standing(of, each.astype(float), error) for of, each in zip(cells, values, strict=True)}
 
 
-def _standing(stored: Stored, value: str, error: float) -> Standing:
-    values = measured(stored, value).astype(float)
+def _standing(stored: Stored, values: FloatArray, error: float) -> Standing:
     if stored.exact:
         quantiles = {at: intervals.exactly(float(values[0])) for at in (MIDDLE, *UPPER)}
     else:
@@ -68,13 +70,11 @@ def unbeaten(rivals: Iterable[Standing]) -> list[Standing]:
     return [one for one in ordered if not any(other.beats(one) for other in ordered)]
 
 
-def entitled(cells: Iterable[Stored], asked: Guarantee) -> list[Stored]:
+def entitled(cells: Cells, asked: Guarantee) -> Cells:
     """The cells whose promise implies what is asked for, of each policy those of the largest epsilon that does."""
-    found: dict[str, list[Stored]] = {}
-    for stored in cells:
-        if stored.cell.policy.guarantee.implies(asked):
-            found.setdefault(_without_budget(stored), []).append(stored)
-    return [stored for kin in found.values() for stored in kin if _epsilon(stored) == max(map(_epsilon, kin))]
+    able = cells.only(lambda stored: stored.cell.policy.guarantee.implies(asked))
+    found = able.grouped(_without_budget).values()
+    return Cells(stored for kin in found for stored in kin if _epsilon(stored) == max(map(_epsilon, kin)))
 
 
 def _epsilon(stored: Stored) -> float:

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from experiments.claims import Erratum, Outcome, Results, Verdict, claims, errata, judge_all
+from experiments.claims import ClaimVerdict, Erratum, Outcome, Results, claims, errata, judge_claims
 from experiments.claims.settings import FAMILY, SAYS_NOTHING
 from experiments.claims.summary import summary
 from experiments.config.command_line import exit_on_user_error, help_alone
@@ -96,7 +96,7 @@ def errata_page(found: Sequence[Erratum]) -> str:
     return "\n".join(parts)
 
 
-def claims_page(verdicts: Sequence[Verdict]) -> str:
+def claims_page(verdicts: Sequence[ClaimVerdict]) -> str:
     """docs/claims.md."""
     header = CLAIMS_HEADER.format(
         generated=GENERATED.format(source="conf/claims/ and results/"),
@@ -112,7 +112,7 @@ def claims_page(verdicts: Sequence[Verdict]) -> str:
     return "\n".join(parts)
 
 
-def _told(verdict: Verdict) -> dict[str, str]:
+def _told(verdict: ClaimVerdict) -> dict[str, str]:
     """What the page says of a verdict."""
     whose = "Claim of ours" if verdict.ours else "Claim"
     told = {"Where": verdict.where, whose: verdict.claim, "Evidence": verdict.evidence, "Power": verdict.power}
@@ -124,7 +124,7 @@ def _section(title: str, lines: dict[str, str]) -> str:
     return "\n".join([f"### {title}\n", *(f"- {name}: {text}" for name, text in lines.items()), ""])
 
 
-def readme_part(verdicts: Sequence[Verdict]) -> str:
+def readme_part(verdicts: Sequence[ClaimVerdict]) -> str:
     """What came out: the counts, and every claim that does not hold, a line each; docs/claims.md has the rest."""
     failing = [of for of in verdicts if of.outcome in (Outcome.FAILS, Outcome.UNDECIDED, Outcome.VACUOUS)]
     failing.sort(key=lambda verdict: list(Outcome).index(verdict.outcome))
@@ -150,7 +150,7 @@ def main() -> None:
     if help_alone(__doc__):
         return
     found = errata()
-    verdicts = judge_all(claims(), Results(Composer()))
+    verdicts = judge_claims(claims(), Results(Composer()))
     ERRATA.write_text(errata_page(found), encoding="utf-8")
     CLAIMS.write_text(claims_page(verdicts), encoding="utf-8")
     README.write_text(replaced(README.read_text(encoding="utf-8"), readme_part(verdicts)), encoding="utf-8")

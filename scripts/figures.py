@@ -30,7 +30,7 @@ from scripts.drawing.fresh import Drawn, Inputs, digest_of_figure, overrides_as_
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
     from experiments.store.place import Place
-    from experiments.stored import Stored
+    from experiments.stored_cells import Cells
     from scripts.drawing.drawing import Drawing
 
 
@@ -51,7 +51,7 @@ def figure_of(composed: Composed) -> dict[str, Any] | None:
     return resolved(figure)
 
 
-def describe(asked: "Plan", cells: "Sequence[Stored]") -> "Drawing | None":
+def describe(asked: "Plan", cells: "Cells") -> "Drawing | None":
     """What the figure of a planned experiment shows, None where it has no figure. Raises `UserError`."""
     from experiments.papers import colours
     from scripts.drawing.kinds import kind
@@ -75,7 +75,7 @@ def why(error: Exception, composed: Composed, composer: Composer) -> str:
     return " ".join(said.split())
 
 
-def draw(asked: "Plan", cells: "Sequence[Stored]") -> list[str]:
+def draw(asked: "Plan", cells: "Cells") -> list[str]:
     """Draw the figure of a planned experiment; the paths written. Raises `UserError`."""
     from scripts.drawing.render import save
 

@@ -18,8 +18,8 @@ from contextlib import closing
 from pathlib import Path
 
 from bandits import Scope
+from bandits.audit.costs import AuditVerdict
 from bandits.audit.index_rules import MOST_DRAWS
-from bandits.audit.verdicts import Verdict
 from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, NOT_PROMISED, AuditRow
 from experiments.audit.table import AUDITS, ROWS, audited, cases, cases_of, store
 from experiments.config.build import EXCUSE
@@ -32,7 +32,7 @@ from scripts.audit_table import digits, in_markdown
 
 PAGE = REPOSITORY / "docs" / "privacy.md"
 WIDTH = 120
-VIOLATED = Verdict.VIOLATED
+VIOLATED = AuditVerdict.VIOLATED
 LEVELS = {
     "release": "Releases: the numbers that a policy computes with noise",
     "value": "Perturbed values: what the proofs of Wang and Zhu bound, and their promise does not cover",

@@ -257,12 +257,12 @@ def test_a_new_paper_is_known_by_being_there(copy):
 def test_its_docs_are_written(copy):
     """As `python -m scripts.docs` would, with no other claims to wait for."""
     code = (
-        "from experiments.claims import Results, claims, errata, judge_all\n"
+        "from experiments.claims import Results, claims, errata, judge_claims\n"
         "from experiments.config.compose import Composer\n"
         "from experiments.store import RESULTS, Store\n"
         "from scripts import docs\n"
         "chosen = [claim for claim in claims() if claim.paper == 'invented2026']\n"
-        "print(docs.claims_page(judge_all(chosen, Results(Composer()))))\n"
+        "print(docs.claims_page(judge_claims(chosen, Results(Composer()))))\n"
         "print(docs.errata_page(errata()))\n"
     )
     (copy.folder / "write.py").write_text(code)

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import Any
 
+from bandits.audit.costs import PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Finding
 from bandits.guarantees import Scope
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
@@ -33,7 +33,7 @@ PROMISED = {
 
 def cost_at(
     level: Level, policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention
-) -> Finding:
+) -> PrivacyCost:
     """What one reward costs at a level. Raises `ParameterError` for a policy that has no such level."""
     if level is Level.RELEASE:
         return policy.release_cost(arms, horizon, domain)

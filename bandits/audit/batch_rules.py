@@ -16,9 +16,9 @@ from functools import lru_cache
 import numpy as np
 
 from bandits.arrays import FloatArray
+from bandits.audit.costs import NOTHING, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.panels import FAR, Tabulated, edges_about, finite, legendre, panels
-from bandits.audit.verdicts import NOTHING, Bounds, Finding
 from bandits.compiled import compiled
 from bandits.loops.batches import KL_UCB, UCB, Rule, batch_length, chosen
 
@@ -40,7 +40,7 @@ class BatchRule:
     rule: Rule
     scale: float
 
-    def transcript_cost(self, upper: Finding, arms: int, horizon: int, domain: Domain) -> Finding:
+    def transcript_cost(self, upper: PrivacyCost, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """What transcripts cost, if the releases cost `upper`.
 
         Two arms: all sequences and all rewards 0 or 1, up to the number of choices that fits; later choices can

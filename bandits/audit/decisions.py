@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.laws import delta_between, epsilon_between
-from bandits.audit.verdicts import Bounds
+from bandits.audit.costs import Bounds
+from bandits.audit.decision_laws import delta_between, epsilon_between
 from bandits.parameters import ParameterError
 
 Decision = Callable[[IntArray, FloatArray], FloatArray]  # probabilities of the arms from their pulls and reward sums

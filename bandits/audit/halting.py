@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bandits.arrays import FloatArray
-from bandits.audit.quadrature import nodes_between
-from bandits.audit.verdicts import Bounds
+from bandits.audit.costs import Bounds
+from bandits.audit.gauss_legendre import nodes_between
 from bandits.loops.stopping import Constants, Scales, required_sum
 from bandits.parameters import ParameterError
 

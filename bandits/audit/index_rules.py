@@ -12,11 +12,11 @@ import numpy as np
 from scipy import special
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.costs import Bounds, PrivacyCost, unseen
+from bandits.audit.gauss_legendre import nodes_between
 from bandits.audit.half_spaces import Draws, Form, chances
 from bandits.audit.ledger import Domain, RunningSums, lowest
-from bandits.audit.quadrature import nodes_between
 from bandits.audit.transcripts import LARGEST, TINY, Convention, Transcripts, enumerated, require_fitting, table_size
-from bandits.audit.verdicts import Bounds, Finding, unseen
 
 MOST_DRAWS = 6  # of a sequence; with one more the closed form has about five times as many parts
 
@@ -170,13 +170,13 @@ def fits(rule: IndexRule, arms: int, horizon: int) -> bool:
 
 def index_transcript_cost(
     rule: IndexRule,
-    upper: Finding,
+    upper: PrivacyCost,
     claimed: float,
     arms: int,
     horizon: int,
     domain: Domain,
     convention: Convention,
-) -> Finding:
+) -> PrivacyCost:
     """What transcripts of an index policy cost, if its releases cost `upper`; delta is that at the epsilon `claimed`.
 
     One choice between two arms: its law, exact for all rewards of the domain. Few steps: all sequences and all rewards
@@ -196,7 +196,7 @@ def index_transcript_cost(
         delta = seen
     else:
         epsilon = replace(choice, kept=upper.epsilon.kept, method="ledger; law of the first choice")
-    return Finding(upper.mechanism, upper.calibration, epsilon, delta)
+    return PrivacyCost(upper.mechanism, upper.calibration, epsilon, delta)
 
 
 def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, convention: Convention) -> Transcripts | None:

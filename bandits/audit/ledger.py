@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.verdicts import Bounds
+from bandits.audit.costs import Bounds
 from bandits.parameters import ParameterError
 
 

@@ -23,8 +23,8 @@ import numpy as np
 from scipy import special
 
 from bandits.arrays import FloatArray
-from bandits.audit.quadrature import nodes_between
-from bandits.audit.verdicts import Bounds
+from bandits.audit.costs import Bounds
+from bandits.audit.gauss_legendre import nodes_between
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.parameters import require
 

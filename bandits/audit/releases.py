@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from bandits.arrays import FloatArray
 from bandits.audit.composition import composed_delta
+from bandits.audit.costs import Bounds
 from bandits.audit.halting import halting_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.noisy_max import noisy_max_cost, prefix_cost
-from bandits.audit.verdicts import Bounds
 from bandits.loops.stopping import Constants
 from bandits.mechanisms.gaussian import gaussian_delta
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam

@@ -15,8 +15,8 @@ from scipy.special import betaincinv
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.betting import betting_delta, betting_epsilon
+from bandits.audit.costs import Bounds, PrivacyCost
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Bounds, Finding
 from bandits.exponents import grown
 from bandits.guarantees import Guarantee, Neighbours
 from bandits.learner import Learner
@@ -136,8 +136,8 @@ def played(
 
 
 def with_plays(
-    finding: Finding, claimed: Guarantee, plays: tuple[IntArray, IntArray], failure: float, inputs: str = ""
-) -> Finding:
+    finding: PrivacyCost, claimed: Guarantee, plays: tuple[IntArray, IntArray], failure: float, inputs: str = ""
+) -> PrivacyCost:
     """The finding with the lower bound from `plays` on two neighbouring tables, shapes (runs, horizon), if larger.
 
     The bound is on delta at the epsilon claimed for a promise with delta > 0, else on epsilon at delta = 0. `inputs`

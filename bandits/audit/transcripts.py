@@ -16,7 +16,7 @@ from enum import StrEnum
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.verdicts import Bounds
+from bandits.audit.costs import Bounds
 from bandits.exponents import FLOOR, grown
 from bandits.parameters import ParameterError
 

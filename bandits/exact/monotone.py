@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.exact.laws import QuadratureError
+from bandits.exact.noisy_values import QuadratureError
 from bandits.exact.regret import selection_probabilities
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.parameters import require

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.exact.laws import (
+from bandits.exact.noisy_values import (
     LARGEST_LATTICE,
     Binomial,
     FixedValues,
@@ -31,7 +31,7 @@ from bandits.exact.laws import (
     binomial_reach,
     require_work,
 )
-from bandits.exact.quadrature import fixed_winners, gumbel_winners, lattice_winners
+from bandits.exact.winners import fixed_winners, gumbel_winners, lattice_winners
 from bandits.parameters import require, require_arms, require_epsilon
 
 __all__ = [

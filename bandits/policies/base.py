@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.costs import PrivacyCost
 from bandits.audit.index_rules import IndexRule, index_transcript_cost
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Finding
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
@@ -61,8 +61,8 @@ class Policy(Learner[Instance]):
         return None
 
     def transcript_within(
-        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
-    ) -> Finding:
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
         """What the transcript costs: by the rule that compares noisy sums, if there is one."""
         if releases.epsilon is not None and (batches := self.batch_rule()) is not None:
             return batches.transcript_cost(releases, arms, horizon, domain)

@@ -13,11 +13,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.costs import PrivacyCost
 from bandits.audit.ledger import Domain, Release
 from bandits.audit.releases import LaplaceModularSum, SkellamModularSum
 from bandits.audit.residues import BatchLaws
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Finding
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam, SummedNoise, decoded, renyi_epsilon
@@ -133,8 +133,8 @@ class DistributedElimination(EpochElimination):
         return found
 
     def transcript_within(
-        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
-    ) -> Finding:
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
         """The cost of the arms: a lower bound from the most expensive batch of two arms.
 
         For more arms the lower bound is 0: which of them stay depends on all residues.

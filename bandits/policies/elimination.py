@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.epochs import epoch_bounds
+from bandits.audit.costs import NOTHING, PrivacyCost
+from bandits.audit.epoch_costs import epoch_bounds
 from bandits.audit.ledger import Domain, LaplaceRelease, Release, require_domain
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import NOTHING, Finding
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
 from bandits.parameters import require, require_epsilon
@@ -180,16 +180,16 @@ class DPSE(EpochElimination):
                 return tuple(releases)
         raise AssertionError("epochs grow, so that one does not end before the horizon")
 
-    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The surviving set of the most expensive epoch that ends before the horizon if no arm is removed."""
         require_domain(0.0, domain)
         ended = range(1, len(self.ledger(arms, horizon)))  # the last one of the ledger releases nothing by then
         epochs = [self.epoch_of(arms, number, horizon) for number in ended]
         found = [epoch_bounds(epoch.rounds, epoch.threshold, self.noise_scale(epoch)) for epoch in epochs]
         worst = max(found, key=lambda bounds: bounds.shown, default=NOTHING)
-        return Finding("surviving set", "", worst if arms == 2 or not found else replace(worst, kept=self.epsilon))
+        return PrivacyCost("surviving set", "", worst if arms == 2 or not found else replace(worst, kept=self.epsilon))
 
-    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
+    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """That of a decision: a reward is used in one epoch, and the laws of the others do not depend on it."""
         return self.decision_cost(arms, horizon, domain)
 

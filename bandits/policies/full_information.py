@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.costs import PrivacyCost, dearest
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.releases import NoisyMax
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Finding, dearest
 from bandits.environments.full_information import FullInformation, Losses
 from bandits.exact.regret import expected_regret_curve
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
@@ -149,7 +149,7 @@ class RNMFTNL(FullInformationPolicy):
         name = f"report noisy max, {self.noise}"
         return tuple(NoisyMax(name, calibration, self.noise, self.scale, arms, 2**k) for k in ended)
 
-    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The most expensive choice.
 
         A derived policy may use only some vectors of an epoch, for which the worst input differs: its lower bound is 0.
@@ -160,7 +160,7 @@ class RNMFTNL(FullInformationPolicy):
         own = type(self) is RNMFTNL or type(self).ledger is not RNMFTNL.ledger
         return choice if own or choice.epsilon is None else replace(choice, epsilon=choice.epsilon.from_ledger())
 
-    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
+    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """That of a decision: a loss vector is used in one epoch, and the laws of the others do not depend on it."""
         return self.decision_cost(arms, horizon, domain)
 

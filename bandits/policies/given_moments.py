@@ -7,11 +7,11 @@ from typing import Self
 import numpy as np
 
 from bandits.arrays import IntArray
-from bandits.audit.epochs import epoch_bounds
+from bandits.audit.costs import NOTHING, PrivacyCost
+from bandits.audit.epoch_costs import epoch_bounds
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain, Release
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import NOTHING, Finding
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.policies.base import Choices, Policy
@@ -58,8 +58,8 @@ class GivenMoments(Policy):
         return self.policy.rule(self.moment, arms, horizon) if isinstance(self.policy, DPRUCB) else None
 
     def transcript_within(
-        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
-    ) -> Finding:
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
         """Of DPRSE: the most expensive epoch of two arms that ends before the horizon if none is removed."""
         policy = self.policy
         if not isinstance(policy, DPRSE):

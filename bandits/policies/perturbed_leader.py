@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.costs import NOTHING, Bounds, PrivacyCost
+from bandits.audit.decision_laws import BetaLaw, GaussLaw, Law, TruncatedLaw, largest_of
 from bandits.audit.decisions import Decision, decision_bounds, shown_delta, shown_epsilon
-from bandits.audit.epochs import epoch_bounds, phase_delta
+from bandits.audit.epoch_costs import epoch_bounds, phase_delta
 from bandits.audit.lattice import BINS, run_laws
-from bandits.audit.laws import BetaLaw, GaussLaw, Law, TruncatedLaw, largest_of
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.releases import TruncatedValue
 from bandits.audit.transcripts import Convention, explicit_event, transcripts
-from bandits.audit.verdicts import NOTHING, Bounds, Finding
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from bandits.loops.perturbed_leader import (
@@ -93,36 +93,36 @@ class PerturbedLeader(Policy):
         """The smallest delta at which one perturbed value is known to be private at the epsilon that is promised."""
         return self.guarantee.delta_at(self.guarantee.epsilon)
 
-    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The cost of a decision right after the start phase, where it is the largest."""
         require_domain(0.0, domain)
         law, promise = self._decisions(horizon), self.guarantee
         if not promise.private:
             shown = shown_epsilon(law, self.start, horizon)
-            return Finding("perturbed value", "", decision_bounds(math.inf, shown))
+            return PrivacyCost("perturbed value", "", decision_bounds(math.inf, shown))
         delta = decision_bounds(self.value_delta(), shown_delta(law, self.start, horizon, promise.epsilon))
         if promise.delta > 0:
-            return Finding("perturbed value", "", None, delta)
+            return PrivacyCost("perturbed value", "", None, delta)
         shown = shown_epsilon(law, self.start, horizon)
-        return Finding("perturbed value", "", decision_bounds(promise.epsilon, shown), delta)
+        return PrivacyCost("perturbed value", "", decision_bounds(promise.epsilon, shown), delta)
 
-    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
+    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """By enumeration of all sequences and all rewards 0 or 1; rewards between 0 and 1 may cost more."""
         found = transcripts(self._decisions(horizon), arms, horizon, convention)
         claimed = self.guarantee.epsilon
         epsilon, delta = found.epsilon(), found.delta(claimed) if math.isfinite(claimed) else None
         if domain is not Domain.BINARY:
             epsilon, delta = replace(epsilon, kept=math.inf), delta and replace(delta, kept=1.0)
-        return Finding("all transcripts", "", epsilon, delta)
+        return PrivacyCost("all transcripts", "", epsilon, delta)
 
-    def sequence_cost(self, horizon: int) -> Finding:
+    def sequence_cost(self, horizon: int) -> PrivacyCost:
         """A lower bound on the cost of the transcript, from one explicit sequence of two arms, for any horizon.
 
         The upper bound, for delta = 0, is the sum of the budgets of all decisions after the reward.
         """
         shown, witness = explicit_event(self._decisions(horizon), horizon, self.start)
         kept = self.promised_epsilon(2, horizon)
-        return Finding(
+        return PrivacyCost(
             "one sequence", "", Bounds(kept, shown, witness, "exact law of one sequence", 1e-10 * abs(shown))
         )
 
@@ -251,7 +251,7 @@ class WithStartPhase(DecisionPrivate):
     def value_delta(self) -> float:
         """The smallest delta at which one perturbed value meets the condition of Lemma 8, from the start phase on."""
 
-    def value_cost(self, horizon: int) -> Finding:
+    def value_cost(self, horizon: int) -> PrivacyCost:
         """The cost of releasing one perturbed value right after the start phase, as in Lemma 8 of Wang and Zhu (2024).
 
         Their promise is about the arm that the values choose, which shows less; their proofs bound the value. The lower
@@ -261,9 +261,9 @@ class WithStartPhase(DecisionPrivate):
             raise ParameterError("horizon", f"too short: the first value is drawn after {self.start} pulls")
         kept, shown = self.value_delta(), self.value_delta_of_none()
         witness = f"{self.start} pulls, reward sums 0 against 1; values more than e^{self.epsilon:g} times as likely"
-        return Finding("perturbed value", self.start_phase, None, decision_bounds(kept, (shown, witness)))
+        return PrivacyCost("perturbed value", self.start_phase, None, decision_bounds(kept, (shown, witness)))
 
-    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         return replace(super().decision_cost(arms, horizon, domain), calibration=self.start_phase)
 
     def value_delta_of_none(self) -> float:
@@ -401,22 +401,22 @@ class GDPElimNew(Policy):
                 return tuple(releases)
         raise AssertionError("phases grow, so that one does not end before the horizon")
 
-    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> Finding:
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The most expensive phase that ends before the horizon."""
         require_domain(0.0, domain)
         phases = range(1, len(self.ledger(arms, horizon)))  # the last one of the ledger releases nothing by then
         lengths = [(self.phase_length(phase, horizon), 2.0**-phase) for phase in phases]
         if not lengths:
-            return Finding("phase", "", NOTHING, NOTHING)
+            return PrivacyCost("phase", "", NOTHING, NOTHING)
         if self.delta == 0:  # Laplace noise: a phase is an epoch
             found = [epoch_bounds(length, margin, 1 / (self.epsilon * length)) for length, margin in lengths]
-            return Finding("phase", "", max(found, key=lambda bounds: bounds.shown))
+            return PrivacyCost("phase", "", max(found, key=lambda bounds: bounds.shown))
         kept, bits = self.release_cost(arms, horizon, domain), domain is Domain.BINARY
         shown = max(phase_delta(self.epsilon, self.delta / 2, length, margin, bits) for length, margin in lengths)
         assert kept.delta is not None
-        return Finding("phase", "", None, decision_bounds(kept.delta.kept, shown))
+        return PrivacyCost("phase", "", None, decision_bounds(kept.delta.kept, shown))
 
-    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> Finding:
+    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """That of a decision: a reward is used in one phase, and the laws of the others do not depend on it."""
         return self.decision_cost(arms, horizon, domain)
 

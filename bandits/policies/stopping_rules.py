@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bandits.audit.costs import PrivacyCost
 from bandits.audit.ledger import Domain, Release
 from bandits.audit.releases import Halting
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Finding
 from bandits.environments.streams import Stream, TwoPointStream, require_bound
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
 from bandits.learner import Learner
@@ -96,8 +96,8 @@ class StoppingRule(Learner[Stream]):
         return Running(self, bound, rng)
 
     def transcript_within(
-        self, releases: Finding, arms: int, horizon: int, domain: Domain, convention: Convention
-    ) -> Finding:
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
         """What a rule releases is all there is."""
         return releases
 

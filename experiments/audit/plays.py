@@ -21,9 +21,9 @@ from bandits.policies.base import Policy
 from bandits.seeds import stream
 from experiments.errors import UserError
 from experiments.fan_out import delayed, results
-from experiments.own_code import in_words, is_own
 from experiments.own_source import files_of
 from experiments.progress import Progress
+from experiments.user_code import in_words, is_own
 from experiments.worker import prepare
 
 BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the number of workers

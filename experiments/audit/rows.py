@@ -8,14 +8,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
 from bandits.audit.audits import PROMISED, Level, cost_at
+from bandits.audit.costs import AuditVerdict, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Bounds, Finding, Verdict
 from bandits.environments.heavy_tails import HeavyTailedInstance
 from bandits.guarantees import Guarantee
 from bandits.learner import Environment, Learner
@@ -29,7 +30,7 @@ from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
 from experiments.config.values import whole_number
 from experiments.errors import UserError, nearest
-from experiments.own_code import is_own
+from experiments.user_code import is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are none of a cell
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
@@ -41,12 +42,12 @@ Word = TypeVar("Word", bound=StrEnum)
 class AuditRow:
     """What an audit found. NaN stands for what was not computed; numbers of delta are at the epsilon claimed.
 
-    `verdict` is one of `bandits.audit.verdicts.Verdict`, or says that nothing is promised, at this level or at all, or,
-    of a class of the user's that was not played, that what is kept is what it declares. It is about what the class
-    declares, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what the paper promises of the algorithm
-    with these parameters, `paper_epsilon` and `paper_delta`. `slack` is what the class claims over what is kept,
-    `parameters` those of the policy without its budget, `excuse` what the YAML of the policy says about a promise of
-    the class that is violated.
+    `verdict` is an `AuditVerdict`, or says that nothing is promised, at this level or at all; of a class of the user's
+    that was not played it says that what is kept is what the class declares. It is about what the class declares,
+    `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what the paper promises of the algorithm with these
+    parameters, `paper_epsilon` and `paper_delta`. `slack` is what the class claims over what is kept, `parameters`
+    those of the policy without its budget, `excuse` what the YAML of the policy says about a promise of the class that
+    is violated.
     """
 
     policy: str
@@ -87,9 +88,26 @@ class AuditRow:
         return "ε", self.epsilon_kept, self.epsilon_shown
 
     @property
+    def columns(self) -> dict[str, Any]:
+        """What tells rows apart: what was audited, the budget that was asked for, and the parameters of the policy."""
+        about = {name: getattr(self, name) for name in ("policy", "level", "domain", "convention", "arms", "horizon")}
+        parameters = dict(part.split("=", 1) for part in self.parameters.split(", ") if part)
+        read = {name: None if text == "None" else yaml.safe_load(text) for name, text in parameters.items()}
+        return about | {"epsilon": self.paper_epsilon, "delta": self.paper_delta} | read
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """What is shown and what is kept over what the paper promises, of δ where it promises one, else of ε."""
+        if self.paper_delta == 0:
+            return self.epsilon_shown / self.paper_epsilon, self.epsilon_kept / self.paper_epsilon
+        if self.paper_epsilon != self.epsilon_claimed:  # bounds on delta are those at the epsilon that the class claims
+            return math.nan, math.nan
+        return self.delta_shown / self.paper_delta, self.delta_kept / self.paper_delta
+
+    @property
     def inexcusable(self) -> bool:
         """Whether a promise is violated and the YAML of the policy does not say why."""
-        return self.verdict == Verdict.VIOLATED and not self.excuse
+        return self.verdict == AuditVerdict.VIOLATED and not self.excuse
 
 
 def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, workers: int = 1) -> AuditRow:
@@ -115,15 +133,15 @@ def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, worke
     if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
         played = GivenMoments.of(policy, instance)
     try:
-        finding = cost_at(level, played, arms, horizon, domain, convention)
+        cost = cost_at(level, played, arms, horizon, domain, convention)
         if runs:
             require_runs(runs, failure := _failure(about))
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
-            finding = with_plays(finding, policy.guarantee, sampled.arms, failure, sampled.told)
+            cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.told)
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
-    row = row_of(policy, finding, level, domain, convention, arms, horizon)
-    if is_own(policy) and not runs and row.verdict in (Verdict.KEPT, Verdict.TIGHT):
+    row = row_of(policy, cost, level, domain, convention, arms, horizon)
+    if is_own(policy) and not runs and row.verdict in (AuditVerdict.KEPT, AuditVerdict.TIGHT):
         row = dataclasses.replace(row, verdict=DECLARED, paper_verdict=DECLARED)
     row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]))
     if isinstance(played, GivenMoments):
@@ -139,17 +157,17 @@ _NUMBERS = {"arms": 2, "horizon": 1, "runs": 0}
 
 def row_of(
     policy: Learner[Any],
-    finding: Finding,
+    cost: PrivacyCost,
     level: Level,
     domain: Domain,
     convention: Convention,
     arms: int,
     horizon: int,
 ) -> AuditRow:
-    """A finding as a row."""
+    """What one reward costs, as a row."""
     claimed = policy.guarantee
-    bounds, _ = finding.bounds_of(claimed)
-    told = bounds or finding.epsilon or finding.delta
+    bounds, _ = cost.bounds_of(claimed)
+    told = bounds or cost.epsilon or cost.delta
     assert told is not None
     values = {
         field.name: getattr(policy, field.name)
@@ -160,8 +178,8 @@ def row_of(
         policy=policy.name,
         revision=policy.revision,
         parameters=", ".join(f"{name}={value}" for name, value in values.items()),
-        mechanism=finding.mechanism,
-        calibration=finding.calibration,
+        mechanism=cost.mechanism,
+        calibration=cost.calibration,
         level=level,
         scope=claimed.scope,
         neighbours=claimed.neighbours,
@@ -173,11 +191,11 @@ def row_of(
         paper_delta=policy.paper_guarantee.delta,
         epsilon_claimed=claimed.epsilon,
         delta_claimed=claimed.delta,
-        **_both("epsilon", finding.epsilon),
-        **_both("delta", finding.delta),
-        paper_verdict=_verdict(policy.paper_guarantee, claimed, finding, level),
-        verdict=_verdict(claimed, claimed, finding, level),
-        slack=finding.slack(claimed) if claimed.private else math.nan,
+        **_both("epsilon", cost.epsilon),
+        **_both("delta", cost.delta),
+        paper_verdict=_verdict(policy.paper_guarantee, claimed, cost, level),
+        verdict=_verdict(claimed, claimed, cost, level),
+        slack=cost.slack(claimed) if claimed.private else math.nan,
         method=told.method,
         error=told.error,
         failure=told.failure,
@@ -186,15 +204,15 @@ def row_of(
     )
 
 
-def _verdict(promise: Guarantee, claimed: Guarantee, finding: Finding, level: Level) -> str:
+def _verdict(promise: Guarantee, claimed: Guarantee, cost: PrivacyCost, level: Level) -> str:
     """The verdict on a promise. Bounds on delta are those at the epsilon that the class claims: for another, none."""
     if not promise.private:
         return NO_PROMISE
     if promise.scope is Scope.DECISION and level in (Level.TRANSCRIPT, Level.EVENT):
         return NOT_PROMISED
     if promise.delta > 0 and promise.epsilon != claimed.epsilon:
-        return Verdict.UNDECIDED
-    return finding.verdict(promise)
+        return AuditVerdict.UNDECIDED
+    return cost.verdict(promise)
 
 
 def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The table of audits: what `conf/audits.yaml` lists, and the rows that came out."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,11 @@ import pandas as pd
 import yaml
 from omegaconf import OmegaConf
 
+from bandits import ParameterError
 from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit
 from experiments.config.compose import CONF, REPOSITORY, Composer
-from experiments.errors import UserError
+from experiments.errors import UserError, nearest
+from experiments.stored import matches
 
 AUDITS = CONF / "audits.yaml"
 ROWS = REPOSITORY / "results" / "audit.parquet"
@@ -57,7 +59,7 @@ def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> 
         return UserError(f"audit of {case['policy']}: {error}, in {case}")
 
 
-def stored(path: Path = ROWS) -> list[AuditRow]:
+def stored_audits(path: Path = ROWS) -> list[AuditRow]:
     """The rows of a file; none where it is missing."""
     rows = pd.read_parquet(path).to_dict("records") if path.exists() else []
     return [AuditRow(**{str(name): value for name, value in row.items()}) for row in rows]
@@ -67,3 +69,17 @@ def store(rows: Sequence[AuditRow], path: Path) -> None:
     """Write the rows to a file. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pd.DataFrame([vars(row) for row in rows]).to_parquet(path, index=False)
+
+
+def picked(rows: Sequence[AuditRow], conditions: Mapping[str, Any]) -> list[AuditRow]:
+    """The rows that meet the conditions, which may list several values of a column; none unless each value has a row.
+
+    Raises `ParameterError` for a word that is no column of any row.
+    """
+    known = {name for row in rows for name in row.columns}
+    for name in conditions:
+        if name not in known:
+            raise ParameterError(f"rows.{name}", f"no audit has {name}; {nearest(name, known)}")
+    found = [row for row in rows if all(matches(row.columns.get(name), of) for name, of in conditions.items())]
+    asked = [(name, value) for name, of in conditions.items() for value in (of if isinstance(of, list) else [of])]
+    return found if all(any(matches(row.columns.get(name), value) for row in found) for name, value in asked) else []

@@ -6,7 +6,7 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.learner import Environment, Learner
-from experiments.cells.base import RECORDED, Cell, Quantity, Rows, Values, is_part, mismatch
+from experiments.cells.base import RECORDED, Cell, Quantity, Rows, Schema, Values, is_part, mismatch
 
 
 def _kinds() -> dict[str, type[Cell]]:
@@ -21,6 +21,7 @@ def _kinds() -> dict[str, type[Cell]]:
 
 
 KINDS = _kinds()
+TABLES = {word: schema for kind in KINDS.values() for word, schema in kind.tables.items()}
 QUANTITIES = {word: quantity.label for kind in KINDS.values() for word, quantity in kind.quantities.items()}
 
 
@@ -34,4 +35,16 @@ def kind_of(instance: Environment, policy: Learner[Any], exact: bool) -> type[Ce
     raise ParameterError("instance", mismatch(instance, policy))
 
 
-__all__ = ["KINDS", "QUANTITIES", "RECORDED", "Cell", "Quantity", "Rows", "Values", "is_part", "kind_of"]
+__all__ = [
+    "KINDS",
+    "QUANTITIES",
+    "RECORDED",
+    "TABLES",
+    "Cell",
+    "Quantity",
+    "Rows",
+    "Schema",
+    "Values",
+    "is_part",
+    "kind_of",
+]

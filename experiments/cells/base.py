@@ -36,6 +36,31 @@ class Quantity(NamedTuple):
     measure: Callable[[Any, Rows], Values]
 
 
+class Schema(NamedTuple):
+    """A table of what replications leave behind: a row for each, or for each place where the `fields` are lists.
+
+    Attributes
+    ----------
+    fields: the columns of a results file that it has.
+    place: the column that numbers places 0, 1, ...; None for none.
+    """
+
+    fields: tuple[str, ...]
+    place: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("replication", *(() if self.place is None else (self.place,)), *self.fields)
+
+    def rows(self, stored: Rows) -> dict[str, NDArray[Any]]:
+        """The table by its columns, from the columns of a results file."""
+        first = stored[self.fields[0]]
+        count, places = len(first), first[:1].size if first.ndim > 1 else 1
+        numbered = {} if self.place is None else {self.place: np.tile(np.arange(places), count)}
+        values = {name: stored[name].ravel() for name in self.fields}
+        return {"replication": np.repeat(np.arange(count), places), **numbered, **values}
+
+
 @dataclass(frozen=True)
 class Cell(ABC):
     """Instance x policy (its budget among its parameters) x horizon; a subclass is a kind of record.
@@ -57,6 +82,7 @@ class Cell(ABC):
     headline: the quantity that sums up a run in tables and checks, and `title`, what a table of it is called.
     unit: what the horizon counts.
     quantities: what runs can be asked for, by the word that configs use.
+    tables: what `experiments.load` makes of it, by the word for a table; the first is what `experiments.run` returns.
     """
 
     instance: Environment
@@ -74,6 +100,7 @@ class Cell(ABC):
     title: ClassVar[str]
     unit: ClassVar[str] = "steps"
     quantities: ClassVar[dict[str, Quantity]]
+    tables: ClassVar[dict[str, Schema]] = {}
     longest: ClassVar[int] = 2**62  # steps are counted in 64 bits
 
     def __post_init__(self) -> None:

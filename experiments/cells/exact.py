@@ -12,7 +12,7 @@ from bandits.environments.streams import Stream
 from bandits.exact.regret import LONGEST
 from bandits.learner import Environment, Learner
 from bandits.policies.full_information import RNMFTNL
-from experiments.cells.base import Cell, Quantity, Rows, check_curves
+from experiments.cells.base import Cell, Quantity, Rows, Schema, check_curves
 from experiments.cells.regret import OF_REGRET, RegretCell
 
 
@@ -26,6 +26,7 @@ class ExactCell(Cell):
     headline: ClassVar[str] = "regret"
     title: ClassVar[str] = RegretCell.title
     quantities: ClassVar[dict[str, Quantity]] = OF_REGRET
+    tables: ClassVar[dict[str, Schema]] = {"curves": RegretCell.tables["curves"]}
     longest: ClassVar[int] = LONGEST
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from bandits import Instance, ParameterError
 from bandits.learner import Environment, Learner
 from bandits.policies.top_two import Identifier
 from bandits.seeds import stream
-from experiments.cells.base import Cell, Quantity, Rows, Values, column
+from experiments.cells.base import Cell, Quantity, Rows, Schema, Values, column
 from experiments.cells.regret import RegretCell
 
 NO_ARM = -1
@@ -40,6 +40,7 @@ class IdentificationCell(Cell):
         "identification_samples": Quantity(RegretCell.quantities["identification_samples"].label, column("samples")),
         "wrong_arm": Quantity(RegretCell.quantities["wrong_arm"].label, wrong_arm),
     }
+    tables: ClassVar[dict[str, Schema]] = {"identified": Schema(("samples", "arm"))}
 
     def __post_init__(self) -> None:
         super().__post_init__()

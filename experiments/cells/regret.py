@@ -16,7 +16,7 @@ from bandits.policies.base import Policy
 from bandits.policies.full_information import FullInformationPolicy
 from bandits.policies.identification import identification
 from bandits.seeds import stream
-from experiments.cells.base import Cell, Quantity, Rows, Values, check_curves
+from experiments.cells.base import Cell, Quantity, Rows, Schema, Values, check_curves
 
 
 def final_regret(cell: Cell, rows: Rows) -> Values:
@@ -81,6 +81,7 @@ class RegretCell(Cell):
         "best_arm_behind": Quantity("share of runs with the best arm behind", best_arm_behind),
         "suboptimal_pulls": Quantity("mean pulls of suboptimal arms", suboptimal_pulls),
     }
+    tables: ClassVar[dict[str, Schema]] = {"curves": Schema(("t", "regret")), "pulls": Schema(("pulls",), "arm")}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,7 +12,7 @@ from bandits.environments.streams import Stream
 from bandits.learner import Environment, Learner
 from bandits.policies.stopping_rules import MOST_SAMPLES, StoppingRule
 from bandits.seeds import stream
-from experiments.cells.base import Cell, Quantity, Rows, Values, column
+from experiments.cells.base import Cell, Quantity, Rows, Schema, Values, column
 
 
 def off_by_more(cell: Cell, rows: Rows) -> Values:
@@ -44,6 +44,7 @@ class StoppingCell(Cell):
         "off_by_more": Quantity("share of estimates off by more than α|μ|", off_by_more),
         "expired": Quantity("share of runs that did not halt", column("expired")),
     }
+    tables: ClassVar[dict[str, Schema]] = {"outcomes": Schema(("samples", "expired", "estimate"))}
     longest: ClassVar[int] = MOST_SAMPLES
 
     @classmethod

@@ -37,24 +37,24 @@ failed, with the noise that was measured and the correction for many settings. A
 """
 
 from experiments.claims.files import Claim, Erratum, claims, errata
-from experiments.claims.judge import judge, judge_all
+from experiments.claims.judge import judge_claim, judge_claims
 from experiments.claims.results import Results
 from experiments.claims.settings import Setting, Standing
 from experiments.claims.summary import summary
-from experiments.claims.verdicts import Finding, Outcome, Verdict
+from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
 
 __all__ = [
     "Claim",
+    "ClaimVerdict",
     "Erratum",
-    "Finding",
+    "FormVerdict",
     "Outcome",
     "Results",
     "Setting",
     "Standing",
-    "Verdict",
     "claims",
     "errata",
-    "judge",
-    "judge_all",
+    "judge_claim",
+    "judge_claims",
     "summary",
 ]

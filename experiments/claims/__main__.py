@@ -4,14 +4,14 @@ import textwrap
 from collections.abc import Sequence
 
 from experiments.claims.files import Claim, claims
-from experiments.claims.judge import judge
+from experiments.claims.judge import judge_claim
 from experiments.claims.results import Results
 from experiments.claims.summary import summary
-from experiments.claims.verdicts import Verdict
+from experiments.claims.verdicts import ClaimVerdict
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError, nearest
 
-OURS = ("paper", "id")  # keys that choose claims; every other override is one of the cells
+CHOOSING = ("paper", "id")  # keys that choose claims; every other override is one of the cells
 
 
 def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[Claim]:
@@ -27,7 +27,7 @@ def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[
     return picked
 
 
-def as_text(verdict: Verdict) -> str:
+def as_text(verdict: ClaimVerdict) -> str:
     """A verdict in a few lines."""
     told = [verdict.claim, verdict.evidence, *([f"Power: {verdict.power}"] if verdict.power else [])]
     lines = [textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ") for text in told]
@@ -38,11 +38,11 @@ def main() -> None:
     """Entry point of `python -m experiments.claims`."""
     command = read_command_line("judge")
     for job in command.jobs:
-        overrides = [text for text in job if text.partition("=")[0] not in OURS]
+        overrides = [text for text in job if text.partition("=")[0] not in CHOOSING]
         results = Results(command.composer, overrides)
         verdicts = []
         for claim in chosen(claims(command.config_dirs), command.value(job, "paper"), command.value(job, "id")):
-            verdicts.append(judge(claim, results))
+            verdicts.append(judge_claim(claim, results))
             print(as_text(verdicts[-1]), flush=True)
         print(summary(verdicts))
 

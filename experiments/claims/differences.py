@@ -11,7 +11,7 @@ from experiments.cells import QUANTITIES
 from experiments.claims.forms import TwoSides, limits, of_ratio
 from experiments.claims.results import Results, apart, values_of
 from experiments.claims.settings import Setting
-from experiments.stored import Stored
+from experiments.stored_cells import Cells
 
 Samples = tuple[FloatArray, FloatArray]
 
@@ -42,7 +42,7 @@ class ExtraGrowth(TwoSides):
         asked = limits(self.at_least, self.at_most)
         return [of_ratio(where, intervals.difference_ratio(*ends, error / len(steps)), *asked) for where, ends in steps]
 
-    def _samples(self, cells: list[Stored]) -> dict[float, FloatArray]:
+    def _samples(self, cells: Cells) -> dict[float, FloatArray]:
         """The quantity of each run at each value of the column."""
         values = [cell.number(self.along) for cell in cells]
         apart(cells, values)

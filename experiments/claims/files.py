@@ -12,11 +12,10 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bandits import ParameterError
 from experiments.claims import differences, forms, promises
 from experiments.claims.forms import Form
 from experiments.claims.settings import FAMILY
-from experiments.config.build import convert
+from experiments.config.build import read
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.errors import UserError, nearest
 from experiments.papers import papers
@@ -107,31 +106,7 @@ class _Entry:
 
     def build(self, of: type[Any], keys: Mapping[str, Any], beside: Iterable[str] = ()) -> Any:
         """The dataclass `of` from `keys`; `beside` are further ones that an entry may have. Raises `UserError`."""
-        fields = {item.name: item for item in dataclasses.fields(of)}
-        for key in keys:
-            if key not in fields:
-                raise self.error(key, f"unknown; {nearest(key, {*fields, *beside})}")
-        hints = typing.get_type_hints(of)
-        for name, item in fields.items():
-            if name not in keys and item.default is item.default_factory is dataclasses.MISSING:
-                raise self.error(name, "missing")
-        try:
-            return of(**{name: self._value(name, value, hints[name]) for name, value in keys.items()})
-        except ParameterError as error:
-            raise self.error(error.parameter, error.problem) from None
-
-    def _value(self, key: str, value: Any, to: Any) -> Any:
-        options = [option for option in typing.get_args(to) or [to] if option is not type(None)]
-        if any((typing.get_origin(option) or option) is dict for option in [to, *options]):
-            if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-                raise self.error(key, f"must be a mapping of columns to values, got {value}")
-            return value
-        if set(options) == {float, str}:
-            to = str if isinstance(value, str) else float
-        try:
-            return convert(value, to)
-        except ValueError as error:
-            raise self.error(key, f"must be {error}") from None
+        return read(of, keys, self.error, beside)
 
 
 def claims(config_dirs: Iterable[Path] = ()) -> list[Claim]:

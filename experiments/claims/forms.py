@@ -23,6 +23,7 @@ from experiments.claims.results import Conditions, Labels, Results, apart, group
 from experiments.claims.settings import FAMILY, Range, Setting
 from experiments.intervals import Interval
 from experiments.stored import Stored, require_quantity
+from experiments.stored_cells import Cells
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class TwoSides(Form):
         require_quantity(self.quantity)
         limits(self.at_least, self.at_most)
 
-    def sides(self, results: Results) -> dict[tuple[Any, ...], tuple[list[Stored], list[Stored]]]:
+    def sides(self, results: Results) -> dict[tuple[Any, ...], tuple[Cells, Cells]]:
         """The cells of the numerator and of the denominator by what both agree in."""
         cells = results.cells(self.experiments)
         above = groups(pick(cells, self.numerator, "numerator"), self.by)
@@ -257,8 +258,9 @@ class Growth(Form):
 
     def settings(self, results: Results, error: float) -> list[Setting]:
         cells = pick(results.cells(self.experiments), self.filter, "filter")
-        left_out = [] if self.without is None else [of.cell.key for of in pick(cells, self.without, "without")]
-        cells = [cell for cell in cells if cell.cell.key not in left_out]
+        if self.without is not None:
+            left_out = pick(cells, self.without, "without")
+            cells = cells.only(lambda cell: cell not in left_out)
         asked = limits(self.at_least, self.at_most)
         return [
             self._setting(where, self._ratio(cell, error / len(cells)), *asked)
@@ -353,7 +355,7 @@ class Slope(Form):
                 return tuple(slope["between"])
         raise ParameterError("fitted_in", f"the figure of {experiment} fits no slope of {policy}")
 
-    def _points(self, group: Sequence[Stored], between: tuple[float, ...]) -> list[tuple[float, Stored]]:
+    def _points(self, group: Cells, between: tuple[float, ...]) -> list[tuple[float, Stored]]:
         """The x between the two ends, in order, and the cell of each."""
         low, high = between
         points = [(cell.number(self.x), cell) for cell in group]

@@ -7,22 +7,22 @@ from bandits import ParameterError
 from experiments.claims.files import Claim
 from experiments.claims.forms import Form, NotJudged
 from experiments.claims.results import CannotJudgeError, Results
-from experiments.claims.verdicts import Finding, Outcome, Verdict
+from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
 from experiments.errors import UserError
 
 
-def judge_all(claims: Iterable[Claim], results: Results) -> list[Verdict]:
+def judge_claims(claims: Iterable[Claim], results: Results) -> list[ClaimVerdict]:
     """A verdict on each claim. Raises `UserError` that names file, id and key if a claim cannot be meant so."""
-    return [judge(claim, results) for claim in claims]
+    return [judge_claim(claim, results) for claim in claims]
 
 
-def judge(claim: Claim, results: Results) -> Verdict:
+def judge_claim(claim: Claim, results: Results) -> ClaimVerdict:
     """The verdict on a claim from its main form and its variants."""
     findings = {name: _find(claim, name, form, results) for name, form in claim.forms.items()}
     outcome, under = _decide(claim, findings)
     asked = [f"paper={claim.paper}", f"id={claim.id}", *results.overrides]
     places = [word for folder in results.composer.config_dirs for word in ("--config-dir", str(folder))]
-    return Verdict(
+    return ClaimVerdict(
         claim.paper,
         claim.id,
         claim.where,
@@ -40,14 +40,14 @@ def judge(claim: Claim, results: Results) -> Verdict:
     )
 
 
-def _find(claim: Claim, name: str, form: Form, results: Results) -> Finding:
+def _find(claim: Claim, name: str, form: Form, results: Results) -> FormVerdict:
     """What one form comes to. Raises `UserError`."""
     if isinstance(form, NotJudged):
-        return Finding(Outcome.NOT_JUDGED, form.reason)
+        return FormVerdict(Outcome.NOT_JUDGED, form.reason)
     try:
-        return Finding.of(form.settings(results, claim.error), form.measures)
+        return FormVerdict.of(form.settings(results, claim.error), form.measures)
     except CannotJudgeError as lacking:
-        return Finding(Outcome.CANNOT_BE_JUDGED, str(lacking))
+        return FormVerdict(Outcome.CANNOT_BE_JUDGED, str(lacking))
     except ParameterError as error:
         place = f"{claim.id}: {name}" if name in list(claim.forms)[1:] else claim.id
         raise UserError(f"{claim.file}: {place}: {error}") from None
@@ -58,7 +58,7 @@ def _joined(texts: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {text}" if name else text for name, text in texts.items() if text)
 
 
-def _decide(claim: Claim, findings: Mapping[str, Finding]) -> tuple[Outcome, str]:
+def _decide(claim: Claim, findings: Mapping[str, FormVerdict]) -> tuple[Outcome, str]:
     """The outcome and what it holds under: the main form's, unless a variant differs from it.
 
     A variant in which nothing could have failed says nothing.

@@ -10,10 +10,12 @@ import numpy as np
 from bandits import ParameterError
 from bandits.parameters import require
 from experiments import intervals
+from experiments.audit.table import picked
 from experiments.cells import QUANTITIES, Values
+from experiments.claims.checks import ROUNDING
 from experiments.claims.forms import Form, limits
 from experiments.claims.power import counted, possible_of, scaled
-from experiments.claims.results import Conditions, Labels, Results, labels, pick, values_of
+from experiments.claims.results import CannotJudgeError, Conditions, Labels, Results, labels, pick, values_of
 from experiments.claims.settings import Range, Setting
 from experiments.errors import nearest
 from experiments.intervals import Interval
@@ -266,6 +268,39 @@ class Exceedance(Frequency):
         if unseen.high < 1:  # one run more than this share lies above all below the value of that run
             return limit / float(ordered[round(unseen.high * runs)])
         return float(ordered[round(unseen.low * runs) - 1]) / limit if unseen.low > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class Audited(Form):
+    """Rows of the table of audits (`make audit`): no more is kept than the paper promises, times `at_most`.
+
+    `rows` are conditions on `AuditRow.columns`; each row that meets them is a setting, from what it shows to what it
+    keeps. A claim about rows that no audit made cannot be judged.
+    """
+
+    test: ClassVar[str] = "audit"
+    places: ClassVar[frozenset[str]] = frozenset({"rows"})
+    estimates: ClassVar[bool] = False
+    held_to: ClassVar[tuple[str, ...]] = ("at_most",)
+    rows: Conditions
+    at_most: float = 1.0
+
+    @property
+    def measures(self) -> str:
+        return "share of the paper's promise that an audit keeps"
+
+    def settings(self, results: Results, error: float) -> list[Setting]:
+        found = picked(results.audits(), self.rows)
+        if not found:
+            raise CannotJudgeError(f"no audit for each of {self.rows}; list it in conf/audits.yaml and run make audit")
+        columns = [row.columns for row in found]
+        told = dict.fromkeys(["policy", "level", "arms", "horizon", "epsilon"])
+        told |= dict.fromkeys(name for name in columns[0] if len({str(of.get(name)) for of in columns}) > 1)
+        where = [{name: of[name] for name in told if of.get(name) is not None} for of in columns]
+        return [self._setting(labels, *row.share) for labels, row in zip(where, found, strict=True)]
+
+    def _setting(self, where: Labels, shown: float, kept: float) -> Setting:
+        return Setting(where, Interval(kept, min(shown, kept), kept), at_most=self.at_most * (1 + ROUNDING))
 
 
 @dataclass(frozen=True)

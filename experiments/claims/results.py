@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from omegaconf import OmegaConf
 
 from bandits import ParameterError
+from experiments.audit.rows import AuditRow
+from experiments.audit.table import ROWS, stored_audits
 from experiments.cells import Values
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import nearest
 from experiments.store import NotStoredError, stored_cells
-from experiments.stored import Stored, matches
+from experiments.stored import Stored
+from experiments.stored_cells import Cells
 
 Conditions = dict[str, Any]
 Labels = dict[str, Any]
@@ -35,22 +39,25 @@ class Results:
 
     composer: Composer
     overrides: Sequence[str] = ()
-    read: dict[str, list[Stored] | CannotJudgeError] = field(default_factory=dict)
+    read: dict[str, Cells | CannotJudgeError] = field(default_factory=dict)
 
-    def cells(self, experiments: Iterable[str]) -> list[Stored]:
-        """The cells of `experiments`, each once. Raises `CannotJudgeError` if some are not stored."""
-        found: dict[str, Stored] = {}
-        for name in experiments:
-            if name not in self.read:
-                self.read[name] = self._experiment(name)
-            cells = self.read[name]
-            if isinstance(cells, CannotJudgeError):
-                raise cells
-            for stored in cells:
-                known = found.get(stored.cell.key)
-                if known is None or known.replications < stored.replications:
-                    found[stored.cell.key] = stored
-        return list(found.values())
+    def cells(self, experiments: Iterable[str]) -> Cells:
+        """The cells of `experiments`. Raises `CannotJudgeError` if some are not stored."""
+        return Cells.of(map(self._cells_of, experiments))
+
+    def _cells_of(self, name: str) -> Cells:
+        if name not in self.read:
+            self.read[name] = self._experiment(name)
+        cells = self.read[name]
+        if isinstance(cells, CannotJudgeError):
+            raise cells
+        return cells
+
+    def audits(self) -> list[AuditRow]:
+        """The rows of the tables of audits: those published, and those of policies of one's own in `results_dir`."""
+        config = self.composer.compose(self.overrides).config
+        folders = dict.fromkeys(folder for folder in (config.published_dir, config.results_dir) if folder is not None)
+        return [row for folder in folders for row in stored_audits(Path(folder) / ROWS.name)]
 
     def figure(self, name: str) -> dict[str, Any]:
         """What the figure of an experiment says. Raises `ParameterError` where there is none."""
@@ -65,7 +72,7 @@ class Results:
         if name not in known:
             raise ParameterError("experiments", f"{name} is unknown; {nearest(name, known)}")
 
-    def _experiment(self, name: str) -> list[Stored] | CannotJudgeError:
+    def _experiment(self, name: str) -> Cells | CannotJudgeError:
         self._require_known(name)
         try:
             return stored_cells(plan([f"+experiment={name}", *self.overrides], self.composer))
@@ -73,32 +80,24 @@ class Results:
             return CannotJudgeError(f"{name}: {missing}")
 
 
-def pick(cells: Sequence[Stored], conditions: Conditions, key: str) -> list[Stored]:
+def pick(cells: Cells, conditions: Conditions, key: str) -> Cells:
     """The `cells` that meet all `conditions`, which stand under `key` in the claim. Raises `ParameterError`."""
     for name, wanted in conditions.items():
-        known = {column for stored in cells for column in stored.columns}
-        if name not in known:
-            raise ParameterError(f"{key}.{name}", f"is no column of these cells; {nearest(name, known)}")
-        values = (stored.columns.get(name) for stored in cells)
-        words = {value for value in values if isinstance(value, str)}
+        if name not in cells.columns:
+            raise ParameterError(f"{key}.{name}", f"is no column of these cells; {nearest(name, cells.columns)}")
+        words = {value for value in cells.values(name) if isinstance(value, str)}
         for word in wanted if isinstance(wanted, list) else [wanted]:
             if isinstance(word, str) and word not in words:
                 raise ParameterError(f"{key}.{name}", f"no cell has {word}; {nearest(word, words)}")
-    picked = [
-        stored
-        for stored in cells
-        if all(matches(stored.columns.get(name), wanted) for name, wanted in conditions.items())
-    ]
+    picked = cells.where(**conditions)
     if not picked:
         raise ParameterError(key, f"no cell meets {conditions}")
     return picked
 
 
-def labels(cells: Sequence[Stored]) -> list[Labels]:
+def labels(cells: Cells) -> list[Labels]:
     """For each cell the columns in which the `cells` differ; lists are left out, as they rarely read well."""
-    names = dict.fromkeys(name for stored in cells for name in stored.columns)
-    differ = [name for name in names if len({str(stored.columns.get(name)) for stored in cells}) > 1]
-    shown = [name for name in differ if not any(isinstance(of.columns.get(name), list | tuple) for of in cells)]
+    shown = [name for name in cells.varying() if not any(isinstance(of, list | tuple) for of in cells.values(name))]
     return [
         {name: of.columns[name] for name in shown if of.columns.get(name) is not None}
         or {"instance": of.columns["instance"]}
@@ -106,16 +105,12 @@ def labels(cells: Sequence[Stored]) -> list[Labels]:
     ]
 
 
-def groups(cells: Sequence[Stored], by: Sequence[str], key: str = "by") -> dict[tuple[Any, ...], list[Stored]]:
+def groups(cells: Cells, by: Sequence[str]) -> dict[tuple[Any, ...], Cells]:
     """The cells with equal columns `by`. Raises `ParameterError` for a word that is no column."""
-    found: dict[tuple[Any, ...], list[Stored]] = {}
-    known = {name for stored in cells for name in stored.columns}
     for name in by:
-        if name not in known:
-            raise ParameterError(key, f"{name} is no column of these cells; {nearest(name, known)}")
-    for stored in cells:
-        found.setdefault(tuple(stored.columns.get(name) for name in by), []).append(stored)
-    return found
+        if name not in cells.columns:
+            raise ParameterError("by", f"{name} is no column of these cells; {nearest(name, cells.columns)}")
+    return cells.by(*by)
 
 
 def apart(cells: Sequence[Stored], values: Sequence[Any], shown: Sequence[Any] | None = None) -> None:

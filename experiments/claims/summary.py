@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from experiments.claims.verdicts import Outcome, Verdict
+from experiments.claims.verdicts import ClaimVerdict, Outcome
 
 IN_WORDS = {
     Outcome.PROVED: "proved",
@@ -17,7 +17,7 @@ IN_WORDS = {
 NOTHING = "says nothing"
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
+def summary(verdicts: Sequence[ClaimVerdict]) -> str:
     """The counts of each outcome, with what takes away from it, and of what says nothing."""
     ours = sum(verdict.ours for verdict in verdicts)
     each = ((words, [verdict for verdict in verdicts if verdict.outcome is of]) for of, words in IN_WORDS.items())
@@ -25,7 +25,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     return f"{len(verdicts)} claims, {ours} of them ours: {counts}.{_says_nothing(verdicts)}"
 
 
-def _remarks(verdicts: Sequence[Verdict]) -> str:
+def _remarks(verdicts: Sequence[ClaimVerdict]) -> str:
     """How many of one outcome have a threshold of ours, or a condition chosen after the data, in brackets."""
     counts = {
         "at a threshold of ours": sum("threshold ours" in verdict.remarks for verdict in verdicts),
@@ -35,7 +35,7 @@ def _remarks(verdicts: Sequence[Verdict]) -> str:
     return f" ({told})" if told else ""
 
 
-def _says_nothing(verdicts: Sequence[Verdict]) -> str:
+def _says_nothing(verdicts: Sequence[ClaimVerdict]) -> str:
     """How many verdicts in favour say nothing, in all settings or in some."""
     wholly = sum(verdict.says_nothing == NOTHING for verdict in verdicts)
     partly = sum(bool(verdict.says_nothing) for verdict in verdicts) - wholly

@@ -32,7 +32,7 @@ JUDGED = (*IN_FAVOUR, Outcome.FAILS, Outcome.UNDECIDED)
 
 
 @dataclass(frozen=True)
-class Finding:
+class FormVerdict:
     """What one form of a claim comes to: its outcome, the settings behind it, and both in words.
 
     `power` says what result would have turned it, see `experiments.claims.power`.
@@ -50,7 +50,7 @@ class Finding:
         return sum(setting.says_nothing for setting in counted), len(counted)
 
     @classmethod
-    def of(cls, settings: Sequence[Setting], measures: str) -> "Finding":
+    def of(cls, settings: Sequence[Setting], measures: str) -> "FormVerdict":
         """Holds if all settings pass, fails if one fails, undecided otherwise; the vacuous do not count.
 
         Nor do those that are not covered.
@@ -94,7 +94,7 @@ def _beside(standings: Mapping[Standing, int], which: Sequence[Standing]) -> str
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """The judgement of one claim.
 
     Attributes
@@ -124,7 +124,7 @@ class Verdict:
     our_threshold: bool
     after_the_data: bool
     note: str
-    findings: Mapping[str, Finding]
+    findings: Mapping[str, FormVerdict]
     command: str
 
     @property

@@ -5,7 +5,7 @@ import importlib
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -17,8 +17,7 @@ from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
 from experiments.config.values import shown, truth, whole_number
 from experiments.errors import UserError, nearest
-from experiments.own_code import blamed, in_words
-from experiments.trust import refusal
+from experiments.user_code import blamed, in_words, refusal
 
 Built = TypeVar("Built")
 EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated, see docs/reference.md
@@ -136,6 +135,37 @@ def _keys(node: DictConfig, group: str) -> dict[str, str]:
     }
 
 
+def read(
+    of: type[Built],
+    keys: Mapping[str, Any],
+    error: Callable[[str, str], UserError],
+    beside: Iterable[str] = (),
+    value_of: Callable[[str, Any, Any], Any] = lambda _, value, to: convert(value, to),
+) -> Built:
+    """The dataclass `of` from keys and values of a file.
+
+    `error` makes an error of a key and its problem, `beside` are further keys that the file may have, and `value_of`
+    makes the value of a key, of what is given and the type of the field. Raises what `error` makes.
+    """
+    fields = {item.name: item for item in dataclasses.fields(of)}  # type: ignore[arg-type]
+    for key in keys:
+        if key not in fields:
+            raise error(key, f"unknown; {nearest(str(key), {*fields, *beside})}")
+    for name, item in fields.items():
+        if name not in keys and item.default is item.default_factory is dataclasses.MISSING:
+            raise error(name, "missing")
+    types_of, values = typing.get_type_hints(of), {}
+    for key, value in keys.items():
+        try:
+            values[key] = value_of(key, value, types_of[key])
+        except ValueError as problem:
+            raise error(key, f"must be {problem}") from None
+    try:
+        return of(**values)
+    except ParameterError as refused:
+        raise error(refused.parameter, refused.problem) from None
+
+
 def convert(value: Any, to: Any) -> Any:
     """`value` as the type `to`; raises `ValueError` with what is allowed and what was given."""
     origin = typing.get_origin(to)
@@ -147,12 +177,19 @@ def convert(value: Any, to: Any) -> Any:
     if origin in (types.UnionType, typing.Union):
         if value is None and types.NoneType in typing.get_args(to):
             return None
-        (to,) = (option for option in typing.get_args(to) if option is not types.NoneType)
-        return convert(value, to)
+        options = [option for option in typing.get_args(to) if option is not types.NoneType]
+        texts = [option for option in options if (option is str) == isinstance(value, str)]
+        return convert(value, (texts or options)[0])
     if origin is tuple:
         if not isinstance(value, list):
             raise ValueError(f"a list, got {value}")
         return tuple(convert(item, typing.get_args(to)[0]) for item in value)
+    if origin is list and not isinstance(value, list):
+        raise ValueError(f"a list, got {value}")
+    if origin is dict:
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            raise ValueError(f"a mapping, got {value}")
+        return {name: convert(item, typing.get_args(to)[1]) for name, item in value.items()}
     if to is bool:
         return truth(value)
     if to is int:

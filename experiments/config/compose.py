@@ -19,7 +19,7 @@ from experiments import own_source
 from experiments.config.experiment_file import check_experiment
 from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
 from experiments.errors import UserError, nearest
-from experiments.trust import trust
+from experiments.user_code import trust
 from experiments.yaml_files import require_readable
 
 REPOSITORY = Path(__file__).resolve().parents[2]

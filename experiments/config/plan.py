@@ -22,7 +22,7 @@ from experiments.config.overrides import PARTS, parsed
 from experiments.config.shared import OF_CELLS, SharedConfig
 from experiments.config.values import flag, shown, whole_number
 from experiments.errors import UserError
-from experiments.own_code import blamed, in_words, is_own, require_own_name
+from experiments.user_code import blamed, in_words, is_own, require_own_name
 
 PUBLISHED = REPOSITORY / "results"  # a copy may be without
 FEW = 3  # reasons are enough

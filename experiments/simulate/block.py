@@ -11,9 +11,9 @@ import numpy as np
 from bandits.exact.regret import QuadratureError
 from experiments.cells import Cell, Rows
 from experiments.cells.regret import RegretCell
-from experiments.own_code import NotRepeatableError, in_words, playing
 from experiments.provenance import provenance
 from experiments.stored import Replications
+from experiments.user_code import NotRepeatableError, in_words, playing
 
 Timed = tuple[dict[str, Any], float]  # the row of a replication, and the seconds that it took
 REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message, if there is one, says all
@@ -62,7 +62,7 @@ class Failure:
         return f"{self.identity}, replication {self.replication}"
 
 
-Outcome = Replications | Failure
+Attempted = Replications | Failure
 
 
 def simulate_block(cell: Cell, start: int, stop: int) -> Replications:
@@ -70,7 +70,7 @@ def simulate_block(cell: Cell, start: int, stop: int) -> Replications:
     return _checked(cell, [_timed(cell, number) for number in range(start, stop)], range(start, stop))
 
 
-def attempt(task: Task) -> Outcome:
+def attempt(task: Task) -> Attempted:
     """The replications of a task, or why there are none: nothing that a policy does ends more than its block."""
     cell, done = task.cell, list[Timed]()
     try:

@@ -13,7 +13,7 @@ from bandits.seeds import entropy
 from experiments.config.plan import Request
 from experiments.errors import FailedRunsError
 from experiments.simulate.block import Failure
-from experiments.trust import trusted
+from experiments.user_code import trusted
 from experiments.whole_files import put
 
 FOLDER = "failures"

@@ -25,8 +25,8 @@ from joblib.externals import loky
 from bandits import ParameterError
 from experiments.errors import UserError
 from experiments.fan_out import Shipped, call_shipped
-from experiments.own_code import in_words
-from experiments.simulate.block import Failure, Outcome, Task, attempt
+from experiments.simulate.block import Attempted, Failure, Task, attempt
+from experiments.user_code import in_words
 from experiments.worker import prepare
 
 MOST_WORKERS = 1024
@@ -34,7 +34,7 @@ IDLE = 300.0  # seconds after which a process without work ends
 WAIT = 20  # seconds for a Dask scheduler to answer
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES}  # in a process that is one of many
-Outcomes = Generator[Outcome, None, None]
+Attempts = Generator[Attempted, None, None]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Runner(ABC):
         """Those that are done; waits for the first."""
         return wait(futures, return_when=FIRST_COMPLETED).done
 
-    def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Outcome], list[Batch]]:
+    def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Attempted], list[Batch]]:
         """What is known of a batch whose worker was killed, and what of it is given again."""
         if not batch.again:
             return [], [Batch([task], again=True) for task in batch.one_by_one()]
@@ -101,7 +101,7 @@ class Runner(ABC):
         why = f"the process that simulated it was {ended}"
         return [Failure.of(batch.tasks[0], batch.tasks[0].numbers.start, why, died=True)], []
 
-    def outcomes(self, tasks: Iterator[Task], wanted: Callable[[Task], bool]) -> Outcomes:
+    def outcomes(self, tasks: Iterator[Task], wanted: Callable[[Task], bool]) -> Attempts:
         """The outcome of every task, as they come about; those that are not `wanted` are not given again.
 
         Closing it ends what is being simulated.
@@ -224,7 +224,7 @@ class OfThreads(ThreadPool):
         return future
 
 
-def attempts(parent: int, tasks: Sequence[Task]) -> list[Outcome]:
+def attempts(parent: int, tasks: Sequence[Task]) -> list[Attempted]:
     """The outcome of every task, for the process `parent` that asks for them."""
     if os.getppid() == parent:
         with suppress(ValueError):  # not in the main thread
@@ -233,7 +233,7 @@ def attempts(parent: int, tasks: Sequence[Task]) -> list[Outcome]:
     return [_attempt(task) for task in tasks]
 
 
-def _attempt(task: Task) -> Outcome:
+def _attempt(task: Task) -> Attempted:
     try:
         return attempt(task)
     except KeyboardInterrupt as error:

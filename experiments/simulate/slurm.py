@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from bandits import ParameterError
 from experiments.errors import UserError
 from experiments.fan_out import Shipped
-from experiments.simulate.block import Failure, Outcome, Task, attempt
+from experiments.simulate.block import Attempted, Failure, Task, attempt
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Batch, Runner, library
 from experiments.stored import Replications
@@ -105,7 +105,7 @@ class Slurm(Runner):
             time.sleep(LOOK)
         return done
 
-    def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Outcome], list[Batch]]:
+    def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Attempted], list[Batch]]:
         known, left = _saved(Pieces(Path(self.results)), batch.one_by_one())
         if batch.again and len(left) == len(batch.tasks):  # it ended at the first that it tried
             *_, reason = str(error).strip().splitlines() or [type(error).__name__]
@@ -127,7 +127,7 @@ def _submitting() -> Iterator[None]:
         raise UserError(f"runner=slurm: cannot submit: {' '.join(str(error).split())}") from error
 
 
-def _saved(pieces: Pieces, tasks: Sequence[Task]) -> tuple[list[Outcome], list[Task]]:
+def _saved(pieces: Pieces, tasks: Sequence[Task]) -> tuple[list[Attempted], list[Task]]:
     """What pieces have of the cells of some tasks, and the tasks that are not all in them."""
     known = pieces.keys()
     cells = {task.cell.key: task.cell for task in tasks if task.cell.key in known}
@@ -155,7 +155,7 @@ class Work:
     _saved: bool = field(default=False, init=False)
     _is_over: bool = field(default=False, init=False)
 
-    def __call__(self) -> list[Outcome]:
+    def __call__(self) -> list[Attempted]:
         """The outcome of every task."""
         found, left = _saved(Pieces(Path(self.root)), self.tasks.open())
         for task in left:

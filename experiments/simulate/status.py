@@ -27,7 +27,7 @@ RUNNING, DONE, STOPPED = "running", "done", "stopped"
 
 
 @dataclass
-class Told:
+class SweepStatus:
     """What is said of a sweep; `began` and `written` in seconds since 1970."""
 
     machine: str
@@ -68,7 +68,7 @@ class Status:
 
     def __init__(self, root: Path, progress: Progress) -> None:
         machine, process, now = platform.node(), os.getpid(), time.time()
-        self._told = Told(machine, process, command(), now, now, RUNNING, "")
+        self._told = SweepStatus(machine, process, command(), now, now, RUNNING, "")
         self._path = root / FOLDER / f"{machine}-{process}.json"
         self._root, self._progress = root, progress
         self._ended = threading.Event()
@@ -109,12 +109,12 @@ def command() -> str:
     return shlex.join(sys.orig_argv)
 
 
-def sweeps(root: Path) -> list[Told]:
+def sweeps(root: Path) -> list[SweepStatus]:
     """What is said of sweeps below `root`, the latest first."""
     return sorted((told for _, told in _files(root)), key=lambda told: told.began, reverse=True)
 
 
-def _files(root: Path) -> Iterator[tuple[Path, Told]]:
+def _files(root: Path) -> Iterator[tuple[Path, SweepStatus]]:
     for path in (root / FOLDER).glob("*.json"):
         with suppress(OSError, ValueError, TypeError):  # gone again, or not ours
-            yield path, Told(**json.loads(path.read_bytes()))
+            yield path, SweepStatus(**json.loads(path.read_bytes()))

@@ -9,7 +9,6 @@ from contextlib import closing, suppress
 
 from experiments.errors import UserError
 from experiments.leases import Leases
-from experiments.own_code import NotRepeatableError
 from experiments.progress import Progress
 from experiments.results_file import set_aside
 from experiments.second_play import Played, SecondPlays, chosen, require_same
@@ -22,6 +21,7 @@ from experiments.simulate.status import Status
 from experiments.simulate.work import Work
 from experiments.store import LEASES, Store
 from experiments.stored import Replications
+from experiments.user_code import NotRepeatableError
 
 PAUSE = 1.0  # seconds between two looks at what other processes are at
 

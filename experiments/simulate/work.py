@@ -15,7 +15,7 @@ from experiments.store import Store
 from experiments.store.costs import Costs
 
 
-class Like(NamedTuple):
+class SimilarCells(NamedTuple):
     """Cells whose replications take nearly the same time."""
 
     policy: str
@@ -35,17 +35,17 @@ class Work:
 
     def __init__(self, jobs: Iterable[Job], store: Store) -> None:
         self._store = store
-        self._cells: dict[Like, Cell] = {}
-        self._left: Counter[Like] = Counter()
-        self._done: Counter[Like] = Counter()
-        self._took: dict[Like, tuple[float, int]] = {}  # seconds of how many replications
+        self._cells: dict[SimilarCells, Cell] = {}
+        self._left: Counter[SimilarCells] = Counter()
+        self._done: Counter[SimilarCells] = Counter()
+        self._took: dict[SimilarCells, tuple[float, int]] = {}  # seconds of how many replications
         for job in jobs:
-            self._cells[Like.of(job.cell)] = job.cell
-            self._left[Like.of(job.cell)] += job.left
+            self._cells[SimilarCells.of(job.cell)] = job.cell
+            self._left[SimilarCells.of(job.cell)] += job.left
 
     def after(self, cell: Cell, replications: int, seconds: float = 0.0) -> None:
         """Replications of a cell are done, and took so many `seconds`; 0 where another process simulated them."""
-        like = Like.of(cell)
+        like = SimilarCells.of(cell)
         self._left[like] -= replications
         self._done[like] += replications
         if seconds:
@@ -54,7 +54,7 @@ class Work:
 
     def took(self, cell: Cell) -> float:
         """Seconds that a replication of like cells took since the sweep began, infinite where none did."""
-        return self._measured(Like.of(cell)) or math.inf
+        return self._measured(SimilarCells.of(cell)) or math.inf
 
     def share(self) -> float:
         """The share that is done, between 0 and 1."""
@@ -64,16 +64,16 @@ class Work:
         left = sum(count * known.get(like, other) for like, count in self._left.items())
         return done / (done + left) if done + left else 1.0
 
-    def _seconds(self, like: Like) -> float | None:
+    def _seconds(self, like: SimilarCells) -> float | None:
         return self._stored.get(like) or self._measured(like)
 
-    def _measured(self, like: Like) -> float | None:
+    def _measured(self, like: SimilarCells) -> float | None:
         """Seconds of a replication since the sweep began, None where there was none."""
         seconds, count = self._took.get(like, (0.0, 0))
         return seconds / count if count else None
 
     @cached_property
-    def _stored(self) -> dict[Like, float]:
+    def _stored(self) -> dict[SimilarCells, float]:
         """What a replication takes by what is stored; read when it is first asked for, which no quick command does."""
         with suppress(OSError, UserError):  # then by what is simulated
             costs = Costs(self._store.index())

@@ -19,6 +19,7 @@ from experiments.store.index import Index, index_of_folders
 from experiments.store.packs import file_of
 from experiments.store.place import Place, damaged, files_in, places_in, trusted
 from experiments.stored import Replications, Stored
+from experiments.stored_cells import Cells
 from experiments.whole_files import put
 
 RUNS = REPOSITORY / "runs"  # of whoever works here
@@ -202,7 +203,7 @@ def agree(known: Replications, other: Replications) -> bool:
     )
 
 
-def stored_cells(asked: Plan) -> list[Stored]:
+def stored_cells(asked: Plan) -> Cells:
     """The stored replications of every cell of a plan, as many as are asked for.
 
     Raises `UserError`, with the command that completes them, when some are not stored.
@@ -210,13 +211,13 @@ def stored_cells(asked: Plan) -> list[Stored]:
     return read_cells(asked, complete_places(asked))
 
 
-def read_cells(asked: Plan, places: Iterable[Place]) -> list[Stored]:
+def read_cells(asked: Plan, places: Iterable[Place]) -> Cells:
     """As `stored_cells`, from the `complete_places` of the plan. Raises `UserError` for a damaged one."""
     found = []
     for request, place in zip(asked.requests, places, strict=True):
         contents = trusted(place).first(request.replications)
         found.append(Stored(contents.rows, contents.footer, request.cell))
-    return found
+    return Cells(found)
 
 
 def complete_places(asked: Plan) -> list[Place]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.cells import TABLES
 from experiments.errors import UserError
-from experiments.frames import CELL, CURVES, IDENTIFIED, OUTCOMES, PULLS, Rows, Wanted
+from experiments.frames import CELL, Rows, Wanted
 from experiments.store.index import Index
 from experiments.whole_files import put
 
-TABLES = {"curves": CURVES, "pulls": PULLS, "outcomes": OUTCOMES, "identified": IDENTIFIED}  # `load`, `load_pulls`, ...
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula for a spreadsheet
 CRATE = "ro-crate-metadata.json"
 
@@ -23,9 +23,8 @@ def csv(cells: Index, table: str, filters: dict[str, Any]) -> Iterator[str]:
 
     A number is written with all its digits. A text that a spreadsheet would compute begins with ' instead.
     """
-    told = TABLES[table]
-    rows = Rows(told, Wanted(cells, {}), filters)
-    columns = list(dict.fromkeys([*CELL, *told.columns, *sorted(rows.cells.columns)]))
+    rows = Rows(table, Wanted(cells, {}), filters)
+    columns = list(dict.fromkeys([*CELL, *TABLES[table].columns, *sorted(rows.cells.columns)]))
     yield pd.DataFrame(columns=columns).to_csv(index=False)
     for cell, of_cell in rows:
         plain = {name: _plain(value) for name, value in cell.items() if name not in of_cell}

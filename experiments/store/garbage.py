@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments.own_code import revisions
 from experiments.results_file import FILE, DamagedFileError
 from experiments.simulate import failures, pieces, slurm, status
 from experiments.store import LEASES
@@ -17,6 +16,7 @@ from experiments.store.index import index_of_folders
 from experiments.store.packing import take_out
 from experiments.store.packs import is_pack
 from experiments.store.place import Place, places_in
+from experiments.user_code import revisions
 
 ORPHANED = 24 * 3600.0  # seconds: what nobody touched for so long has no owner
 ASIDE = (".damaged", ".conflict")

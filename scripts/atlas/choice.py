@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from experiments.stored_cells import Cells
 from scripts.atlas.prices import Priced, Trust, geometric_mean
 from scripts.atlas.text import listed, short, table
 from scripts.contests import UPPER, Standing, entitled, error_of_each, standings, unbeaten
@@ -35,8 +36,7 @@ class Field:
 
     @cached_property
     def standings(self) -> dict[str, Standing]:
-        cells = {entry.stored.cell.key: entry.stored for entry in (*self.entries, *self.by_arms)}
-        return standings(list(cells.values()))
+        return standings(Cells(entry.stored for entry in (*self.entries, *self.by_arms)))
 
     @property
     def fewest_runs(self) -> int:
@@ -69,7 +69,7 @@ class Field:
         there = [entry for entry in (self.entries if entries is None else entries) if entry.horizon == horizon]
         named = {entry.stored.cell.key: entry for entry in there}
         found: dict[str, list[Priced]] = {}
-        for stored in entitled([entry.stored for entry in there], trust.asked(epsilon, self.delta)):
+        for stored in entitled(Cells(entry.stored for entry in there), trust.asked(epsilon, self.delta)):
             entry = named[stored.cell.key]
             if entry.began:
                 found.setdefault(entry.place, []).append(entry)

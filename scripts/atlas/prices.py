@@ -1,7 +1,7 @@
 """Regret in units of the least that privacy allows, by what is promised to whom."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -16,8 +16,9 @@ from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.gaussian import gaussian_level
 from experiments.errors import UserError
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing import words
-from scripts.drawing.labels import names_behind
+from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
 
 
@@ -122,10 +123,10 @@ class Priced:
         return self.stored.headline / bound(instance.mean_rewards, self.budget, self.horizon)
 
 
-def priced(cells: Sequence[Stored]) -> list[Priced]:
+def priced(cells: Cells) -> list[Priced]:
     """Every cell. Raises `UserError`."""
     behind = names_behind(cells)
-    return [Priced(stored, words.name(stored.cell.policy) + behind[stored.cell.policy.name]) for stored in cells]
+    return [Priced(stored, words.name_of(stored, behind[stored.cell.policy.name])) for stored in cells]
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -10,13 +10,14 @@ Beside curves the word `t` stands for the step.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from bandits import ParameterError
 from experiments.errors import UserError
-from experiments.stored import WORDS, Stored, matches
+from experiments.stored import WORDS, Stored, meets
+from experiments.stored_cells import Cells
 from experiments.theorems import imported, value_of
 from scripts.drawing.spec import read
 
@@ -45,8 +46,7 @@ class Overlay:
 
         Raises `UserError` for bad arguments.
         """
-        columns = stored.columns
-        if not all(matches(columns.get(name), wanted) for name, wanted in self.filter.items()):
+        if not meets(stored.columns, self.filter):
             return math.nan
         try:
             return value_of(self.bound, self.arguments, stored, more) if self.bound else stored.number(self.word)
@@ -64,14 +64,14 @@ def _overlay(item: Mapping[str, Any]) -> Overlay:
         raise UserError(f"figure.overlays: {said}") from None
 
 
-def overlays(config: Any, cells: Sequence[Stored], more: Collection[str] = ()) -> list[Overlay]:
+def overlays(config: Any, cells: Cells, more: Collection[str] = ()) -> list[Overlay]:
     """The overlays of a figure; `more` are words that it adds.
 
     Raises `UserError` for what is unknown, words and columns that no cell has included.
     """
     if not isinstance(config, list) or not all(isinstance(item, Mapping) for item in config):
         raise UserError(f"figure.overlays: must be a list of {{label, bound, arguments, filter}}, got {config}")
-    known = {name for stored in cells for name in stored.columns}
+    known = set(cells.columns)
     found = [_overlay(item) for item in config]
     for overlay in found:
         words = [word for word in (*overlay.arguments.values(), overlay.word) if word and isinstance(word, str)]

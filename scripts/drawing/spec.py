@@ -1,15 +1,15 @@
 """What an experiment's `figure` says, checked in one way for all kinds of figures."""
 
 import dataclasses
-import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bandits import Guarantee, ParameterError, Scope
 from experiments.cells import Values
-from experiments.config.build import convert
+from experiments.config import build
 from experiments.errors import UserError, nearest
-from experiments.stored import Stored, matches
+from experiments.stored import Stored, meets
+from experiments.stored_cells import Cells
 from scripts.drawing.words import text
 
 if TYPE_CHECKING:
@@ -27,30 +27,19 @@ SYMBOLS |= {"least_gap": "least gap", "inverse_gap": "1 / gap"}
 
 def read(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
     """The dataclass `spec` from the keys of a `figure`. Raises `UserError` for unknown or missing keys."""
-    known = {item.name: item for item in dataclasses.fields(spec)}
-    for key in config:
-        if key not in known:
-            raise UserError(f"figure.{key}: unknown; {nearest(key, known)}")
-    for name, item in known.items():
-        if name not in config and item.default is item.default_factory is dataclasses.MISSING:
-            raise UserError(f"figure.{name}: missing")
-    hints = typing.get_type_hints(spec)
-    return spec(**{key: _checked(f"figure.{key}", value, hints[key]) for key, value in config.items()})
+    return build.read(
+        spec, config, lambda key, problem: UserError(f"figure.{key}: {problem}"), value_of=_with_texts_that_can_be_drawn
+    )
 
 
-def _checked(key: str, value: Any, to: Any) -> Any:
-    """A value as its type says, titles and labels as they can be drawn. Raises `UserError`."""
-    word = {list: "a list", dict: "a mapping"}.get(typing.get_origin(to), "")
-    if word and not isinstance(value, typing.get_origin(to)):
-        raise UserError(f"{key}: must be {word}, got {value}")
-    if key in ("figure.title", "figure.label"):
-        return text(value, key)
-    if key == "figure.panels":
-        return [of if not isinstance(of, dict) or "title" not in of else _panel(of) for of in value]
-    try:
-        return convert(value, to)
-    except ValueError as error:
-        raise UserError(f"{key}: must be {error}") from None
+def _with_texts_that_can_be_drawn(key: str, value: Any, to: Any) -> Any:
+    """A value as its type says, where titles and labels can be drawn. Raises `UserError`."""
+    if key in ("title", "label"):
+        return text(value, f"figure.{key}")
+    found = build.convert(value, to)
+    if key == "panels":
+        return [_panel(of) if isinstance(of, dict) and "title" in of else of for of in found]
+    return found
 
 
 def _panel(conditions: dict[str, Any]) -> dict[str, Any]:
@@ -76,40 +65,37 @@ def require_words(key: str, words: Any, known: Collection[str]) -> None:
             raise UserError(f"figure.{key}: {word} is unknown; {nearest(str(word), known)}")
 
 
-def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Iterable[Stored]) -> None:
+def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Cells) -> None:
     """Raise `UserError` for a condition, or a word in `more`, that is no column of any of the `cells`."""
-    known = {name for stored in cells for name in stored.columns}
+    known = cells.columns
     for key, names in (("panels", [name for panel in panels for name in panel if name not in OWN]), ("curves", more)):
         for name in names:
             if name not in known:
                 raise UserError(f"figure.{key}: no column {name}; {nearest(name, known)}")
 
 
-def shown(panel: Conditions, cells: Sequence[Stored]) -> list[Stored]:
+def shown(panel: Conditions, cells: Cells) -> Cells:
     """The cells that meet the conditions of a panel.
 
     A policy meets any condition on a parameter that only other policies have, as on the budget of private ones. It
     meets a `promise` if its own implies that, at its own epsilon, and if it has none, as the counterpart of those.
     """
-    of_policies = parameters_of_policies(cells)
+    conditions = {name: wanted for name, wanted in panel.items() if name not in OWN}
     promise = Promise.of(panel["promise"], "panels: promise") if "promise" in panel else None
-    return [
-        stored
-        for stored in cells
-        if all(
-            _meets(stored.columns.get(name), wanted) or (name in of_policies and not takes(stored, name))
-            for name, wanted in panel.items()
-            if name not in OWN
-        )
-        and (promise is None or promise.kept_by(stored))
-    ]
+
+    def passes(stored: Stored) -> bool:
+        asked = {name: wanted for name, wanted in conditions.items() if not cells.lacks(stored, name)}
+        return meets(stored.columns, asked) and (promise is None or promise.kept_by(stored))
+
+    return cells.only(passes)
 
 
-def _meets(value: Any, wanted: Any) -> bool:
-    """Whether a column has a value that is wanted, or none of those that a panel is without."""
-    if isinstance(wanted, Mapping) and set(wanted) == {"without"}:
-        return not matches(value, wanted["without"])
-    return matches(value, wanted)
+def repeated(panel: Conditions, cells: Cells) -> Cells:
+    """The cells of a panel that were simulated. Raises `UserError` if there are none."""
+    inside = shown(panel, cells).only(lambda stored: stored.cell.repeatable)
+    if not inside:
+        raise UserError(f"figure.panels: no repeated cell meets the conditions of the panel {panel}")
+    return inside
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,30 +124,9 @@ class Promise:
         return not guarantee.private or guarantee.implies(self.at(guarantee.epsilon))
 
 
-def parameters_of_policies(cells: Iterable[Stored]) -> set[str]:
-    """Columns that say something of policies alone."""
-    names: set[str] = set()
-    others: set[str] = set()
-    for stored in cells:
-        own = {item.name for item in dataclasses.fields(stored.cell.policy)}  # type: ignore[arg-type]
-        names |= own
-        others |= stored.columns.keys() - own
-    return {"epsilon", "delta"} | (names - others)
-
-
-def takes(stored: Stored, name: str) -> bool:
-    """Whether the policy of a cell has this parameter; epsilon only if private, delta only if it can spend one."""
-    guarantee = stored.cell.policy.guarantee
-    if name == "epsilon":
-        return guarantee.private
-    if name == "delta":
-        return guarantee.private and (guarantee.delta > 0 or hasattr(stored.cell.policy, "delta"))
-    return name in stored.columns
-
-
-def measured(stored: Stored, quantity: str) -> Values:
-    """The `quantity` of each replication. Raises `UserError` where nothing of it is recorded."""
+def measured(cells: Cells, quantity: str) -> list[Values]:
+    """The `quantity` of each replication of each cell. Raises `UserError` where nothing of it is recorded."""
     try:
-        return stored.measure(quantity)
+        return cells.measure(quantity)
     except ParameterError as error:
         raise UserError(f"figure.{error}") from None

@@ -83,6 +83,16 @@ def axes(scales: Sequence[str]) -> str:
     return f"{' and '.join(dict.fromkeys(words[scale] for scale in scales))} axes"
 
 
+def name_of(stored: Stored, behind: str) -> str:
+    """The policy of a cell alone; `behind` follows it."""
+    return name(stored.cell.policy) + behind
+
+
+def legend_of(stored: Stored, behind: str) -> str:
+    """The policy of a cell as legends say it, with what `behind` follows it."""
+    return legend(stored.cell.policy) + behind
+
+
 def label(stored: Stored, behind: str = "") -> str:
     """The policy of a cell with its budget and scope, as a legend says it; `behind` follows the policy."""
     policy = stored.cell.policy

@@ -6,10 +6,10 @@ from typing import Any
 
 from bandits.learner import Learner
 from experiments.cells import Cell, is_part
-from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Drawing, without_mathtext
-from scripts.drawing.labels import names_behind
+from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import choices
 from scripts.drawing.spec import SYMBOLS
 
@@ -17,7 +17,7 @@ Lines = list[str]
 Named = tuple[str, Any]  # an instance, a policy or a part of them, after what it is called
 
 
-def caption(drawing: Drawing | None, cells: Sequence[Stored]) -> list[tuple[str, Lines]]:
+def caption(drawing: Drawing | None, cells: Cells) -> list[tuple[str, Lines]]:
     """Terms, each with the lines that explain it; `drawing` is None where there is no figure."""
     terms = [("Shown", [drawing.shown])] if drawing is not None else []
     terms += _of_cells(cells) if cells else []
@@ -27,7 +27,7 @@ def caption(drawing: Drawing | None, cells: Sequence[Stored]) -> list[tuple[str,
     return [(term, lines) for term, lines in (*terms, ("Caveats", sorted(caveats))) if lines]
 
 
-def _of_cells(cells: Sequence[Stored]) -> list[tuple[str, Lines]]:
+def _of_cells(cells: Cells) -> list[tuple[str, Lines]]:
     behind = names_behind(cells)
     return [
         ("Horizon", _horizons([stored.cell for stored in cells])),
@@ -57,7 +57,7 @@ def _until(group: Sequence[Cell]) -> str:
     return text if text.endswith(unit) else f"{text} {unit}"
 
 
-def _runs(cells: Sequence[Stored]) -> str:
+def _runs(cells: Cells) -> str:
     counts = [stored.replications for stored in cells if not stored.exact]
     exact = len(cells) - len(counts)
     simulated = [f"{choices(counts)} of each of {len(counts)} cells"] if counts else []

@@ -1,8 +1,6 @@
 """The numbers of every stored cell of an experiment, as tables of the report."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +9,10 @@ from markupsafe import Markup
 from bandits.arrays import FloatArray
 from experiments import intervals
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
-from scripts.drawing.labels import names_behind
+from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import SYMBOLS
 from scripts.report.tables import Column, Entry, PageTable, count, is_number, number, of_parameter
@@ -22,16 +21,14 @@ KNOWN = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "
 SUMMARY = ("mean", "95 % low", "95 % high", "median", "5 % of runs", "95 % of runs")
 
 
-def of_cells(name: str, cells: Sequence[Stored]) -> list[PageTable]:
+def of_cells(name: str, cells: Cells) -> list[PageTable]:
     """A table for each title among the cells: mean, interval, median and quantiles of every cell."""
-    groups: dict[str, list[Stored]] = {}
-    for stored in cells:
-        groups.setdefault(stored.cell.title, []).append(stored)
+    groups = cells.grouped(lambda stored: stored.cell.title)
     return [_of_group(name, title, group) for title, group in groups.items()]
 
 
-def _of_group(name: str, title: str, cells: Sequence[Stored]) -> PageTable:
-    varying, answers = _varying([stored.columns for stored in cells]), _answers(cells)
+def _of_group(name: str, title: str, cells: Cells) -> PageTable:
+    varying, answers = _varying(cells), _answers(cells)
     headlines = [stored.headline for stored in cells]
     behind = names_behind(cells)
     strips = Strips(np.concatenate(headlines))
@@ -57,7 +54,7 @@ def _of_group(name: str, title: str, cells: Sequence[Stored]) -> PageTable:
     return PageTable(f"{name}-{cells[0].cell.record}", f"{title}, {len(rows)} cells", columns, rows, headed=True)
 
 
-def _answers(cells: Sequence[Stored]) -> list[str]:
+def _answers(cells: Cells) -> list[str]:
     """What is stored of each run as yes or no."""
     fields = dict.fromkeys(item for stored in cells for item in stored.cell.fields.items())
     return [name for name, kind in fields if pa.types.is_boolean(kind)]
@@ -77,21 +74,16 @@ def _summary(stored: Stored) -> list[Entry]:
     return [number(float(value)) for value in (*intervals.estimate(values, 0.05), *quantiles)]
 
 
-def _varying(columns: Sequence[dict[str, Any]]) -> list[str]:
+def _varying(cells: Cells) -> list[str]:
     """The budget, and every other column that tells cells of the same policy apart."""
-    names = dict.fromkeys(name for of in columns for name in of if name not in KNOWN)
-    chosen = ["instance", *(["arms"] if _differ(columns, "arms") else [])]
-    chosen += [name for name in names if _differ([of for of in columns if name in of], name)]
-    return [*chosen, *(name for name in ("epsilon", "delta") if any(of[name] for of in columns)), "horizon"]
+    several = [name for name in cells.columns if len(cells.values(name)) > 1]
+    chosen = ["instance", *(["arms"] if "arms" in several else [])]
+    chosen += [name for name in several if name not in KNOWN]
+    return [*chosen, *(name for name in ("epsilon", "delta") if any(cells.values(name))), "horizon"]
 
 
-def _differ(columns: Sequence[dict[str, Any]], name: str) -> bool:
-    return len({str(of.get(name)) for of in columns}) > 1
-
-
-def _numeric(cells: Sequence[Stored], name: str) -> bool:
-    values = [stored.columns.get(name) for stored in cells]
-    return all(value is None or is_number(value) for value in values)
+def _numeric(cells: Cells, name: str) -> bool:
+    return all(value is None or is_number(value) for value in cells.values(name))
 
 
 class Strips:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from markupsafe import Markup
 
 from experiments import claims as ledger
-from experiments.claims import Erratum, Outcome, Verdict
+from experiments.claims import ClaimVerdict, Erratum, Outcome
 from experiments.claims.summary import NOTHING
 from experiments.config.compose import Composer
 from experiments.errors import UserError
@@ -41,7 +41,7 @@ BADGES = {
 class Judged:
     """All verdicts and errata, and the gap that wrong claims and files leave."""
 
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[ClaimVerdict] = ()
     errata: Sequence[Erratum] = ()
     gap: Gap | None = None
 
@@ -57,7 +57,7 @@ def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str]
     for claim in claims:
         if papers is None or claim.paper in papers:
             try:
-                verdicts.append(ledger.judge(claim, results))
+                verdicts.append(ledger.judge_claim(claim, results))
             except UserError as error:
                 wrong.append(str(error))
             except Exception as error:  # whatever a computation of one's own raises
@@ -85,11 +85,11 @@ def _read(read: Callable[..., list[Any]], folders: Sequence[Path], wrong: list[s
 class ShownClaim:
     """A verdict as the page shows it, with the table of its settings."""
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     settings: PageTable | None
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Self:
+    def of(cls, verdict: ClaimVerdict) -> Self:
         """A verdict; one without settings has no table."""
         identifier = f"settings-{slug(verdict.paper)}-{slug(verdict.id)}"
         empty = verdict.table.empty
@@ -112,7 +112,7 @@ class ShownClaim:
         return without_places(self.verdict.evidence)
 
 
-def outcomes(verdicts: Sequence[Verdict]) -> PageTable:
+def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
     """How many claims of each paper have each outcome, and how many of them a remark, as a threshold of ours."""
     counts = Counter((verdict.paper, verdict.outcome) for verdict in verdicts)
     found = [outcome for outcome in Outcome if any(verdict.outcome == outcome for verdict in verdicts)]

@@ -12,6 +12,7 @@ from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from experiments.store import stored_cells
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing.kinds import rates, sweep
 from scripts.drawing.numbers import span
 from scripts.drawing.spec import read
@@ -35,8 +36,8 @@ def spread(asked: Plan) -> Table:
     return Table.of(_spread(stored, names) for stored in cells)
 
 
-def _with_regret(asked: Plan) -> list[Stored]:
-    cells = [stored for stored in stored_cells(asked) if "regret" in stored.cell.quantities]
+def _with_regret(asked: Plan) -> Cells:
+    cells = stored_cells(asked).only(lambda stored: "regret" in stored.cell.quantities)
     if not cells:
         raise UserError(f"{asked.experiment}: none of its cells records regret")
     return cells
@@ -78,33 +79,25 @@ def _shown(stored: Stored) -> dict[str, Any]:
     return {"policy": stored.cell.policy.legend(), **alike}
 
 
-def _telling_apart(cells: Sequence[Stored]) -> list[str]:
+def _telling_apart(cells: Cells) -> list[str]:
     """The further columns in which cells differ that would look the same."""
-    alike: dict[str, list[Stored]] = {}
-    for stored in cells:
-        alike.setdefault(str(_shown(stored)), []).append(stored)
-    names = {
-        name: None
-        for group in alike.values()
-        for name in group[0].columns
-        if len({str(stored.columns.get(name)) for stored in group}) > 1
-    }
-    return list(names)
+    alike = cells.grouped(lambda stored: repr(_shown(stored))).values()
+    return list(dict.fromkeys(name for of in alike for name in of.varying() if name in of[0].columns))
 
 
 def slopes(asked: Plan) -> Table:
     """Every slope that the figure fits, in the way the figure does."""
     figure = figure_of(asked.composed) or {}
     kind = figure.pop("kind", "curves")
-    cells = stored_cells(asked) if kind in ("sweep", "rates") else []
+    cells = stored_cells(asked) if kind in ("sweep", "rates") else Cells()
     rows = list(_of_sweep(read(sweep.Spec, figure), cells) if kind == "sweep" else _of_rates(cells))
     if not rows:
         raise UserError(f"{asked.experiment}: its figure fits no slope")
     return Table.of(rows)
 
 
-def _of_sweep(spec: sweep.Spec, cells: Sequence[Stored]) -> Iterator[Row]:
-    panels = sweep.points_of(spec, cells) if spec.slopes else []
+def _of_sweep(spec: sweep.Spec, cells: Cells) -> Iterator[Row]:
+    panels = sweep.points_of(spec, cells, {}) if spec.slopes else []
     for slope in spec.slopes:
         policy, between = slope["policy"], slope["between"]
         yield {
@@ -113,11 +106,11 @@ def _of_sweep(spec: sweep.Spec, cells: Sequence[Stored]) -> Iterator[Row]:
             "of": QUANTITIES[spec.value],
             "against": spec.x,
             "from": span(between),
-            "slope": sweep.curve_of(panels[slope["panel"]], policy).slope(*between),
+            "slope": sweep.curve_of(panels[slope["panel"]], policy)[1].slope(*between),
         }
 
 
-def _of_rates(cells: Sequence[Stored]) -> Iterator[Row]:
+def _of_rates(cells: Cells) -> Iterator[Row]:
     for rate in rates.fit(cells):
         yield {
             "panel": f"{rate.label}, v = {rate.v:g}",

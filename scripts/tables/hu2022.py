@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.intervals import exactly
-from scripts.tables.table import Table, by, cells_of
+from scripts.tables.table import Table, cells_of
 
 # Where curves of their figures end, read off as well as the plots allow: by policy, instance and epsilon.
 PUBLISHED = {
@@ -23,7 +23,7 @@ def published() -> Table:
     """Where curves of the paper's figures end, beside medians of our runs with either logarithm, if it was run."""
     cells = cells_of("hu2022/c2", "hu2022/large_gaps", "hu2022/logarithms")
     rows = []
-    for (policy, instance, epsilon), setting in by(cells, "policy", "instance", "epsilon"):
+    for (policy, instance, epsilon), setting in cells.by("policy", "instance", "epsilon").items():
         figure, printed = PUBLISHED.get((policy, instance, epsilon), ("", 0))
         if not figure:
             continue

@@ -4,7 +4,7 @@ from bandits.arrays import FloatArray
 from experiments import intervals
 from experiments.papers import papers
 from scripts.drawing.numbers import quantity
-from scripts.tables.table import ERROR, Table, by, cells_of, where
+from scripts.tables.table import ERROR, Table, cells_of
 
 
 def ratios() -> Table:
@@ -13,12 +13,12 @@ def ratios() -> Table:
     The interval is Fieller's, of the ratio of means over replications. In the lines below all
     intervals of a form hold together.
     """
-    cells = where(cells_of(*papers()["sajed2019"].printed, "sajed2019/tight"), policy=["dp_se", "dp_ucb"])
+    cells = cells_of(*papers()["sajed2019"].printed, "sajed2019/tight").where(policy=["dp_se", "dp_ucb"])
     rows = []
     both: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
-    for (instance, arms, epsilon), setting in by(cells, "instance", "arms", "epsilon"):
-        (dp_se,) = where(setting, policy="dp_se")
-        for (confidence,), (dp_ucb,) in by(where(setting, policy="dp_ucb"), "confidence"):
+    for (instance, arms, epsilon), setting in sorted(cells.by("instance", "arms", "epsilon").items()):
+        (dp_se,) = setting.where(policy="dp_se")
+        for (confidence,), (dp_ucb,) in sorted(setting.where(policy="dp_ucb").by("confidence").items()):
             ratio = intervals.ratio(dp_ucb.headline, dp_se.headline, ERROR)
             rows.append(
                 {"confidence": confidence, "instance": instance, "arms": arms, "epsilon": epsilon, "ratio": ratio}

@@ -12,7 +12,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.intervals import Interval
 from experiments.store import stored_cells
-from experiments.stored import Stored, matches
+from experiments.stored_cells import Cells
 from scripts.drawing.numbers import parameter, quantity
 
 ERROR = 0.05  # intervals are 95 % intervals
@@ -66,25 +66,8 @@ def measured(values: Values) -> Interval:
     return intervals.estimate(values, ERROR)
 
 
-def cells_of(*experiments: str) -> list[Stored]:
-    """The stored cells of experiments, each once. Raises `UserError` where some are not stored."""
+def cells_of(*experiments: str) -> Cells:
+    """The stored cells of experiments. Raises `UserError` where some are not stored."""
     composer = Composer()
-    found: dict[str, Stored] = {}
-    for experiment in experiments:
-        found |= {stored.cell.key: stored for stored in stored_cells(plan([f"+experiment={experiment}"], composer))}
-    return list(found.values())
-
-
-def where(cells: Iterable[Stored], **columns: Any) -> list[Stored]:
-    """The cells with these values, or any of a list of values, in their columns."""
-    return [
-        stored for stored in cells if all(matches(stored.columns.get(name), wanted) for name, wanted in columns.items())
-    ]
-
-
-def by(cells: Iterable[Stored], *columns: str) -> list[tuple[tuple[Any, ...], list[Stored]]]:
-    """The cells grouped by what is in these columns, in increasing order."""
-    groups: dict[tuple[Any, ...], list[Stored]] = {}
-    for stored in cells:
-        groups.setdefault(tuple(stored.columns[name] for name in columns), []).append(stored)
-    return sorted(groups.items())
+    plans = [plan([f"+experiment={experiment}"], composer) for experiment in experiments]
+    return Cells.of(map(stored_cells, plans))

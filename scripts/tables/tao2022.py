@@ -8,7 +8,7 @@ import numpy as np
 from experiments.intervals import Interval
 from scripts.drawing.kinds.rates import fit
 from scripts.drawing.numbers import parameter
-from scripts.tables.table import Table, by, cells_of, measured
+from scripts.tables.table import Table, cells_of, measured
 
 
 def separation() -> Table:
@@ -20,8 +20,10 @@ def separation() -> Table:
     """
     rows: list[dict[str, Any]] = []
     at: dict[tuple[str, float], dict[bool, list[str]]] = {}
-    for (constants, v, horizon), cells in by(cells_of("tao2022/local_horizons"), "constants", "v", "horizon"):
-        regret = {epsilon: measured(stored.headline) for (epsilon,), (stored,) in by(cells, "epsilon")}
+    for (constants, v, horizon), cells in sorted(
+        cells_of("tao2022/local_horizons").by("constants", "v", "horizon").items()
+    ):
+        regret = {epsilon: measured(stored.headline) for (epsilon,), (stored,) in sorted(cells.by("epsilon").items())}
         separate = all(less.low > more.high for less, more in itertools.pairwise(regret.values()))
         at.setdefault((constants, v), {True: [], False: []})[separate].append(parameter(horizon))
         budgets = {f"ε = {epsilon:g}": interval for epsilon, interval in regret.items()}
@@ -43,9 +45,8 @@ def lost_best_arm() -> Table:
     lost the best arm if another is ahead of it. Its regret then grows with every step.
     """
     rows = []
-    for (constants, v, epsilon, horizon), (stored,) in by(
-        cells_of("tao2022/local_horizons"), "constants", "v", "epsilon", "horizon"
-    ):
+    groups = cells_of("tao2022/local_horizons").by("constants", "v", "epsilon", "horizon")
+    for (constants, v, epsilon, horizon), (stored,) in sorted(groups.items()):
         pulls = stored.pulls
         removed = np.ptp(pulls, axis=1) > 1
         lost = stored.measure("best_arm_behind")

@@ -2,7 +2,7 @@
 
 from bandits.policies.perturbed_leader import WithStartPhase
 from experiments.stored import Stored
-from scripts.tables.table import Table, by, cells_of, measured, where
+from scripts.tables.table import Table, cells_of, measured
 
 
 def start_phases() -> Table:
@@ -11,8 +11,8 @@ def start_phases() -> Table:
     N is how often an arm is pulled in the start phase.
     """
     rows = []
-    for (policy, epsilon, delta), cells in by(cells_of("wang2024/start_phases"), "policy", "epsilon", "delta"):
-        forms = {start: where(cells, start_phase=start) for start in ("paper", "exact")}
+    for (policy, epsilon, delta), cells in cells_of("wang2024/start_phases").by("policy", "epsilon", "delta").items():
+        forms = {start: cells.where(start_phase=start) for start in ("paper", "exact")}
         pulls = {f"N {start}": _start(stored) for start, (stored,) in forms.items()}
         regret = {f"regret {start}": measured(stored.headline) for start, (stored,) in forms.items()}
         rows.append({"policy": policy, "epsilon": epsilon, "delta": delta, **pulls, **regret})

@@ -11,8 +11,9 @@ from experiments import intervals
 from experiments.errors import UserError
 from experiments.intervals import exactly
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing.numbers import quantity
-from scripts.tables.table import ERROR, Table, by, cells_of, where
+from scripts.tables.table import ERROR, Table, cells_of
 
 PRINTED = {  # by whether losses are resampled (B), and what they are
     (False, "deterministic"): "log(K)/ε for Gumbel and exponential, log(K)²/ε for Laplace",
@@ -34,17 +35,17 @@ def rates() -> Table:
     the regret after step 2^12 in units of all regret up to 2^17, with Beta losses (wu2025/regret_curves); regret in
     proportion to log T would have 5/17 there.
     """
-    arms = [stored for stored in cells_of("wu2025/open_questions") if stored.cell.arms >= 64]
-    small_epsilon = [stored for stored in _exact("wu2025/sweep_epsilon") if stored.columns["epsilon"] <= 0.1]
-    small_gap = [stored for stored in _exact("wu2025/sweep_gap") if stored.columns["gap"] <= 0.01]
-    curves = where(cells_of("wu2025/regret_curves"), policy="rnm_ftnl")
+    arms = cells_of("wu2025/open_questions").only(lambda stored: stored.cell.arms >= 64)
+    small_epsilon = _exact("wu2025/sweep_epsilon").only(lambda stored: stored.columns["epsilon"] <= 0.1)
+    small_gap = _exact("wu2025/sweep_gap").only(lambda stored: stored.columns["gap"] <= 0.01)
+    curves = cells_of("wu2025/regret_curves").where(policy="rnm_ftnl")
     rows = []
     for (resample, losses), printed in PRINTED.items():
         stochastic = losses == "stochastic"
         # Bernoulli losses are what they are resampled to, so that B makes no difference to them.
         seen = {"instance": "dtol_bernoulli" if stochastic else "dtol_deterministic", "resample": resample > stochastic}
         for noise in NOISES:
-            profiles = [of_one for _, of_one in by(where(arms, noise=noise, resample=resample), "profile")]
+            profiles = arms.where(noise=noise, resample=resample).by("profile").values()
             rows.append(
                 {
                     "losses": losses,
@@ -52,11 +53,9 @@ def rates() -> Table:
                     "noise": noise,
                     "printed": printed,
                     "log K": "–" if stochastic else _between([_exponent(of_one, _log_arms) for of_one in profiles]),
-                    "1/ε": exactly(_exponent(where(small_epsilon, noise=noise, **seen), _inverse_epsilon)),
-                    "1/Δ": exactly(_exponent(where(small_gap, noise=noise, **seen), _inverse_gap)),
-                    "growth in T": exactly(
-                        _growth(where(curves, noise=noise, resample=resample), stochastic, resample)
-                    ),
+                    "1/ε": exactly(_exponent(small_epsilon.where(noise=noise, **seen), _inverse_epsilon)),
+                    "1/Δ": exactly(_exponent(small_gap.where(noise=noise, **seen), _inverse_gap)),
+                    "growth in T": exactly(_growth(curves.where(noise=noise, resample=resample), stochastic, resample)),
                 }
             )
     return Table.of(rows)
@@ -83,9 +82,9 @@ def prefixes() -> Table:
     section 3.2, for losses that never vary.
     """
     rows = []
-    for (instance, noise), of_noise in by(cells_of("wu2025/random_prefix"), "instance", "noise"):
+    for (instance, noise), of_noise in sorted(cells_of("wu2025/random_prefix").by("instance", "noise").items()):
         regret = {
-            policy: {stored.cell.arms: float(stored.headline.mean()) for stored in where(of_noise, policy=policy)}
+            policy: {stored.cell.arms: float(stored.headline.mean()) for stored in of_noise.where(policy=policy)}
             for policy in ("rnm_ftnl", "random_prefix")
         }
         epsilon = float(of_noise[0].columns["epsilon"])
@@ -113,7 +112,7 @@ def offsets() -> Table:
     (2.2), 8 for the prefix (3.6), and 2 ratio / log(ratio) for an offset (3.3).
     """
     rows = []
-    for (instance, gap), of_gap in by(cells_of("wu2025/random_offset"), "instance", "gap"):
+    for (instance, gap), of_gap in sorted(cells_of("wu2025/random_offset").by("instance", "gap").items()):
         row = {"losses": instance.removeprefix("dtol_"), "gap": f"{float(gap):g}"}
         for stored in of_gap:
             name = stored.cell.policy.legend().replace("(0, gumbel)", "")
@@ -124,8 +123,8 @@ def offsets() -> Table:
     return Table.of(rows)
 
 
-def _exact(experiment: str) -> list[Stored]:
-    return [stored for stored in cells_of(experiment) if stored.exact]
+def _exact(experiment: str) -> Cells:
+    return cells_of(experiment).only(lambda stored: stored.exact)
 
 
 def _log_arms(stored: Stored) -> float:
@@ -140,7 +139,7 @@ def _inverse_gap(stored: Stored) -> float:
     return 1 / float(stored.columns["gap"])
 
 
-def _exponent(cells: Sequence[Stored], of: Callable[[Stored], float]) -> float:
+def _exponent(cells: Cells, of: Callable[[Stored], float]) -> float:
     """The slope of log(regret) in log(of(cell)). Raises `UserError` for fewer than three cells."""
     if len(cells) < 3:
         raise UserError("no exponent follows from fewer than three cells")
@@ -153,10 +152,10 @@ def _between(values: Sequence[float]) -> str:
     return " to ".join(dict.fromkeys(map(quantity, (min(values), max(values)))))
 
 
-def _growth(cells: Sequence[Stored], stochastic: bool, resample: bool) -> float:
+def _growth(cells: Cells, stochastic: bool, resample: bool) -> float:
     """The share of the regret that comes after the step `LATE`; exact where that has a known form."""
     losses = "dtol_beta" if stochastic else "dtol_deterministic"
     record = "regret" if stochastic and not resample else "exact"
-    (stored,) = where(cells, instance=losses, record=record)
+    (stored,) = cells.where(instance=losses, record=record)
     regret = stored.regret.mean(axis=0)
     return float((regret[-1] - np.interp(LATE, stored.t, regret)) / regret[-1])

@@ -12,7 +12,7 @@ from bandits.environments.bernoulli import C1
 from bandits.environments.resampling import Resampled
 from bandits.policies.ucb import UCB1
 from experiments import load
-from experiments import trust as trusting
+from experiments import user_code as trusting
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
@@ -21,7 +21,7 @@ from experiments.fan_out import Shipped, delayed
 from experiments.own_source import digest_of, followed, forget
 from experiments.results_file import read_footer
 from experiments.second_play import STEPS, chosen
-from experiments.trust import trust
+from experiments.user_code import trust
 
 POLICY = """
 import datetime

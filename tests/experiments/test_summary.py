@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from experiments import load  # what is printed calls it
-from experiments.cost import varying
+from experiments.complete import MOST, varying
 from experiments.intervals import mean
 from experiments.store.__main__ import main as store
-from experiments.summary import MOST
 
 WORDS = ("instance=c1", "instance.arms=3", "horizon=300", "runner.workers=1")
 

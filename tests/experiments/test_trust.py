@@ -14,7 +14,7 @@ from bandits import ParameterError
 from experiments import UserError, load
 from experiments.results_file import FOOTER
 from experiments.theorems import imported
-from experiments.trust import refusal
+from experiments.user_code import refusal
 
 POLICY = """
 from dataclasses import dataclass

@@ -6,14 +6,14 @@ the colours of policies to a `Drawing`. It raises `UserError` for what it does n
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from experiments.errors import UserError, nearest
-from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing.drawing import Drawing
 
-Describe = Callable[[Mapping[str, Any], Sequence[Stored], Mapping[str, str]], Drawing]
+Describe = Callable[[Mapping[str, Any], Cells, Mapping[str, str]], Drawing]
 NAMES = sorted(item.name for item in pkgutil.iter_modules(__path__))
 
 

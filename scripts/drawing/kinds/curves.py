@@ -22,13 +22,14 @@ from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Scale, Series, labels
-from scripts.drawing.labels import names_behind, told_apart
+from scripts.drawing.legend import Entry, legend
 from scripts.drawing.numbers import quantity
 from scripts.drawing.overlays import Overlay, overlays
 from scripts.drawing.spec import SCALES, measured, read, require_columns, require_panels, require_words, shown
-from scripts.drawing.style import COUNTERPART_COLOUR, colours_of, dashes, word_of
+from scripts.drawing.style import COUNTERPART_COLOUR, dashes
 
 BANDS = {
     "sd": "one standard deviation",
@@ -37,6 +38,7 @@ BANDS = {
     "quantiles": "5 % to 95 % of the runs",
     "runs": "every run as a thin line",
 }
+EXPECTATION = Entry("expectation, computed exactly", "black", 0, 0)  # lies on the mean that it is of
 DECADES = 5  # of time that a logarithmic panel shows: before, every policy tries every arm in turn
 
 
@@ -59,65 +61,49 @@ class Spec:
         require_words("shares", self.shares, QUANTITIES)
 
 
-def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A row of panels for every scale; each curve is a mean with its band. Raises `UserError`."""
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
     if not all("regret" in stored.rows for stored in cells):
         raise UserError("figure.kind: curves needs regret against time, which these cells do not record; try sweep")
-    named = _labels(spec, cells)
-    looks = _looks(cells, named, colours)
+    inside = [shown(panel, cells) for panel in spec.panels]
+    entries = legend(cells, [of_panel.only(_simulated) for of_panel in inside], colours)
+    entries |= {stored.cell.key: EXPECTATION for stored in cells if stored.exact}
     bounds = overlays(spec.overlays, cells, more=["t"])
     rows = [
-        [_panel(spec, (row, column), cells, named, looks, bounds) for column in range(len(spec.panels))]
+        [_panel(spec, (row, column), cells, entries, bounds) for column in range(len(spec.panels))]
         for row in range(len(spec.scales))
     ]
     known = labels([panel for row in rows for panel in row])
+    named = [entry.label for entry in entries.values()]
     return Drawing(
         title=spec.title,
-        caption=_caption(spec, cells, named),
+        caption=_caption(spec, cells, entries),
         shown=f"mean pseudo-regret against the step, {words.axes(spec.scales)}; shading: {BANDS[spec.band]}",
         rows=rows,
         size=(1.2 + 2.9 * len(spec.panels), 1.5 + 2.3 * len(rows)),
-        legend=[label for label in dict.fromkeys([*named.values(), *(of.label for of in bounds)]) if label in known],
+        legend=[label for label in dict.fromkeys([*named, *(of.label for of in bounds)]) if label in known],
         spare_legend_rows=3,
     )
 
 
-def _labels(spec: Spec, cells: Sequence[Stored]) -> dict[str, str]:
-    """The label of each cell by its key; an expectation lies on the mean that it is of, and needs none of its own."""
-    behind = names_behind(cells)
-    labels = {stored.cell.key: words.label(stored, behind[stored.cell.policy.name]) for stored in cells}
-    panels = [[stored for stored in shown(panel, cells) if not stored.exact] for panel in spec.panels]
-    labels |= told_apart(panels, labels, lambda _: None)
-    return labels | {stored.cell.key: "expectation, computed exactly" for stored in cells if stored.exact}
+def _simulated(stored: Stored) -> bool:
+    return not stored.exact
 
 
-def _looks(cells: Sequence[Stored], named: Mapping[str, str], colours: Mapping[str, str]) -> dict[str, Look]:
-    """A look for every label: the colour of its policy, and dashes of its own among the labels of that colour."""
-    assigned = colours_of((stored.cell.policy for stored in cells), colours)
-    of_colour: dict[str, list[str]] = {}
-    looks = {}
-    for stored in cells:
-        label, policy = named[stored.cell.key], stored.cell.policy
-        if stored.exact:
-            looks[label] = Look("black", "dotted", width=0.9, order=4)
-        elif label not in looks:
-            colour = assigned[word_of(policy)]
-            kin = of_colour.setdefault(colour, [])
-            line = dashes(len(kin))
-            kin.append(label)
-            private = policy.guarantee.private
-            looks[label] = Look(colour, line) if private else Look(colour, line, width=0.9, order=1)
-    return looks
+def _look(stored: Stored, entry: Entry) -> Look:
+    if stored.exact:
+        return Look(entry.colour, "dotted", width=0.9, order=4)
+    private = stored.cell.policy.guarantee.private
+    return Look(entry.colour, entry.dashes) if private else Look(entry.colour, entry.dashes, width=0.9, order=1)
 
 
 def _panel(
     spec: Spec,
     place: tuple[int, int],
-    cells: Sequence[Stored],
-    named: Mapping[str, str],
-    looks: Mapping[str, Look],
+    cells: Cells,
+    entries: Mapping[str, Entry],
     bounds: Sequence[Overlay],
 ) -> Panel:
     """The panel at a row and a column: titles stand above the first row, labels at the left and below the last."""
@@ -126,8 +112,7 @@ def _panel(
     inside = shown(conditions, cells)
     if not inside:
         raise UserError(f"figure.panels: no curve meets the conditions of the panel {conditions}")
-    labelled = [(stored, named[stored.cell.key]) for stored in inside]
-    marks = [mark for stored, label in labelled for mark in _marks(stored, label, looks[label], spec.band)]
+    marks = [mark for stored in inside for mark in _marks(stored, entries[stored.cell.key], spec.band)]
     lines = [line for number, bound in enumerate(bounds) for line in _lines(bound, number, inside)]
     several = len({stored.cell.horizon for stored in cells}) > 1
     title = conditions["title"] + (f", T = {words.horizons(inside)}" if several else "")
@@ -135,13 +120,16 @@ def _panel(
     y = Axis("mean pseudo-regret" if column == 0 else "", scale)
     if scale == "log":
         x, y = _last_decades(x, y, max(stored.cell.horizon for stored in inside), marks)
-    ends = [f"{label} ends at {quantity(float(of.regret[:, -1].mean()))}" for of, label in labelled if not of.exact]
+    ends = [
+        f"{entries[stored.cell.key].label} ends at {quantity(float(stored.regret[:, -1].mean()))}"
+        for stored in inside.only(_simulated)
+    ]
     return Panel(title if row == 0 else "", x, y, [*marks, *lines], words=ends if row == 0 else ())
 
 
-def _marks(stored: Stored, label: str, look: Look, band: str) -> list[Series | Band]:
-    t, regret = stored.t.astype(float), stored.regret
-    marks: list[Series | Band] = [Series(t, regret.mean(axis=0), look, label)]
+def _marks(stored: Stored, entry: Entry, band: str) -> list[Series | Band]:
+    t, regret, look = stored.t.astype(float), stored.regret, _look(stored, entry)
+    marks: list[Series | Band] = [Series(t, regret.mean(axis=0), look, entry.label)]
     if stored.exact:
         return marks
     if band == "runs":
@@ -152,7 +140,7 @@ def _marks(stored: Stored, label: str, look: Look, band: str) -> list[Series | B
     return marks
 
 
-def _lines(bound: Overlay, number: int, inside: Sequence[Stored]) -> list[Series]:
+def _lines(bound: Overlay, number: int, inside: Cells) -> list[Series]:
     """A bound against time, once for each of its courses in a panel; where it says nothing there is no point."""
     points = ([(float(t), bound.of(stored, {"t": float(t)})) for t in stored.t] for stored in inside)
     courses = dict.fromkeys(tuple(point for point in course if not math.isnan(point[1])) for course in points)
@@ -180,18 +168,20 @@ def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]
     return replace(x, low=first, high=1.3 * horizon), above
 
 
-def _caption(spec: Spec, cells: Sequence[Stored], named: Mapping[str, str]) -> list[str]:
-    caveats = sorted({f"{named[stored.cell.key]}: {caveat}" for stored in cells for caveat in stored.cell.caveats})
+def _caption(spec: Spec, cells: Cells, entries: Mapping[str, Entry]) -> list[str]:
+    caveats = sorted(
+        {f"{entries[stored.cell.key].label}: {caveat}" for stored in cells for caveat in stored.cell.caveats}
+    )
     runs = f"T = {words.horizons(cells)}, {words.runs(cells)} runs; mean and {BANDS[spec.band]}"
     return [runs, *(_share(spec, name, cells) for name in spec.shares), *unlike_scopes(cells), *caveats]
 
 
-def unlike_scopes(cells: Sequence[Stored]) -> list[str]:
+def unlike_scopes(cells: Cells) -> list[str]:
     """What promises about one decision add up to over the transcript, if others here promise the transcript."""
     scopes = {stored.cell.policy.guarantee.scope for stored in cells}
     if not {Scope.DECISION, Scope.TRANSCRIPT} <= scopes:
         return []
-    single = [stored for stored in cells if stored.cell.policy.guarantee.scope is Scope.DECISION]
+    single = cells.only(lambda stored: stored.cell.policy.guarantee.scope is Scope.DECISION)
     names = ", ".join(dict.fromkeys(words.name(stored.cell.policy) for stored in single))
     budgets = [stored.cell.policy.composed_budget(stored.cell.arms, stored.cell.horizon) for stored in single]
     epsilon, delta = max(budgets)
@@ -199,11 +189,11 @@ def unlike_scopes(cells: Sequence[Stored]) -> list[str]:
     return [f"unlike scopes: {names} for one decision, whose budgets add up to {both} over the transcript"]
 
 
-def _share(spec: Spec, name: str, cells: Sequence[Stored]) -> str:
+def _share(spec: Spec, name: str, cells: Cells) -> str:
     """The least and the largest share among the cells of each panel, in words."""
     shares = []
     for panel in spec.panels:
-        means = [float(measured(stored, name).mean()) for stored in shown(panel, cells)]
+        means = [float(values.mean()) for values in measured(shown(panel, cells), name)]
         ends = dict.fromkeys(f"{100 * end:.2g}" for end in (min(means), max(means)))
         shares.append(f"{panel['title']}: {' to '.join(ends)} %")
     return f"{QUANTITIES[name]}: {'; '.join(shares)}"

@@ -16,23 +16,21 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments.cells import QUANTITIES
-from experiments.errors import UserError
-from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, in_rows, labels
-from scripts.drawing.labels import names_behind, told_apart
+from scripts.drawing.legend import Entry, legend
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import (
     SCALES,
     Conditions,
     measured,
     read,
+    repeated,
     require_columns,
     require_panels,
     require_words,
-    shown,
 )
-from scripts.drawing.style import colours_of, dashes, marker, word_of
 
 SHOWS = ("box", "ecdf")
 
@@ -62,25 +60,24 @@ class Spec:
 class Spread:
     """The value of every run of a cell, and how it is drawn."""
 
-    label: str
+    entry: Entry
     values: FloatArray
-    look: Look
 
 
-def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition, a box or a step curve for each cell. Raises `UserError`."""
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
-    inside = [_repeated(conditions, cells) for conditions in spec.panels]
-    looks = _looks(inside, colours_of((stored.cell.policy for stored in cells), colours))
-    samples = [[_spread(spec, stored, *looks[stored.cell.key]) for stored in panel] for panel in inside]
+    inside = [repeated(conditions, cells) for conditions in spec.panels]
+    together = Cells.of(inside)
+    entries = legend(together, inside, colours)
+    samples = [_spreads(spec, of_panel, entries) for of_panel in inside]
     most = max(map(len, samples))
     panels = [
         _panel(spec, conditions, of_panel, most) for conditions, of_panel in zip(spec.panels, samples, strict=True)
     ]
     box = spec.shows == "box"
     how = "boxes over 25 % to 75 % with whiskers from 5 % to 95 %" if box else "share of runs"
-    together = [stored for panel in inside for stored in panel]
     end = f"T = {words.horizons(together)}, {words.runs(together)} runs"
     return Drawing(
         title=spec.title,
@@ -92,32 +89,9 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     )
 
 
-def _repeated(conditions: Conditions, cells: Sequence[Stored]) -> list[Stored]:
-    """The cells of a panel that were simulated. Raises `UserError` if there are none."""
-    inside = [stored for stored in shown(conditions, cells) if stored.cell.repeatable]
-    if not inside:
-        raise UserError(f"figure.panels: no repeated cell meets the conditions of the panel {conditions}")
-    return inside
-
-
-def _looks(panels: Sequence[Sequence[Stored]], assigned: Mapping[str, str]) -> dict[str, tuple[str, Look]]:
-    """The label and the look of each cell by its key; dashes and markers tell apart what shares a colour."""
-    cells = {stored.cell.key: stored for panel in panels for stored in panel}
-    behind = names_behind(cells.values())
-    labels = {key: words.label(stored, behind[stored.cell.policy.name]) for key, stored in cells.items()}
-    seen: dict[str, list[str]] = {}
-    looks = {}
-    for key, label in told_apart(panels, labels, lambda _: None).items():
-        colour = assigned[word_of(cells[key].cell.policy)]
-        kin = seen.setdefault(colour, [])
-        kin += [label] if label not in kin else []
-        number = kin.index(label)
-        looks[key] = label, Look(colour, dashes(number), marker(number))
-    return looks
-
-
-def _spread(spec: Spec, stored: Stored, label: str, look: Look) -> Spread:
-    return Spread(label, measured(stored, spec.value).astype(float), look)
+def _spreads(spec: Spec, cells: Cells, entries: Mapping[str, Entry]) -> list[Spread]:
+    values = measured(cells, spec.value)
+    return [Spread(entries[of.cell.key], each.astype(float)) for of, each in zip(cells, values, strict=True)]
 
 
 def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: int) -> Panel:
@@ -132,7 +106,7 @@ def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: 
         marks = [_steps(sample) for sample in samples]
     lines = [
         "{} has median {} and 5 % to 95 % from {} to {}".format(
-            sample.label, *map(quantity, np.quantile(sample.values, [0.5, 0.05, 0.95]))
+            sample.entry.label, *map(quantity, np.quantile(sample.values, [0.5, 0.05, 0.95]))
         )
         for sample in samples
     ]
@@ -142,14 +116,16 @@ def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: 
 def _box(sample: Spread, place: int) -> list[Series]:
     """Whiskers from 5 % to 95 %, a box over the middle half, every run as a dash, the median as a marker."""
     low, first, median, third, high = np.quantile(sample.values, [0.05, 0.25, 0.5, 0.75, 0.95])
-    colour = sample.look.colour
+    colour = sample.entry.colour
     level = np.full(2, float(place))
     runs = Look(colour, "none", "|", marker_size=3, opacity=0.4)
     return [
         Series(np.array([low, high]), level, Look(colour, width=1)),
         Series(np.array([first, third]), level, Look(colour, width=7, opacity=0.35, blunt=True)),
         Series(sample.values, np.full(len(sample.values), place + 0.25), runs),
-        Series(np.array([median]), level[:1], Look(colour, "none", sample.look.marker, marker_size=4), sample.label),
+        Series(
+            np.array([median]), level[:1], Look(colour, "none", sample.entry.marker, marker_size=4), sample.entry.label
+        ),
     ]
 
 
@@ -157,5 +133,5 @@ def _steps(sample: Spread) -> Series:
     """The share of runs with at most so much."""
     values = np.sort(sample.values)
     share = np.arange(len(values) + 1) / len(values)
-    look = Look(sample.look.colour, sample.look.dashes)
-    return Series(np.concatenate([values[:1], values]), share, look, sample.label, steps=True)
+    look = Look(sample.entry.colour, sample.entry.dashes)
+    return Series(np.concatenate([values[:1], values]), share, look, sample.entry.label, steps=True)

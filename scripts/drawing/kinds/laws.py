@@ -9,7 +9,7 @@ heights: [values], or [values, differences] for a second row with everything les
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from bandits.arrays import FloatArray
 from bandits.exponents import grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.errors import UserError, nearest
-from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, in_rows, labels
 from scripts.drawing.numbers import parameter, whole
 from scripts.drawing.spec import read, require_words
@@ -70,7 +70,7 @@ def feasible(cdf: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray,
     return np.clip(least, 0, 1), np.clip(largest, 0, 1)
 
 
-def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each number of pulls: F, F' and the feasible region of F'. Raises `UserError`."""
     spec = read(Spec, config)
     law, columns = spec.laws(), min(3, len(spec.panels))

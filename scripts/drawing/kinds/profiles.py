@@ -11,7 +11,6 @@ Above, performance profiles: the share of runs whose value is at most so many un
 of each policy has less than one of the policy that it is compared with. Every instance counts the same.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +23,12 @@ from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
 from experiments.intervals import Interval
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
-from scripts.drawing.labels import names_behind, told_apart
+from scripts.drawing.legend import Entry, legend
 from scripts.drawing.overlays import Overlay, overlays
-from scripts.drawing.spec import measured, read, require_columns, require_panels, require_words, shown
-from scripts.drawing.style import colours_of, dashes, marker, word_of
+from scripts.drawing.spec import measured, read, repeated, require_columns, require_panels, require_words
 
 POINTS = 200  # of a profile
 ERROR = 0.05
@@ -55,29 +54,28 @@ class Scores:
     """The value of every run of a policy in units, an array for each instance by its parameters."""
 
     policy: str
-    label: str
-    look: Look
+    entry: Entry
     of: Mapping[str, FloatArray]
 
 
-def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A profile and a comparison for each condition. Raises `UserError`."""
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
     (unit,) = overlays([spec.unit], cells)
-    inside = [_repeated(panel, cells) for panel in spec.panels]
-    looks = _looks(inside, colours_of((stored.cell.policy for of in inside for stored in of), colours))
-    scores = [_scores(spec, unit, of_panel, looks) for of_panel in inside]
+    inside = [repeated(panel, cells) for panel in spec.panels]
+    together = Cells.of(inside)
+    entries = legend(together, inside, colours, said=words.name_of, same=_instance)
+    scores = [_scores(spec, unit, of_panel, entries) for of_panel in inside]
     titles = [str(panel["title"]) for panel in spec.panels]
     x = f"{QUANTITIES[spec.value].removeprefix('mean ')} / {unit.label}"
     rows = [
         [_profile(title, x, first == 0, of) for first, (title, of) in enumerate(zip(titles, scores, strict=True))],
         [_comparison(title, spec.against, of) for title, of in zip(titles, scores, strict=True)],
     ]
-    flat = [stored for of in inside for stored in of]
     return Drawing(
         title=spec.title,
-        caption=[f"{words.runs(flat)} runs on each of {len(scores[0][0].of)} instances; 95 % intervals"],
+        caption=[f"{words.runs(together)} runs on each of {len(scores[0][0].of)} instances; 95 % intervals"],
         shown="above, the share of runs with at most so much; below, how often a run has less than one of another",
         rows=rows,
         size=(1.2 + 4.2 * len(titles), 6.2),
@@ -85,50 +83,36 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     )
 
 
-def _repeated(conditions: Mapping[str, Any], cells: Sequence[Stored]) -> list[Stored]:
-    inside = [stored for stored in shown(conditions, cells) if stored.cell.repeatable]
-    if not inside:
-        raise UserError(f"figure.panels: no repeated cell meets the conditions of the panel {conditions}")
-    return inside
+def _instance(stored: Stored) -> str:
+    """With its parameters."""
+    return repr(stored.cell.instance)
 
 
-def _looks(panels: Sequence[Sequence[Stored]], assigned: Mapping[str, str]) -> dict[str, tuple[str, Look]]:
-    """The label and the look of each cell by its key; dashes and markers tell apart what shares a colour."""
-    cells = {stored.cell.key: stored for panel in panels for stored in panel}
-    behind = names_behind(cells.values())
-    labels = {key: words.name(stored.cell.policy) + behind[stored.cell.policy.name] for key, stored in cells.items()}
-    seen: Counter[str] = Counter()
-    of_label: dict[str, Look] = {}
-    looks = {}
-    for key, label in told_apart(panels, labels, lambda stored: repr(stored.cell.instance)).items():
-        if label not in of_label:
-            colour = assigned[word_of(cells[key].cell.policy)]
-            of_label[label] = Look(colour, dashes(seen[colour]), marker(seen[colour]))
-            seen[colour] += 1
-        looks[key] = label, of_label[label]
-    return looks
-
-
-def _scores(spec: Spec, unit: Overlay, cells: Sequence[Stored], looks: Mapping[str, tuple[str, Look]]) -> list[Scores]:
+def _scores(spec: Spec, unit: Overlay, cells: Cells, entries: Mapping[str, Entry]) -> list[Scores]:
     """Of every policy of a panel. Raises `UserError` where policies have unlike instances, or one has no unit."""
-    found: dict[str, Scores] = {}
-    for stored in cells:
-        label, look = looks[stored.cell.key]
-        of = found.setdefault(label, Scores(stored.cell.policy.name, label, look, {})).of
-        size = unit.of(stored)
-        if not size > 0:
-            raise UserError(
-                f"figure.unit: {unit.label} is {size} for {stored.cell.policy.name}; give panels without it"
-            )
-        of[repr(stored.cell.instance)] = measured(stored, spec.value).astype(float) / size  # type: ignore[index]
-    scores = list(found.values())
+    scores = []
+    for entry, of_policy in cells.grouped(lambda stored: entries[stored.cell.key]).items():
+        values = measured(of_policy, spec.value)
+        of = {
+            _instance(stored): each.astype(float) / _size(unit, stored)
+            for stored, each in zip(of_policy, values, strict=True)
+        }
+        scores.append(Scores(of_policy[0].cell.policy.name, entry, of))
     for one in scores:
         if one.of.keys() != scores[0].of.keys():
-            raise UserError(f"figure.panels: {one.label} and {scores[0].label} were not run on the same instances")
+            first = scores[0].entry.label
+            raise UserError(f"figure.panels: {one.entry.label} and {first} were not run on the same instances")
     policies = {one.policy for one in scores}
     if spec.against not in policies:
         raise UserError(f"figure.against: {spec.against} is in no panel; {nearest(spec.against, policies)}")
     return scores
+
+
+def _size(unit: Overlay, stored: Stored) -> float:
+    size = unit.of(stored)
+    if not size > 0:
+        raise UserError(f"figure.unit: {unit.label} is {size} for {stored.cell.policy.name}; give panels without it")
+    return size
 
 
 def _profile(title: str, x: str, first: bool, scores: Sequence[Scores]) -> Panel:
@@ -139,10 +123,10 @@ def _profile(title: str, x: str, first: bool, scores: Sequence[Scores]) -> Panel
     lines = []
     for one in scores:
         share, low, high = intervals.share_at_most(list(one.of.values()), grid, ERROR)
-        marks.append(Band(grid, low, high, one.look.colour, 0.2))
-        marks.append(Series(grid, share, Look(one.look.colour, one.look.dashes), one.label))
+        marks.append(Band(grid, low, high, one.entry.colour, 0.2))
+        marks.append(Series(grid, share, Look(one.entry.colour, one.entry.dashes), one.entry.label))
         half = grid[np.searchsorted(share, 0.5)] if share[-1] >= 0.5 else np.inf
-        lines.append(f"half of the runs of {one.label} have at most {half:.3g}")
+        lines.append(f"half of the runs of {one.entry.label} have at most {half:.3g}")
     y = Axis("share of runs with at most this much" if first else "", low=0, high=1.02)
     return Panel(title, Axis(x, "log", decades_only=True), y, marks, words=lines)
 
@@ -155,13 +139,13 @@ def _comparison(title: str, against: str, scores: Sequence[Scores]) -> Panel:
     lines = []
     for place, (share, one) in enumerate(found):
         level = np.full(2, float(place))
-        marks.append(Series(np.array([share.low, share.high]), level, Look(one.look.colour, width=2)))
-        marker_only = Look(one.look.colour, "none", one.look.marker, marker_size=5)
-        marks.append(Series(np.array([share.estimate]), level[:1], marker_only, one.label))
+        marks.append(Series(np.array([share.low, share.high]), level, Look(one.entry.colour, width=2)))
+        marker_only = Look(one.entry.colour, "none", one.entry.marker, marker_size=5)
+        marks.append(Series(np.array([share.estimate]), level[:1], marker_only, one.entry.label))
         lines.append(
-            f"{one.label} has less with probability {share.estimate:.2f} ({share.low:.2f} to {share.high:.2f})"
+            f"{one.entry.label} has less with probability {share.estimate:.2f} ({share.low:.2f} to {share.high:.2f})"
         )
-    x = Axis(f"probability of less than {base.label}", low=-0.03, high=1.03)
+    x = Axis(f"probability of less than {base.entry.label}", low=-0.03, high=1.03)
     return Panel(title, x, Axis(low=len(found) - 0.4, high=-0.6, numbered=False), marks, words=lines)
 
 

@@ -18,11 +18,12 @@ import numpy as np
 from bandits.arrays import FloatArray
 from experiments import intervals
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows
-from scripts.drawing.labels import names_behind, told_apart
+from scripts.drawing.legend import Entry, legend
 from scripts.drawing.spec import read
-from scripts.drawing.style import COUNTERPART_COLOUR, colours_of, dashes, word_of
+from scripts.drawing.style import COUNTERPART_COLOUR, dashes
 
 
 @dataclass(frozen=True)
@@ -62,21 +63,19 @@ class Rate:
         return 2 * self.printed if self.policy == "ldprse" else self.printed
 
 
-def fit(cells: Sequence[Stored]) -> list[Rate]:
+def fit(cells: Cells) -> list[Rate]:
     """One rate for each v and policy, and whatever else varies, among the cells of two arms."""
-    points: dict[tuple[str, str, float], list[tuple[float, float]]] = {}
-    behind = names_behind(cells)
-    labels = {of.cell.key: words.legend(of.cell.policy) + behind[of.cell.policy.name] for of in cells}
-    labels = told_apart([cells], labels, lambda stored: (stored.columns["v"], _gap(stored)))
-    for stored in cells:
-        key = (stored.cell.policy.name, labels[stored.cell.key], stored.columns["v"])
-        points.setdefault(key, []).append((_gap(stored), float(stored.pulls[:, 1].mean())))
+    entries = _legend(cells, {})
     rates = []
-    for (policy_name, label, v), pairs in points.items():
-        gaps, pulls = np.array(sorted(pairs)).T
+    for (label, v), along in cells.grouped(lambda of: (entries[of.cell.key].label, of.columns["v"])).items():
+        gaps, pulls = np.array(sorted((_gap(stored), float(stored.pulls[:, 1].mean())) for stored in along)).T
         exponent = intervals.growth_by_octave(1 / gaps, pulls, 0.05)
-        rates.append(Rate(policy_name, label, v, gaps, pulls, *exponent))
+        rates.append(Rate(along[0].cell.policy.name, label, v, gaps, pulls, *exponent))
     return rates
+
+
+def _legend(cells: Cells, colours: Mapping[str, str]) -> dict[str, Entry]:
+    return legend(cells, [cells], colours, words.legend_of, lambda stored: (stored.columns["v"], _gap(stored)))
 
 
 def _gap(stored: Stored) -> float:
@@ -84,22 +83,15 @@ def _gap(stored: Stored) -> float:
     return float(stored.cell.instance.gaps[1])  # type: ignore[attr-defined]
 
 
-def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each policy and what else varies: measured pulls, fitted slope, and lines of the printed slope."""
     spec = read(Spec, config)
-    first_of = {stored.cell.policy.name: stored for stored in reversed(cells)}
-    assigned = colours_of((stored.cell.policy for stored in cells), colours)
     rates = fit(cells)
-    panels = [
-        _panel(
-            [rate for rate in rates if rate.label == label],
-            assigned[word_of(first_of[policy].cell.policy)],
-        )
-        for policy, label in dict.fromkeys((rate.policy, rate.label) for rate in rates)
-    ]
+    entries = dict.fromkeys(_legend(cells, colours).values())
+    panels = [_panel([rate for rate in rates if rate.label == entry.label], entry.colour) for entry in entries]
     budgets = ", ".join(
         f"{words.legend(stored.cell.policy)}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
-        for stored in dict(reversed(first_of.items())).values()
+        for stored in (of_policy[0] for of_policy in cells.by("policy").values())
     )
     return Drawing(
         title=spec.title,

@@ -16,12 +16,11 @@ from bandits.arrays import FloatArray
 from bandits.guarantees import Scope
 from experiments.errors import UserError
 from experiments.stored import Stored
-from scripts.drawing import words
+from experiments.stored_cells import Cells
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows, labels
-from scripts.drawing.labels import names_behind
+from scripts.drawing.legend import Entry, legend
 from scripts.drawing.numbers import quantity
-from scripts.drawing.spec import read, require_columns, require_panels, shown
-from scripts.drawing.style import colours_of, dashes, marker, word_of
+from scripts.drawing.spec import Conditions, read, require_columns, require_panels, shown
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Spec:
 class Curve:
     """Both bounds of one policy at each horizon, shapes (horizons,)."""
 
-    label: str
+    entry: Entry
     promised: bool
     horizon: FloatArray
     kept: FloatArray
@@ -50,21 +49,21 @@ class Curve:
         """Where it ends, in words."""
         end = f"at T = {self.horizon[-1]:g}"
         if self.promised:
-            return f"{self.label}: at most {quantity(self.kept[-1])} {end}"
+            return f"{self.entry.label}: at most {quantity(self.kept[-1])} {end}"
         if math.isfinite(self.least[-1]):
-            return f"{self.label}: at least {quantity(self.least[-1])} {end}"
-        return f"{self.label}: infinite from T = {self.horizon[np.isinf(self.least)][0]:g}"
+            return f"{self.entry.label}: at least {quantity(self.least[-1])} {end}"
+        return f"{self.entry.label}: infinite from T = {self.horizon[np.isinf(self.least)][0]:g}"
 
 
-def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition: what transcripts spend at least, at most where promised. Raises `UserError`."""
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
     if not all("epsilon_shown" in stored.rows for stored in cells):
         raise UserError("figure.kind: spending needs bounds on transcripts, which these cells do not record")
-    labelled = _labels(cells)
-    looks = _looks(cells, labelled, colours)
-    panels = [_panel(panel, cells, labelled, looks) for panel in spec.panels]
+    inside = [shown(panel, cells) for panel in spec.panels]
+    entries = legend(cells, inside, colours, same=lambda stored: stored.cell.horizon)
+    panels = [_panel(panel, of_panel, entries) for panel, of_panel in zip(spec.panels, inside, strict=True)]
     return Drawing(
         title=spec.title,
         caption=[
@@ -79,59 +78,31 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     )
 
 
-def _labels(cells: Sequence[Stored]) -> dict[str, str]:
-    behind = names_behind(cells)
-    return {stored.cell.key: words.label(stored, behind[stored.cell.policy.name]) for stored in cells}
-
-
-def _looks(cells: Sequence[Stored], labelled: Mapping[str, str], colours: Mapping[str, str]) -> dict[str, Look]:
-    """A look for every label: the colour of its policy; dashes and markers of its own among those of that colour."""
-    assigned = colours_of((stored.cell.policy for stored in cells), colours)
-    kin: dict[str, list[str]] = {}
-    looks = {}
-    for stored in cells:
-        label, colour = labelled[stored.cell.key], assigned[word_of(stored.cell.policy)]
-        if label not in looks:
-            of_colour = kin.setdefault(colour, [])
-            place = len(of_colour)
-            looks[label] = Look(colour, dashes(place), marker=marker(place), marker_size=3.5)
-            of_colour.append(label)
-    return looks
-
-
-def _panel(
-    panel: Mapping[str, Any],
-    cells: Sequence[Stored],
-    labelled: Mapping[str, str],
-    looks: Mapping[str, Look],
-) -> Panel:
-    groups: dict[str, list[Stored]] = {}
-    for stored in shown(panel, cells):
-        groups.setdefault(labelled[stored.cell.key], []).append(stored)
-    if not groups:
-        raise UserError(f"figure.panels: no cell meets the conditions of the panel {panel}")
-    curves = [_curve(label, of_label) for label, of_label in groups.items()]
-    marks = [mark for curve in curves for mark in _marks(curve, looks[curve.label])]
+def _panel(conditions: Conditions, inside: Cells, entries: Mapping[str, Entry]) -> Panel:
+    if not inside:
+        raise UserError(f"figure.panels: no cell meets the conditions of the panel {conditions}")
+    groups = inside.grouped(lambda stored: entries[stored.cell.key])
+    curves = [_curve(entry, of_entry) for entry, of_entry in groups.items()]
+    marks = [mark for curve in curves for mark in _marks(curve)]
     x, y = Axis("horizon T", "log"), Axis("ε of the transcript", "log", low=0.1)
-    return Panel(panel["title"], x, y, marks, words=[curve.words for curve in curves])
+    return Panel(conditions["title"], x, y, marks, words=[curve.words for curve in curves])
 
 
-def _curve(label: str, cells: Sequence[Stored]) -> Curve:
-    ordered = sorted(cells, key=lambda stored: stored.cell.horizon)
-    kept, least = (
-        np.array([float(stored.measure(name)[0]) for stored in ordered]) for name in ("epsilon_kept", "epsilon_shown")
-    )
+def _curve(entry: Entry, cells: Cells) -> Curve:
+    ordered = Cells(sorted(cells, key=lambda stored: stored.cell.horizon))
+    kept, least = (np.concatenate(ordered.measure(name)) for name in ("epsilon_kept", "epsilon_shown"))
     promised = cells[0].cell.policy.guarantee.scope is Scope.TRANSCRIPT
-    return Curve(label, promised, np.array([float(stored.cell.horizon) for stored in ordered]), kept, least)
+    return Curve(entry, promised, np.array([float(stored.cell.horizon) for stored in ordered]), kept, least)
 
 
-def _marks(curve: Curve, look: Look) -> list[Series]:
+def _marks(curve: Curve) -> list[Series]:
     """At most, for a promise about the transcript; else at least, where it is above 0 and finite."""
+    look = Look(curve.entry.colour, curve.entry.dashes, curve.entry.marker, marker_size=3.5)
     if curve.promised:
-        return [Series(curve.horizon, curve.kept, replace(look, marker="none"), curve.label)]
+        return [Series(curve.horizon, curve.kept, replace(look, marker="none"), curve.entry.label)]
     drawn = (curve.least > 0) & np.isfinite(curve.least)
     x, y = curve.horizon[drawn], curve.least[drawn]
-    marks = [Series(x, y, look, curve.label)]
+    marks = [Series(x, y, look, curve.entry.label)]
     above = np.isfinite(curve.kept) & (curve.kept > curve.least)
     if above.any():
         thin = replace(look, marker="none", dashes="dotted", width=0.8)
@@ -139,9 +110,9 @@ def _marks(curve: Curve, look: Look) -> list[Series]:
     return marks
 
 
-def _exact(cells: Sequence[Stored]) -> str:
+def _exact(cells: Cells) -> str:
     """Up to which horizon both bounds meet wherever no transcript is promised."""
-    open_ = [stored for stored in cells if stored.cell.policy.guarantee.scope is not Scope.TRANSCRIPT]
+    open_ = cells.only(lambda stored: stored.cell.policy.guarantee.scope is not Scope.TRANSCRIPT)
     apart = [stored.cell.horizon for stored in open_ if stored.rows["epsilon_kept"][0] > _met(stored)]
     last = max(
         (stored.cell.horizon for stored in open_ if stored.cell.horizon < min(apart, default=math.inf)), default=0

@@ -13,7 +13,7 @@ slopes: a list of {panel, policy, between: [low, high]}, fitted by least squares
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
@@ -24,23 +24,22 @@ from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
 from experiments.stored import WORDS, Stored
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, even_columns, in_rows, labels
-from scripts.drawing.labels import names_behind, told_apart
+from scripts.drawing.legend import Entry, legend
 from scripts.drawing.numbers import quantity
 from scripts.drawing.overlays import Overlay, overlays
 from scripts.drawing.spec import (
     SYMBOLS,
     measured,
-    parameters_of_policies,
     read,
     require_columns,
     require_panels,
     require_words,
     shown,
-    takes,
 )
-from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashes, marker, word_of
+from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashes, word_of
 
 
 @dataclass(frozen=True)
@@ -70,26 +69,32 @@ class Spec:
         if len(self.scales) != 2 or not set(self.scales) <= {"linear", "log"}:
             raise UserError(f"figure.scales: must be those of x and y, linear or log each, got {self.scales}")
 
-    def labels(self, cells: Sequence[Stored]) -> dict[str, str]:
-        """The label of the curve of every cell, by its key.
+    def legend(self, cells: Cells, colours: Mapping[str, str]) -> dict[str, Entry]:
+        """The entry of the curve of every cell that is drawn, by its key.
 
-        It is what `curves` says, else the legend where it stays the same along x; and whatever else varies at one x.
+        It is called what `curves` says, else as the legend does where that stays the same along x; and whatever else
+        varies at one x. If `curves` says it, every label has a colour of its own.
         """
         require_columns(self.panels, self.curves, cells)
         kin: dict[tuple[Any, ...], set[str]] = {}
         for stored in cells:
             kin.setdefault(self._kin(stored), set()).add(words.legend(stored.cell.policy))
-        behind = names_behind(cells)
-        labels = {
-            stored.cell.key: self._label(stored, kin[self._kin(stored)], behind[stored.cell.policy.name])
-            for stored in cells
-        }
-        return labels | told_apart([shown(panel, cells) for panel in self.panels], labels, self._place(cells))
 
-    def _place(self, cells: Sequence[Stored]) -> Callable[[Stored], Hashable]:
-        """What tells points of a label apart: x, and whether they are exact."""
-        of_policies = parameters_of_policies(cells)
-        return lambda stored: (_number(self.x, stored, of_policies), stored.exact)
+        def said(stored: Stored, behind: str) -> str:
+            return self._label(stored, kin[self._kin(stored)], behind)
+
+        def same(stored: Stored) -> Hashable:
+            return _number(self.x, stored, cells), stored.exact
+
+        inside = [shown(panel, cells) for panel in self.panels]
+        drawn = Cells.of(inside)
+        entries = legend(drawn, inside, colours, said, same)
+        if self.curves:
+            return {key: _own_colour(entry) for key, entry in entries.items()}
+        # A method called noise makes a word of each policy of one label, see `word_of`: the last one's colour is drawn.
+        assigned = colours_of((stored.cell.policy for stored in drawn), colours)
+        last = {entries[stored.cell.key].label: assigned[word_of(stored.cell.policy)] for stored in drawn}
+        return {key: replace(entry, colour=last[entry.label]) for key, entry in entries.items()}
 
     def _kin(self, stored: Stored) -> tuple[Any, ...]:
         """The same for cells whose policies differ in x only."""
@@ -102,10 +107,15 @@ class Spec:
         return said or (next(iter(legends)) if len(legends) == 1 else words.name(stored.cell.policy)) + behind
 
 
-class Curve(NamedTuple):
-    """What tells curves apart. Exact and simulated numbers of the same thing share a label, line and markers."""
+def _own_colour(entry: Entry) -> Entry:
+    number, colour = divmod(entry.place, len(PALETTE))
+    return replace(entry, colour=PALETTE[colour], number=number)
 
-    label: str
+
+class Curve(NamedTuple):
+    """What tells curves apart. Exact and simulated numbers of the same thing share an entry, with line and markers."""
+
+    entry: Entry
     exact: bool
 
 
@@ -113,7 +123,7 @@ class Curve(NamedTuple):
 class Points:
     """The mean of a quantity over the values of x, with 95 % intervals: shapes (values,); `share` of yes and no."""
 
-    cells: list[Stored]
+    cells: Sequence[Stored]
     x: FloatArray
     mean: FloatArray
     low: FloatArray
@@ -125,7 +135,7 @@ class Points:
         if np.isfinite(self.x).all():
             return self
         mean, low, high = (np.repeat(values, 2) for values in (self.mean, self.low, self.high))
-        return Points(self.cells * 2, np.array([first, last]), mean, low, high, self.share)
+        return Points([*self.cells] * 2, np.array([first, last]), mean, low, high, self.share)
 
     def slope(self, low: float, high: float) -> intervals.Interval:
         """Least-squares slope of log(mean) in log(x) over [low, high] and its 95 % interval (Student's)."""
@@ -135,43 +145,39 @@ class Points:
         return intervals.slope(self.x[chosen], self.mean[chosen], 0.05)
 
 
-def points_of(spec: Spec, cells: Sequence[Stored]) -> list[dict[Curve, Points]]:
+def points_of(spec: Spec, cells: Cells, colours: Mapping[str, str]) -> list[dict[Curve, Points]]:
     """The points of every curve in each panel. Raises `UserError`."""
-    labels, of_policies = spec.labels(cells), parameters_of_policies(cells)
-    return [_points_of_panel(spec, panel, cells, labels, of_policies) for panel in spec.panels]
+    entries = spec.legend(cells, colours)
+    return [_points_of_panel(spec, panel, cells, entries) for panel in spec.panels]
 
 
 def _points_of_panel(
-    spec: Spec,
-    panel: Mapping[str, Any],
-    cells: Sequence[Stored],
-    labels: Mapping[str, str],
-    of_policies: Collection[str],
+    spec: Spec, panel: Mapping[str, Any], cells: Cells, entries: Mapping[str, Entry]
 ) -> dict[Curve, Points]:
-    found: dict[Curve, list[tuple[float, Stored]]] = {}
-    for stored in shown(panel, cells):
-        curve = Curve(labels[stored.cell.key], stored.exact)
-        found.setdefault(curve, []).append((_number(spec.x, stored, of_policies), stored))
+    found = shown(panel, cells).grouped(lambda stored: Curve(entries[stored.cell.key], stored.exact))
     if not found:
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {panel}")
-    points = {curve: _points(spec, pairs) for curve, pairs in found.items()}
+    points = {
+        curve: _points(spec, of_curve, [_number(spec.x, stored, cells) for stored in of_curve])
+        for curve, of_curve in found.items()
+    }
     ends = [end for of_curve in points.values() for end in of_curve.x if math.isfinite(end)]
     if not ends:
         raise UserError(f"figure.x: nothing in the panel {panel} has a value of {spec.x}")
     return {curve: of_curve.across(min(ends), max(ends)) for curve, of_curve in points.items()}
 
 
-def _points(spec: Spec, pairs: Sequence[tuple[float, Stored]]) -> Points:
-    ordered = sorted(pairs, key=lambda pair: pair[0])
-    x, cells = np.array([value for value, _ in ordered]), [stored for _, stored in ordered]
-    values = [measured(stored, spec.value) for stored in cells]
+def _points(spec: Spec, cells: Cells, x: Sequence[float]) -> Points:
+    order = np.argsort(x, kind="stable")
+    ordered = Cells(cells[place] for place in order)
+    values = measured(ordered, spec.value)
     mean, low, high = np.array([intervals.estimate(of_cell, 0.05) for of_cell in values]).T
-    return Points(cells, x, mean, low, high, share=values[0].dtype == bool)
+    return Points(ordered, np.array(x)[order], mean, low, high, share=values[0].dtype == bool)
 
 
-def _number(x: str, stored: Stored, of_policies: Collection[str]) -> float:
-    """The place of a cell along x, infinite for a policy without that parameter. Raises `UserError`."""
-    if x in of_policies and not takes(stored, x):
+def _number(x: str, stored: Stored, cells: Cells) -> float:
+    """The place of one of the `cells` along x, infinite for a policy without that parameter. Raises `UserError`."""
+    if cells.lacks(stored, x):
         return math.inf
     if x not in stored.columns and x not in WORDS:
         raise UserError(f"figure.x: {x} is no column; {nearest(x, stored.columns.keys() | WORDS)}")
@@ -187,19 +193,18 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition: a curve with 95 % intervals for each policy, fitted slopes. Raises `UserError`."""
     spec = read(Spec, config)
     bounds = overlays(spec.overlays, cells)
-    points = points_of(spec, cells)
-    assigned = colours_of((stored.cell.policy for stored in cells), colours)
-    looks = looks_of(points, {} if spec.curves else assigned)
-    panels = [_panel(spec, number, of_panel, looks, bounds, assigned) for number, of_panel in enumerate(points)]
+    points = points_of(spec, cells, colours)
+    number_of_labels = len({curve.entry for of_panel in points for curve in of_panel})
+    panels = [_panel(spec, number, of_panel, bounds, number_of_labels) for number, of_panel in enumerate(points)]
     rows = in_rows(panels, columns := even_columns(len(panels)))
-    drawn = {stored.cell.key for of_panel in points for curve in of_panel.values() for stored in curve.cells}
+    drawn = Cells.of(curve.cells for of_panel in points for curve in of_panel.values())
     return Drawing(
         title=spec.title,
-        caption=_caption([stored for stored in cells if stored.cell.key in drawn]),
+        caption=_caption(cells.only(lambda stored: stored in drawn)),
         shown=_shown(spec, bounds),
         rows=rows,
         size=(1.2 + 3.2 * columns, 0.4 + 3.2 * len(rows)),
@@ -207,40 +212,20 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     )
 
 
-class Placed(NamedTuple):
-    """How a label is drawn in all panels of a figure, and its place among the labels."""
-
-    look: Look
-    marker: str
-    place: int
-
-
-def looks_of(panels: Sequence[Mapping[Curve, Points]], assigned: Mapping[str, str]) -> dict[str, Placed]:
-    """A look for every label: the colour `assigned` to its policy, or where none is, one for each label."""
-    first = {curve.label: points.cells[0] for panel in panels for curve, points in panel.items()}
-    seen: Counter[str] = Counter()
-    looks = {}
-    for place, (label, stored) in enumerate(first.items()):
-        colour = assigned[word_of(stored.cell.policy)] if assigned else PALETTE[place % len(PALETTE)]
-        looks[label] = Placed(Look(colour, dashes(seen[colour])), marker(seen[colour]), place)
-        seen[colour] += 1
-    return looks
-
-
 def _panel(
     spec: Spec,
     number: int,
     points: Mapping[Curve, Points],
-    looks: Mapping[str, Placed],
     bounds: Sequence[Overlay],
-    assigned: Mapping[str, str],
+    number_of_labels: int,
 ) -> Panel:
-    marks = [mark for label in dict.fromkeys(curve.label for curve in points) for mark in _marks(points, label, looks)]
+    entries = dict.fromkeys(curve.entry for curve in points)
+    marks = [mark for entry in entries for mark in _marks(points, entry, number_of_labels // 2)]
     marks += [_bound(overlay, place, points.values()) for place, overlay in enumerate(bounds)]
-    marks += [_slope(slope, points, assigned) for slope in spec.slopes if slope["panel"] == number]
+    marks += [_slope(slope, points) for slope in spec.slopes if slope["panel"] == number]
     x_scale, y_scale = cast(list[Scale], spec.scales)
     lines = [
-        f"{curve.label}{', exact,' if curve.exact else ''} goes from {quantity(of.mean[0])} at {of.x[0]:g} "
+        f"{curve.entry.label}{', exact,' if curve.exact else ''} goes from {quantity(of.mean[0])} at {of.x[0]:g} "
         f"to {quantity(of.mean[-1])} at {of.x[-1]:g}"
         for curve, of in points.items()
     ]
@@ -254,15 +239,15 @@ def _panel(
     )
 
 
-def _marks(points: Mapping[Curve, Points], label: str, looks: Mapping[str, Placed]) -> list[Series]:
+def _marks(points: Mapping[Curve, Points], entry: Entry, middle: int) -> list[Series]:
     """A line for a label; markers with intervals, and no line, for simulated points beside exact ones."""
-    look, marker, place = looks[label]
-    exact, simulated = (points.get(Curve(label, whether)) for whether in (True, False))
-    marks = [] if exact is None else [Series(exact.x, exact.mean, look, label)]
+    look = Look(entry.colour, entry.dashes)
+    exact, simulated = (points.get(Curve(entry, whether)) for whether in (True, False))
+    marks = [] if exact is None else [Series(exact.x, exact.mean, look, entry.label)]
     if simulated is not None:
-        beside = replace(look, marker=marker, marker_size=3, dashes="none" if exact is not None else look.dashes)
-        aside = 1.05 ** (place - len(looks) // 2) if simulated.share else 1.0  # shares often coincide, at 0
-        own = "" if exact is not None else label
+        beside = replace(look, marker=entry.marker, marker_size=3, dashes="none" if exact is not None else look.dashes)
+        aside = 1.05 ** (entry.place - middle) if simulated.share else 1.0  # shares often coincide, at 0
+        own = "" if exact is not None else entry.label
         marks.append(Series(simulated.x * aside, simulated.mean, beside, own, simulated.low, simulated.high))
     return marks
 
@@ -274,21 +259,21 @@ def _bound(overlay: Overlay, place: int, curves: Iterable[Points]) -> Series:
     return Series(x, y, Look(COUNTERPART_COLOUR, dashes(place), width=0.9), overlay.label)
 
 
-def curve_of(points: Mapping[Curve, Points], policy: str) -> Points:
+def curve_of(points: Mapping[Curve, Points], policy: str) -> tuple[Entry, Points]:
     """The curve of a policy in a panel, for a slope. Raises `UserError`."""
-    of_policy = {curve.cells[0].cell.policy.name: curve for curve in points.values()}
+    of_policy = {of.cells[0].cell.policy.name: (curve.entry, of) for curve, of in points.items()}
     if policy not in of_policy:
         raise UserError(f"figure.slopes: {policy} is not in the panel; {nearest(policy, of_policy)}")
     return of_policy[policy]
 
 
-def _slope(slope: Mapping[str, Any], points: Mapping[Curve, Points], assigned: Mapping[str, str]) -> Series:
-    curve, (low, high) = curve_of(points, slope["policy"]), slope["between"]
+def _slope(slope: Mapping[str, Any], points: Mapping[Curve, Points]) -> Series:
+    (entry, curve), (low, high) = curve_of(points, slope["policy"]), slope["between"]
     exponent, *interval = curve.slope(low, high)
     middle = np.sqrt(low * high)
     level = np.exp(np.interp(np.log(middle), np.log(curve.x), np.log(curve.mean)))
     ends = np.array([low, high])
-    look = Look(assigned[word_of(curve.cells[0].cell.policy)], "dashed", width=1)
+    look = Look(entry.colour, "dashed", width=1)
     label = f"slope {exponent:.2f} [{interval[0]:.2f}, {interval[1]:.2f}]"
     return Series(ends, 0.7 * level * (ends / middle) ** exponent, look, label)
 
@@ -301,7 +286,7 @@ def _shown(spec: Spec, bounds: Sequence[Overlay]) -> str:
     return sentence + (f"; slopes fitted by least squares: {', '.join(slopes)}" if slopes else "")
 
 
-def _caption(cells: Sequence[Stored]) -> list[str]:
+def _caption(cells: Cells) -> list[str]:
     kind, runs = type(cells[0].cell), words.runs(cells)
     parts = [kind.until(words.horizons(cells)) + (f", {kind.repeated(runs)}" if runs else "; exact")]
     if runs and any(stored.exact for stored in cells):

@@ -12,8 +12,8 @@ not clear: where scripts/contests.py does not tell it from another policy. With 
 own implies it, each at its largest epsilon that does.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +21,13 @@ import numpy as np
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.contests import entitled, standings, unbeaten
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels
-from scripts.drawing.labels import names_behind, told_apart
+from scripts.drawing.legend import Entry, legend
 from scripts.drawing.spec import Promise, read, require_columns, require_panels, require_words, shown
-from scripts.drawing.style import colours_of, marker, word_of
+from scripts.drawing.style import marker
 
 SIZE = 9  # points, of a mark
 PALE = 0.3
@@ -60,52 +61,46 @@ class Spec:
             allowed = "numbers above 0 with a promise, and none without"
             raise UserError(f"figure.epsilons: must be {allowed}, got {self.epsilons}")
 
-    def wins(self, cells: Sequence[Stored]) -> list[Win]:
+    def wins(self, cells: Cells) -> list[Win]:
         """Who wins where in a panel."""
         if self.promise is None:
             return wins(cells, self.value)
         return promised_wins(cells, self.value, Promise.of(self.promise, "promise"), self.epsilons)
 
 
-def wins(cells: Sequence[Stored], value: str) -> list[Win]:
+def wins(cells: Cells, value: str) -> list[Win]:
     """The winner among private policies at every horizon and epsilon that at least two cells have."""
-    places: dict[tuple[int, float], list[Stored]] = {}
-    for stored in _private(cells):
-        places.setdefault(_place(stored), []).append(stored)
-    return _wins(places, value)
+    return _wins(_private(cells).grouped(_place), value)
 
 
-def promised_wins(cells: Sequence[Stored], value: str, promise: Promise, epsilons: Sequence[float]) -> list[Win]:
+def promised_wins(cells: Cells, value: str, promise: Promise, epsilons: Sequence[float]) -> list[Win]:
     """The winner among all whose promise implies this one, at every horizon and each of the `epsilons`."""
-    of_horizon: dict[int, list[Stored]] = {}
-    for stored in cells:
-        of_horizon.setdefault(stored.cell.horizon, []).append(stored)
     places = {
         (horizon, epsilon): entitled(there, promise.at(epsilon))
-        for horizon, there in of_horizon.items()
+        for (horizon,), there in cells.by("horizon").items()
         for epsilon in epsilons
     }
     return _wins(places, value)
 
 
-def _wins(places: Mapping[tuple[int, float], Sequence[Stored]], value: str) -> list[Win]:
+def _wins(places: Mapping[tuple[int, float], Cells], value: str) -> list[Win]:
     """All intervals of the panel hold at once."""
     contests = {place: rivals for place, rivals in sorted(places.items()) if len(rivals) > 1}
-    cells = {stored.cell.key: stored for rivals in contests.values() for stored in rivals}
-    found = standings(list(cells.values()), value) if cells else {}
+    cells = Cells.of(contests.values())
+    found = standings(cells, value) if cells else {}
     best = {place: unbeaten(found[stored.cell.key] for stored in rivals) for place, rivals in contests.items()}
     return [Win(*place, first.stored, clear=not others) for place, (first, *others) in best.items()]
 
 
-def _private(cells: Sequence[Stored]) -> list[Stored]:
-    return [stored for stored in cells if stored.cell.policy.guarantee.private]
+def _private(cells: Cells) -> Cells:
+    return cells.only(lambda stored: stored.cell.policy.guarantee.private)
 
 
 def _place(stored: Stored) -> tuple[int, float]:
     return stored.cell.horizon, stored.columns["epsilon"]
 
 
-def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mapping[str, str]) -> Drawing:
+def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition: a mark at each horizon and epsilon, of the policy that wins. Raises `UserError`."""
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
@@ -114,8 +109,11 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     for panel, of_panel in zip(spec.panels, found, strict=True):
         if not of_panel:
             raise UserError(f"figure.panels: no two private policies of the panel {panel} share horizon and epsilon")
-    looks = _looks(rivals, found, colours)
-    panels = [_panel(panel["title"], of_panel, looks) for panel, of_panel in zip(spec.panels, found, strict=True)]
+    entries = legend(_private(cells), rivals, colours, words.name_of, _place)
+    looks = _looks(entries[win.best.cell.key] for of_panel in found for win in of_panel)
+    panels = [
+        _panel(panel["title"], of_panel, entries, looks) for panel, of_panel in zip(spec.panels, found, strict=True)
+    ]
     rows = in_rows(panels, columns := even_columns(len(panels)))
     return Drawing(
         title=spec.title,
@@ -127,46 +125,30 @@ def describe(config: Mapping[str, Any], cells: Sequence[Stored], colours: Mappin
     )
 
 
-def _looks(
-    rivals: Sequence[Sequence[Stored]], found: Sequence[Sequence[Win]], colours: Mapping[str, str]
-) -> dict[str, tuple[str, Look]]:
-    """Label and look of every cell that wins, by its key: policies have colours, labels of one policy markers."""
-    cells = [stored for of_panel in rivals for stored in of_panel]
-    behind = names_behind(cells)
-    labels = {stored.cell.key: words.name(stored.cell.policy) + behind[stored.cell.policy.name] for stored in cells}
-    labels |= told_apart(rivals, labels, _place)
-    assigned = colours_of((stored.cell.policy for stored in cells), colours)
-    marked: dict[str, list[str]] = {}
-    looks = {}
-    for stored in (win.best for of_panel in found for win in of_panel):
-        word, label = word_of(stored.cell.policy), labels[stored.cell.key]
-        of_word = marked.setdefault(word, [])
-        if label not in of_word:
-            of_word.append(label)
-        looks[stored.cell.key] = (label, Look(assigned[word], "none", _marker(of_word.index(label)), marker_size=SIZE))
+def _looks(winners: Iterable[Entry]) -> dict[Entry, Look]:
+    """Labels of one colour have markers, squares first: they fill a map best."""
+    looks: dict[Entry, Look] = {}
+    for entry in dict.fromkeys(winners):
+        number = sum(known.colour == entry.colour for known in looks)
+        shape = marker((number + 1) % 2 if number < 2 else number)
+        looks[entry] = Look(entry.colour, "none", shape, marker_size=SIZE)
     return looks
 
 
-def _marker(number: int) -> str:
-    """Squares first: they fill a map best."""
-    return marker((number + 1) % 2 if number < 2 else number)
-
-
-def _panel(title: str, found: Sequence[Win], looks: Mapping[str, tuple[str, Look]]) -> Panel:
-    groups: dict[tuple[str, bool], list[Win]] = {}
+def _panel(title: str, found: Sequence[Win], entries: Mapping[str, Entry], looks: Mapping[Entry, Look]) -> Panel:
+    groups: dict[tuple[Entry, bool], list[Win]] = {}
     for win in found:
-        groups.setdefault((looks[win.best.cell.key][0], win.clear), []).append(win)
+        groups.setdefault((entries[win.best.cell.key], win.clear), []).append(win)
     marks = []
-    for (label, clear), of_label in sorted(groups.items(), key=lambda group: not group[0][1]):
-        look = looks[of_label[0].best.cell.key][1]
-        x = np.array([win.horizon for win in of_label], dtype=float)
-        y = np.array([win.epsilon for win in of_label])
-        marks.append(Series(x, y, look if clear else Look(**{**vars(look), "opacity": PALE}), label))
+    for (entry, clear), of_entry in sorted(groups.items(), key=lambda group: not group[0][1]):
+        x = np.array([win.horizon for win in of_entry], dtype=float)
+        y = np.array([win.epsilon for win in of_entry])
+        marks.append(Series(x, y, looks[entry] if clear else replace(looks[entry], opacity=PALE), entry.label))
     horizons, epsilons = [win.horizon for win in found], [win.epsilon for win in found]
     lines = [
-        f"{label} at {', '.join(f'T = {win.horizon:g}, ε = {win.epsilon:g}' for win in of_label)}"
+        f"{entry.label} at {', '.join(f'T = {win.horizon:g}, ε = {win.epsilon:g}' for win in of_entry)}"
         + ("" if clear else ", not clearly")
-        for (label, clear), of_label in groups.items()
+        for (entry, clear), of_entry in groups.items()
     ]
     return Panel(
         title,

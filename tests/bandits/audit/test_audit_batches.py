@@ -19,12 +19,12 @@ from bandits.audit.batch_rules import (
     walk_chances,
     walks,
 )
+from bandits.audit.costs import AuditVerdict
 from bandits.audit.half_spaces import Draws, chances
 from bandits.audit.ledger import Domain, LaplaceRelease
 from bandits.audit.noisy_max import log_chance, noisy_max_cost, prefix_cost
 from bandits.audit.residues import BatchLaws
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Verdict
 from bandits.environments.heavy_tails import S1
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam, decoded
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
@@ -163,9 +163,9 @@ class HalfTheNoise(DPIMED):
 def test_half_the_noise_is_seen_whatever_the_ledger_says(arms):
     leaky = HalfTheNoise(1.0).transcript_cost(arms, arms + 2, Domain.UNIT, Convention.STREAM)
     assert leaky.epsilon.kept == 1
-    assert leaky.verdict(HalfTheNoise(1.0).guarantee) is Verdict.VIOLATED
+    assert leaky.verdict(HalfTheNoise(1.0).guarantee) is AuditVerdict.VIOLATED
     honest = DPIMED(1.0).transcript_cost(arms, arms + 2, Domain.UNIT, Convention.STREAM)
-    assert honest.verdict(DPIMED(1.0).guarantee) is Verdict.KEPT
+    assert honest.verdict(DPIMED(1.0).guarantee) is AuditVerdict.KEPT
     assert honest.epsilon.shown > 0.8
 
 
@@ -227,13 +227,13 @@ def test_a_batch_of_residues_by_adding_up(noise):
 def test_arms_without_a_server_show_all_that_residues_cost():
     found = DistDPSE(1.0).transcript_cost(2, 10_000, Domain.UNIT, Convention.STREAM)
     assert found.epsilon.shown == pytest.approx(1, rel=1e-9)
-    assert found.verdict(DistDPSE(1.0).guarantee) is Verdict.TIGHT
+    assert found.verdict(DistDPSE(1.0).guarantee) is AuditVerdict.TIGHT
     assert DistDPSE(1.0).transcript_cost(3, 10_000, Domain.UNIT, Convention.STREAM).epsilon.shown == 0
     early = DistDPSE(1.0).transcript_cost(2, 100, Domain.UNIT, Convention.STREAM).epsilon
     assert early.shown == 0  # no arm can fall in the first batches
     skellam = DistRDPSE(0.5, 0.01).transcript_cost(2, 1000, Domain.UNIT, Convention.STREAM)
     assert 0 < skellam.delta.shown < skellam.delta.kept
-    assert skellam.verdict(DistRDPSE(0.5, 0.01).guarantee) is Verdict.KEPT
+    assert skellam.verdict(DistRDPSE(0.5, 0.01).guarantee) is AuditVerdict.KEPT
 
 
 def test_an_epoch_of_dprse():

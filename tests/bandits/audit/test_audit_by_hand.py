@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bandits.audit.laws import LaplaceLaw, delta_between, epsilon_between, largest_of
+from bandits.audit.decision_laws import LaplaceLaw, delta_between, epsilon_between, largest_of
 from bandits.audit.ledger import Domain, LaplaceRelease
 from bandits.audit.transcripts import Transcripts
 from bandits.policies.hybrid_ucb import DPUCBInt

@@ -9,11 +9,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from bandits import ParameterError
-from bandits.audit.decisions import shown_delta
-from bandits.audit.epochs import _phase_law, epoch_bounds, phase_delta
-from bandits.audit.halting import halting_bounds, log_halting, worst_stream
-from bandits.audit.index_rules import first_choice, sum_tail
-from bandits.audit.laws import (
+from bandits.audit.decision_laws import (
     BetaLaw,
     GaussLaw,
     LaplaceLaw,
@@ -23,6 +19,10 @@ from bandits.audit.laws import (
     largest_of,
     surviving_sets,
 )
+from bandits.audit.decisions import shown_delta
+from bandits.audit.epoch_costs import _phase_law, epoch_bounds, phase_delta
+from bandits.audit.halting import halting_bounds, log_halting, worst_stream
+from bandits.audit.index_rules import first_choice, sum_tail
 from bandits.audit.noisy_max import log_chance, noisy_max_cost
 from bandits.exact.regret import selection_probabilities
 from bandits.loops.stopping import required_sum

@@ -9,11 +9,11 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from bandits.audit import halting
-from bandits.audit.epochs import phase_delta
+from bandits.audit.costs import AuditVerdict, Bounds, verdict_on
+from bandits.audit.epoch_costs import phase_delta
 from bandits.audit.halting import log_halting
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
-from bandits.audit.verdicts import Bounds, Verdict, judge
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.exponents import grown
 from bandits.loops.stopping import required_sum
@@ -54,7 +54,7 @@ def test_budgets_beyond_the_largest_double_are_audited(make, epsilon):
             found = list(policy.release_costs(2, 1000, policy.domain))
     for finding in found:
         assert finding.delta is None or 0 <= finding.delta.shown <= finding.delta.kept <= 1
-        assert finding.mechanism == "all transcripts" or finding.verdict(policy.guarantee) is not Verdict.VIOLATED
+        assert finding.mechanism == "all transcripts" or finding.verdict(policy.guarantee) is not AuditVerdict.VIOLATED
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_a_chance_that_is_no_double_is_not_impossible(epsilon):
     """A decision of Laplace values is epsilon-private, however large epsilon is; it was called violated from 300 on."""
     policy = DPFTPLNew(epsilon, 0.0)
     found = policy.decision_cost(2, 1000, Domain.BINARY)
-    assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
+    assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
     assert found.epsilon.shown > 299
     assert policy.sequence_cost(10).epsilon.shown <= policy.sequence_cost(10).epsilon.kept
     assert math.isinf(DPFTPLNew(1.0, 0.01).sequence_cost(30).epsilon.shown)  # bounded noise makes arms impossible
@@ -78,20 +78,20 @@ def test_chances_beyond_the_largest_double():
 
 def test_an_error_as_large_as_a_promise_calls_nothing_tight():
     for kept, shown, error, verdict in [
-        (0.0, 0.0, 2e-12, Verdict.UNDECIDED),
-        (0.0, 0.0, 1e-13, Verdict.KEPT),
-        (3e-12, 3e-12, 1e-12, Verdict.VIOLATED),
-        (2e-12, 1.9e-12, 1e-12, Verdict.UNDECIDED),
-        (1e-12, 1e-12, 1e-16, Verdict.TIGHT),
+        (0.0, 0.0, 2e-12, AuditVerdict.UNDECIDED),
+        (0.0, 0.0, 1e-13, AuditVerdict.KEPT),
+        (3e-12, 3e-12, 1e-12, AuditVerdict.VIOLATED),
+        (2e-12, 1.9e-12, 1e-12, AuditVerdict.UNDECIDED),
+        (1e-12, 1e-12, 1e-16, AuditVerdict.TIGHT),
     ]:
-        assert judge(1e-12, Bounds(kept, shown, "", "", error)) is verdict
+        assert verdict_on(1e-12, Bounds(kept, shown, "", "", error)) is verdict
 
 
 def test_releases_that_keep_a_minute_delta_are_not_tight():
     for delta in [1e-12, 1e-15, 1e-6, 0.01]:
         policy = DPUCBInt(1.0, delta)
         for finding in policy.release_costs(2, 10_000, Domain.UNIT):
-            assert finding.verdict(policy.guarantee) is Verdict.KEPT
+            assert finding.verdict(policy.guarantee) is AuditVerdict.KEPT
 
 
 def test_a_phase_of_bits_has_the_differences_that_bits_have():

@@ -9,8 +9,9 @@ from scipy import integrate, optimize, stats
 from bandits.audit import sampled
 from bandits.audit.betting import Bets, refuted
 from bandits.audit.composition import chernoff_delta, composed_delta
+from bandits.audit.costs import Bounds, PrivacyCost, verdict_on
 from bandits.audit.decisions import decision_bounds, histories, shown_epsilon, spread
-from bandits.audit.epochs import epoch_bounds
+from bandits.audit.epoch_costs import epoch_bounds
 from bandits.audit.exponentials import Linear, Term, collected
 from bandits.audit.floats import floor_delta
 from bandits.audit.halting import log_halting
@@ -20,7 +21,6 @@ from bandits.audit.releases import GaussianDraws, LaplaceModularSum, RandomBit, 
 from bandits.audit.running_sums import adaptive_tree, hybrid, privacy_losses, tree
 from bandits.audit.sampled import require_runs, sampled_delta, with_plays
 from bandits.audit.transcripts import Convention, explicit_event, table_size
-from bandits.audit.verdicts import Bounds, Finding, judge
 from bandits.guarantees import Guarantee
 from bandits.loops.stopping import Scales
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
@@ -229,8 +229,8 @@ def test_half_of_the_failure_goes_to_each_method(monkeypatch):
     told("betting_delta", 0.3)
     told("sampled_delta", 0.2)
     plays = FIRST[:, None], SECOND[:, None]
-    assert with_plays(Finding("", "", None), Guarantee(1.0), plays, 1e-3).epsilon.shown == 0.2
-    assert with_plays(Finding("", "", None), Guarantee(1.0, 0.1), plays, 1e-3).delta.shown == 0.3
+    assert with_plays(PrivacyCost("", "", None), Guarantee(1.0), plays, 1e-3).epsilon.shown == 0.2
+    assert with_plays(PrivacyCost("", "", None), Guarantee(1.0, 0.1), plays, 1e-3).delta.shown == 0.3
     assert asked == [5e-4] * 4
 
 
@@ -284,7 +284,7 @@ def test_a_wealth_of_one_over_the_failure_refutes():
 
 
 def test_numbers_that_agree_to_nine_digits_are_equal():
-    judged = [judge(claimed, Bounds(claimed * (1 + off), claimed * (1 + off), "", "")) for claimed, off in CLOSE]
+    judged = [verdict_on(claimed, Bounds(claimed * (1 + off), claimed * (1 + off), "", "")) for claimed, off in CLOSE]
     assert judged == ["tight", "tight", "violated", "kept"]
 
 

@@ -9,6 +9,7 @@ from scipy import stats
 
 from bandits import Guarantee, ParameterError
 from bandits.audit.betting import BATCH, Bets, betting_delta, betting_epsilon
+from bandits.audit.costs import AuditVerdict, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import (
     at_least,
@@ -20,7 +21,6 @@ from bandits.audit.sampled import (
     with_plays,
 )
 from bandits.audit.transcripts import Convention, transcripts
-from bandits.audit.verdicts import Finding, Verdict
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.full_information import BernoulliLosses
 from bandits.environments.gap_profiles import OneGap
@@ -125,7 +125,7 @@ def test_plays_of_report_noisy_max_show_what_it_costs():
 
 
 def exact_less(bounds):
-    return Finding("", "", replace(bounds, shown=0.0))
+    return PrivacyCost("", "", replace(bounds, shown=0.0))
 
 
 def test_losses_outside_the_unit_interval_are_refused():
@@ -254,9 +254,9 @@ def test_sampled_bounds_lie_below_exact_ones():
     policy = ThompsonBeta()
     exact = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM).epsilon.kept
     claimed = Guarantee(1.0)
-    finding = with_plays(Finding("", "", None), claimed, both(policy, 5, 4000), 1e-6)
+    finding = with_plays(PrivacyCost("", "", None), claimed, both(policy, 5, 4000), 1e-6)
     assert 1.5 < finding.epsilon.shown < exact
-    assert finding.verdict(claimed) is Verdict.VIOLATED
+    assert finding.verdict(claimed) is AuditVerdict.VIOLATED
     assert finding.epsilon.runs == 8000
     assert finding.epsilon.failure == 1e-6
 
@@ -271,8 +271,8 @@ def test_sampled_deltas_lie_below_exact_ones():
     for bound in (betting_delta, sampled_delta):
         assert 0.35 * exact < bound(codes[:4000], codes[4000:], 1e-6, 1.0) < exact
     claimed = Guarantee(1.0, 0.01)
-    finding = with_plays(Finding("", "", None), claimed, played, 1e-6)
-    assert finding.verdict(claimed) is Verdict.VIOLATED
+    finding = with_plays(PrivacyCost("", "", None), claimed, played, 1e-6)
+    assert finding.verdict(claimed) is AuditVerdict.VIOLATED
     assert 0.01 < finding.delta.shown < exact
 
 

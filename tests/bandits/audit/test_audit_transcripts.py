@@ -7,9 +7,9 @@ import pytest
 
 from bandits import Guarantee, ParameterError, Scope
 from bandits.audit.audits import Level, cost_at
+from bandits.audit.costs import AuditVerdict, Bounds, PrivacyCost, verdict_on
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention, transcripts
-from bandits.audit.verdicts import Bounds, Finding, Verdict, judge
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.full_information import RNMFTNL
 from bandits.policies.given_moments import GivenMoments
@@ -61,7 +61,7 @@ def test_decisions_add_up_over_a_transcript():
     """What is promised for one decision is broken by a transcript of five."""
     policy = DPFTPLNew(1.0, 0.01)
     found = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM)
-    assert found.verdict(Guarantee(1.0, 0.01, Scope.TRANSCRIPT)) is Verdict.VIOLATED
+    assert found.verdict(Guarantee(1.0, 0.01, Scope.TRANSCRIPT)) is AuditVerdict.VIOLATED
     assert found.epsilon.shown == pytest.approx(2.6574100545)
 
 
@@ -104,15 +104,16 @@ def test_memory_is_named():
 )
 def test_transcripts_of_epochs_keep_their_promise(policy, horizon):
     found = policy.transcript_cost(2, horizon, policy.domain, Convention.STREAM)
-    assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
+    assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
 
 
 def test_ledgers_keep_their_promise():
     for policy in [DPUCB(1.0), DPUCBInt(1.0, 0.01), DPRUCB(1.0), DPRSE(1.0)]:
         found = policy.release_cost(2, 3000, policy.domain)
-        assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
+        assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
         assert (
-            policy.transcript_cost(2, 3000, policy.domain, Convention.STREAM).verdict(policy.guarantee) is Verdict.KEPT
+            policy.transcript_cost(2, 3000, policy.domain, Convention.STREAM).verdict(policy.guarantee)
+            is AuditVerdict.KEPT
         )
 
 
@@ -120,7 +121,7 @@ def test_a_divided_budget_has_slack():
     policy = DPUCB(1.0)
     assert policy.release_cost(4, 100, policy.domain).slack(policy.guarantee) == pytest.approx(4)
     undivided = DPUCB(1.0, split_budget=False)
-    assert undivided.release_cost(4, 100, policy.domain).verdict(undivided.guarantee) is Verdict.TIGHT
+    assert undivided.release_cost(4, 100, policy.domain).verdict(undivided.guarantee) is AuditVerdict.TIGHT
 
 
 def test_a_ledger_of_epochs_ends_with_the_horizon():
@@ -146,8 +147,8 @@ def test_verdicts():
         (2.0, 0.5, "undecided"),
         (1.0, 0.9, "kept"),
     ]:
-        assert judge(1.0, Bounds(kept, shown, "", "")) == verdict
-        finding = Finding("", "", Bounds(kept, shown, "", ""))
+        assert verdict_on(1.0, Bounds(kept, shown, "", "")) == verdict
+        finding = PrivacyCost("", "", Bounds(kept, shown, "", ""))
         assert finding.verdict(Guarantee(1.0)) == verdict
         assert finding.verdict(Guarantee(1.0, 0.1)) == "undecided"  # nothing is known of delta
 

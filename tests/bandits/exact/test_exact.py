@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.special import softmax
 from scipy.stats import binom, norm
 
-from bandits.exact import laws as exact_laws
-from bandits.exact import quadrature as exact_quadrature
+from bandits.exact import noisy_values as exact_laws
+from bandits.exact import winners as exact_quadrature
 from bandits.exact.regret import (
     RELATIVE_ERROR,
     SMALLEST,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bandits.exact import quadrature as exact_quadrature
+from bandits.exact import winners as exact_quadrature
 from bandits.exact.regret import QuadratureError, expected_regret, expected_regret_curve, selection_probabilities
 from bandits.parameters import ParameterError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bandits.audit.laws import BetaLaw, GaussLaw, TruncatedLaw, largest_of
+from bandits.audit.decision_laws import BetaLaw, GaussLaw, TruncatedLaw, largest_of
 from bandits.environments.bandit import Instance
 from bandits.loops.perturbed_leader import (
     BETA,

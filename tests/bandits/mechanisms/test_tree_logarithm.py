@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from experiments.claims.checks import privacy
+from bandits.audit.ledger import Domain
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import DPRUCB, Moment
 
 
 def nodes_of(item, last):
@@ -18,8 +20,14 @@ def most_spent(last, v):
     return max(sum((item / end) ** (1 / (1 + v)) for end in nodes_of(item, last)) for item in range(1, last + 1))
 
 
+def spent(horizon, v):
+    """What one reward costs with epsilon / ln T at every node, by linear algebra, for epsilon = 1 and two arms."""
+    policy = GivenMoments(DPRUCB(1.0, tree_budget="natural"), Moment(1.0, v))
+    return policy.release_cost(2, horizon, Domain.SIGNED).epsilon.kept
+
+
 def test_base_two_is_enough_from_four_steps_on():
-    """Two arms, so that one has T - 1 rewards at most. The check computes the same number by linear algebra."""
+    """Two arms, so that one has T - 1 rewards at most. `spent` is the same number by linear algebra."""
     for horizon in range(4, 130):
         for v in (0.01, 0.5, 1.0):
             assert most_spent(horizon - 1, v) <= math.log2(horizon)
@@ -39,11 +47,10 @@ def test_why_base_two_is_enough():
 
 
 def test_shares_of_both_readings():
-    binary = {(s.labels["T"], s.labels["v"]): s.interval.low for s in privacy.binary_logarithm()}
-    natural = {(s.labels["T"], s.labels["v"]): s.interval.low for s in privacy.natural_logarithm()}
-    for place, share in natural.items():
-        assert binary[place] == pytest.approx(share * math.log(2))
-    shares = [binary[place] for place in natural]
+    places = [(horizon, v) for horizon in (10, 1000, 10**6) for v in (0.5, 0.9)]
+    natural = {(horizon, v): spent(horizon, v) for horizon, v in places}
+    binary = {place: share * math.log(2) for place, share in natural.items()}  # nodes of epsilon / log2 T
+    shares = list(binary.values())
     np.testing.assert_allclose([min(shares), max(shares)], [0.79, 0.93], atol=0.005)
     np.testing.assert_allclose([min(natural.values()), max(natural.values())], [1.14, 1.34], atol=0.005)
     assert binary[10, 0.5] == pytest.approx(most_spent(9, 0.5) / math.log2(10))

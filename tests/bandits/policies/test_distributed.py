@@ -8,8 +8,8 @@ from scipy.special import logsumexp
 from scipy.stats import chi2, ks_2samp, skellam
 
 from bandits import ParameterError, Scope
+from bandits.audit.costs import AuditVerdict
 from bandits.audit.ledger import Domain
-from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.resampling import Beta
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam, decoded, renyi_epsilon, skellam_renyi
@@ -129,9 +129,9 @@ def test_the_ledger_keeps_the_guarantee():
     for policy in POLICIES:
         found = policy.release_cost(2, 3000, Domain.UNIT)
         assert policy.guarantee.scope is Scope.DISTRIBUTED
-        assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
+        assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
         if isinstance(policy, DistDPSE):
-            assert found.verdict(policy.guarantee) is Verdict.TIGHT
+            assert found.verdict(policy.guarantee) is AuditVerdict.TIGHT
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import norm
 
 from bandits import ParameterError, Scope
+from bandits.audit.costs import AuditVerdict
 from bandits.audit.ledger import Domain
-from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2
 from bandits.environments.resampling import Beta
 from bandits.loops.perturbed_leader import GAUSS, Constants
@@ -51,7 +51,7 @@ def test_the_draws_of_an_epoch_keep_the_level():
         for release in policy.ledger(2, horizon):
             assert release.level <= level * (1 + 1e-12)
         found = policy.release_cost(2, horizon, Domain.UNIT)
-        assert found.verdict(policy.guarantee) in (Verdict.KEPT, Verdict.TIGHT)
+        assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
         first = policy.first_epoch(horizon)
         needed = policy.draws(horizon) / policy.spread(horizon) / level**2
         assert first == 1 or first - 1 < needed  # not one reward more than needed
@@ -69,7 +69,7 @@ def test_the_level_of_an_epoch_by_hand():
 def test_a_decision_keeps_its_delta():
     for policy in (ThompsonGDP(1.0, delta=0.01), ThompsonGDP(0.2, variance=1.0, start_pulls=1)):
         found = policy.decision_cost(2, 1000, Domain.BINARY)
-        assert found.verdict(policy.guarantee) is not Verdict.VIOLATED
+        assert found.verdict(policy.guarantee) is not AuditVerdict.VIOLATED
         assert found.delta.kept <= policy.guarantee.delta * (1 + 1e-9)
         assert policy.guarantee.scope is Scope.DECISION
         with pytest.raises(ParameterError, match="GDP is purely epsilon-private for no epsilon"):

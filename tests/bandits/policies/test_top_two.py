@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binomtest
 
 from bandits import ParameterError
+from bandits.audit.costs import AuditVerdict
 from bandits.audit.ledger import Domain
-from bandits.audit.verdicts import Verdict
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.resampling import Beta
 from bandits.loops.top_two import TopTwo, challenger, optimist, settled, threshold
@@ -111,7 +111,7 @@ def test_every_phase_costs_epsilon():
     policy = AdaPTT(0.7, 0.1)
     found = policy.release_costs(3, 1000, Domain.UNIT)
     assert all(math.isclose(of.epsilon.kept, 0.7) for of in found)  # the first, of one reward, too
-    assert policy.release_cost(3, 1000, Domain.UNIT).verdict(policy.guarantee) is Verdict.TIGHT
+    assert policy.release_cost(3, 1000, Domain.UNIT).verdict(policy.guarantee) is AuditVerdict.TIGHT
 
 
 def test_a_run_that_ends_early_returns_no_arm():

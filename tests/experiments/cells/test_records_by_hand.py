@@ -14,12 +14,13 @@ from bandits.environments.neighbours import NeighbouringRewards
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL
 from bandits.policies.perturbed_leader import ThompsonGauss
-from experiments import check, frames
+from experiments import rerun
+from experiments.cells import TABLES
 from experiments.cells.exact import ExactCell
 from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
 from experiments.provenance import machine
-from experiments.same_law import Outcome, Replayed, compare, least_probability
+from experiments.rerun import Agreement, Replayed, compare, least_probability
 from experiments.store import agree
 from experiments.stored import Replications, Stored
 
@@ -27,14 +28,14 @@ CURVES = Replications({"t": np.array([[1, 5]] * 2), "regret": np.array([[0.5, 2.
 
 
 def test_rows_of_curves():
-    rows = frames.CURVES.of(CURVES, None)
+    rows = TABLES["curves"].rows(CURVES.rows)
     assert rows["replication"].tolist() == [0, 0, 1, 1]
     assert rows["t"].tolist() == [1, 5, 1, 5]
     assert rows["regret"].tolist() == [0.5, 2.0, 1.0, 3.0]
 
 
 def test_rows_of_pulls():
-    rows = frames.PULLS.of(Replications({"pulls": np.array([[3, 2, 1], [4, 1, 1]])}, {}), None)
+    rows = TABLES["pulls"].rows({"pulls": np.array([[3, 2, 1], [4, 1, 1]])})
     assert rows["replication"].tolist() == [0, 0, 0, 1, 1, 1]
     assert rows["arm"].tolist() == [0, 1, 2, 0, 1, 2]
     assert rows["pulls"].tolist() == [3, 2, 1, 4, 1, 1]
@@ -59,8 +60,8 @@ def test_computed_numbers_may_be_rounded_and_no_more(factor, different):
     row = cell.replicate(0)
     fresh = {"t": row["t"][None], "regret": row["regret"][None]}
     stored = fresh | {"regret": factor * fresh["regret"]}
-    outcome = compare(cell, Replayed(stored, fresh), np.ones(1), True).outcome
-    assert outcome is (Outcome.DIFFERENT if different else Outcome.SAME)
+    agreement = compare(cell, Replayed(stored, fresh), np.ones(1), True).agreement
+    assert agreement is (Agreement.DIFFERENT if different else Agreement.SAME)
 
 
 @pytest.mark.parametrize(
@@ -77,32 +78,32 @@ def test_bounds_on_a_transcript_are_compared_as_finely_as_they_are_found(kept, s
     assert row["epsilon_kept"] == math.inf
     stored = {"epsilon_kept": np.array([kept]), "epsilon_shown": np.array([row["epsilon_shown"] + shown])}
     fresh = {name: np.array([row[name]]) for name in stored}
-    outcome = compare(cell, Replayed(stored, fresh), np.ones(1), True).outcome
-    assert outcome is (Outcome.DIFFERENT if different else Outcome.SAME)
+    agreement = compare(cell, Replayed(stored, fresh), np.ones(1), True).agreement
+    assert agreement is (Agreement.DIFFERENT if different else Agreement.SAME)
 
 
 def sample(cell, change=0, platform=None):
     rows = {name: np.array([value]) for name, value in cell.replicate(0).items()}
     rows["regret"] = rows["regret"] + change
-    return check.Sample(Path("x"), (), Stored(rows, {}, cell), (platform or machine(),), np.zeros(1), 1.0)
+    return rerun.Sample(Path("x"), (), Stored(rows, {}, cell), (platform or machine(),), np.zeros(1), 1.0)
 
 
 CELL = RegretCell(C1(3), DPSE(1.0), 1000)
 
 
 def test_bits_that_differ_on_this_platform_are_not_excused():
-    assert check.differences(sample(CELL)) == []
-    (found,) = check.differences(sample(CELL, 1e-9))
+    assert rerun.differences(sample(CELL)) == []
+    (found,) = rerun.differences(sample(CELL, 1e-9))
     assert found.pair is None
-    (found,) = check.differences(sample(CELL, 1e-9, "VAX"))
+    (found,) = rerun.differences(sample(CELL, 1e-9, "VAX"))
     assert found.pair is not None
     assert found.elsewhere
 
 
 def test_a_replication_that_fails_is_never_excused(monkeypatch):
     of_vax = sample(CELL, 0, "VAX")
-    monkeypatch.setattr(check, "simulate_block", lambda *_: 1 / 0)
-    (found,) = check.differences(of_vax)
+    monkeypatch.setattr(rerun, "simulate_block", lambda *_: 1 / 0)
+    (found,) = rerun.differences(of_vax)
     assert found.pair is None
     assert "replication 0 ends in ZeroDivisionError" in found.description
 

@@ -8,12 +8,13 @@ from bandits.environments.streams import SignedBernoulli
 from bandits.policies.stopping_rules import DPNAS
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
-from experiments.claims import Results, claims, judge
+from experiments.claims import Results, claims, judge_claim
 from experiments.config.compose import Composer
 from experiments.stored import Stored
 
 RUNS = 40
 HORIZON = 10**9
+PASSING, FAILING = "sajed2019.path_share", "wang2024.start_phase_needed"  # checks that need no runs
 
 
 def measured(policy, mean, spread=0.0, instance=None, growth=1.0, pulls=None):
@@ -42,11 +43,12 @@ def verdict(tmp_path, cells, **keys):
     about = {"id": "mine", "where": "here", "claim": "It is so.", "threshold": "paper"}
     if keys.get("condition") or keys.get("variants"):
         about["condition_chosen"] = "before the data"
-    data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
+    data = {} if keys["test"] in ("exact", "audit", "not_judged") else {"experiments": ["made_up"]}
     (tmp_path / "claims").mkdir(exist_ok=True)
     (tmp_path / "claims" / "paper.yaml").write_text(yaml.safe_dump([about | data | keys]))
     (claim,) = (claim for claim in claims([tmp_path]) if claim.paper == "paper")
-    return judge(claim, Results(Composer(), read={"made_up": list(cells)}))
+    words = [f"results_dir={tmp_path}", "published_dir=null"] if keys["test"] == "audit" else []
+    return judge_claim(claim, Results(Composer(), words, read={"made_up": list(cells)}))
 
 
 def outcome(*arguments, **keys):

@@ -21,7 +21,7 @@ from experiments.claims import __main__
 from experiments.config.compose import GROUPS
 from experiments.errors import UserError
 from experiments.stored import Stored
-from tests.experiments.claims.made_up import HORIZON, measured, outcome, stopped, verdict
+from tests.experiments.claims.made_up import FAILING, HORIZON, PASSING, measured, outcome, stopped, verdict
 
 pytestmark = pytest.mark.usefixtures("parsed_once")
 
@@ -231,7 +231,7 @@ def test_a_single_run_is_not_enough(tmp_path):
 
 
 def test_checks_and_reasons(tmp_path):
-    printed, proved = (f"experiments.claims.checks.privacy.exponential_{word}" for word in ("printed", "proved"))
+    printed, proved = (f"experiments.claims.checks.{name}" for name in (FAILING, PASSING))
     assert outcome(tmp_path, [], test="exact", check=proved) == "holds"
     assert outcome(tmp_path, [], test="exact", check=printed) == "fails"
     assert verdict(tmp_path, [], test="exact", check=proved, condition="two arms").shown == "holds under two arms"

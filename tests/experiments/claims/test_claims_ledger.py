@@ -13,7 +13,7 @@ from experiments.claims import claims, summary
 from experiments.claims.checks import sajed2019, tao2022, wang2024, wu2025
 from experiments.claims.checks.matching import matching
 from experiments.claims.settings import Range, Setting, Standing
-from experiments.claims.verdicts import Finding, Outcome, Verdict
+from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from tests.experiments.claims.made_up import RUNS, measured, outcome, stopped, verdict
@@ -21,7 +21,7 @@ from tests.experiments.claims.made_up import RUNS, measured, outcome, stopped, v
 pytestmark = pytest.mark.usefixtures("parsed_once")
 
 RATIO = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["instance"]}
-EXACT = {"test": "exact", "check": "experiments.claims.checks.privacy.exponential_proved", "threshold": "paper"}
+EXACT = {"test": "exact", "check": "experiments.claims.checks.sajed2019.path_share", "threshold": "paper"}
 NEVER = {"test": "never", "event": "off_by_more", "filter": {}}
 EIGHT = [0.1 * 1.2**step for step in range(8)]
 
@@ -84,38 +84,36 @@ FREQUENCY = {"test": "frequency", "filter": {}, "event": "off_by_more"}
 GROWTH = {"test": "growth", "filter": {}, "stretch": [0.5, 1]}
 
 
-@pytest.mark.parametrize(
-    ("keys", "whose"),
-    [
-        ({**RATIO, "at_least": 1}, ""),
-        ({**RATIO, "at_least": 2}, "at_least"),
-        ({**RATIO, "at_least": 0.5, "at_most": 2}, "at_least, at_most"),
-        (MONOTONE, ""),
-        ({**MONOTONE, "ties": 0.01}, "ties"),
-        (SLOPE, "tolerance"),
-        ({**GROWTH, "at_least": 0}, ""),
-        ({**GROWTH, "at_most": 0.05}, "at_most"),
-        ({**FREQUENCY, "at_most": "beta"}, ""),
-        ({**FREQUENCY, "at_most": 0.25}, "at_most"),
-        (NEVER, ""),
-        (BOUND, "bound"),
-        ({**EXACT, "threshold": None}, "check"),
-        ({"test": "not_judged", "reason": "too hard"}, ""),
-    ],
-    ids=str,
-)
-def test_a_claim_says_whose_its_numbers_are(tmp_path, keys, whose):
-    data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
-    without = data | {key: value for key, value in keys.items() if key != "threshold"}
-    if not whose:
-        assert written(tmp_path, without)
-        return
-    with pytest.raises(UserError, match=f"one.yaml: claim-0: threshold: missing; whose is {whose}: paper or ours"):
-        written(tmp_path, without)
-    whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
-    for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
-        (claim,) = written(tmp_path / str(number), without | said).values()
-        assert claim.by_our_threshold == (said == {"threshold": "ours"})
+def test_a_claim_says_whose_its_numbers_are(tmp_path):
+    for case, (keys, whose) in enumerate(
+        [
+            ({**RATIO, "at_least": 1}, ""),
+            ({**RATIO, "at_least": 2}, "at_least"),
+            ({**RATIO, "at_least": 0.5, "at_most": 2}, "at_least, at_most"),
+            (MONOTONE, ""),
+            ({**MONOTONE, "ties": 0.01}, "ties"),
+            (SLOPE, "tolerance"),
+            ({**GROWTH, "at_least": 0}, ""),
+            ({**GROWTH, "at_most": 0.05}, "at_most"),
+            ({**FREQUENCY, "at_most": "beta"}, ""),
+            ({**FREQUENCY, "at_most": 0.25}, "at_most"),
+            (NEVER, ""),
+            (BOUND, "bound"),
+            ({**EXACT, "threshold": None}, "check"),
+            ({"test": "not_judged", "reason": "too hard"}, ""),
+        ]
+    ):
+        data = {} if keys["test"] in ("exact", "not_judged") else {"experiments": ["made_up"]}
+        without = data | {key: value for key, value in keys.items() if key != "threshold"}
+        if not whose:
+            assert written(tmp_path, without)
+            continue
+        with pytest.raises(UserError, match=f"one.yaml: claim-0: threshold: missing; whose is {whose}: paper or ours"):
+            written(tmp_path, without)
+        whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
+        for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
+            (claim,) = written(tmp_path / f"{case}-{number}", without | said).values()
+            assert claim.by_our_threshold == (said == {"threshold": "ours"})
 
 
 @pytest.mark.parametrize(
@@ -155,8 +153,8 @@ def test_a_bound_far_away_says_nothing():
     def shown(*slack):
         settings = [Setting({}, exactly(1.0), at_most=of, slack=of) for of in slack]
         settings.append(Setting({}, exactly(1.0), at_most=1e9, slack=1e9, possible=Range(0, 2)))
-        finding = Finding.of(settings, "x")
-        return Verdict(
+        finding = FormVerdict.of(settings, "x")
+        return ClaimVerdict(
             "a", "b", "c", "d", finding.outcome, "", "", "", False, False, False, "", {"": finding}, ""
         ).shown
 
@@ -238,9 +236,9 @@ def test_no_chance_is_shared_by_computed_points(tmp_path):
 
 def test_the_summary_by_hand():
     def made(outcome, ours=False, threshold=False, after=False, slack=2.0):
-        finding = Finding.of([Setting({}, exactly(1.0), at_most=slack, slack=slack)], "x")
+        finding = FormVerdict.of([Setting({}, exactly(1.0), at_most=slack, slack=slack)], "x")
         under = "this" if outcome is Outcome.HOLDS_UNDER else ""
-        return Verdict("a", "b", "c", "d", outcome, under, "", "", ours, threshold, after, "", {"": finding}, "")
+        return ClaimVerdict("a", "b", "c", "d", outcome, under, "", "", ours, threshold, after, "", {"": finding}, "")
 
     found = [
         made(Outcome.HOLDS),
@@ -314,7 +312,7 @@ def test_the_printed_order_under_local_privacy_is_outgrown_by_hand():
 def test_what_no_run_may_show_takes_no_share():
     """It has no interval that could miss; nor has what is computed, or a bound on every run."""
     kinds = {next(iter(claim.forms.values())).test for claim in claims() if not claim.estimates}
-    assert kinds == {"never", "exact", "pulls_bound", "not_judged"}
+    assert kinds == {"never", "exact", "audit", "pulls_bound", "not_judged"}
 
 
 def test_frequencies_say_something(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.claims import Outcome, Results, claims, errata, judge, judge_all, promises
+from experiments.claims import Outcome, Results, claims, errata, judge_claim, judge_claims, promises
 from experiments.claims.settings import COUNTED
 from experiments.config.compose import REPOSITORY, Composer
 from scripts import docs
@@ -17,7 +17,7 @@ BOUNDS = (promises.Bound, promises.PullsBound, promises.Exceedance)
 
 @pytest.fixture(scope="module")
 def verdicts():
-    return judge_all(claims(), Results(Composer()))
+    return judge_claims(claims(), Results(Composer()))
 
 
 SHOWN = {
@@ -94,7 +94,7 @@ def test_one_claim_alone_is_judged_as_among_all(verdicts):
     for name in ("by-5x", "nas-accuracy"):
         (among,) = (verdict for verdict in verdicts if verdict.id == name)
         (claim,) = (claim for claim in claims() if claim.id == name)
-        assert judge(claim, Results(Composer())).evidence == among.evidence
+        assert judge_claim(claim, Results(Composer())).evidence == among.evidence
 
 
 def test_what_the_printed_constants_of_tao2022_break(verdicts):
@@ -131,7 +131,7 @@ def test_a_wrong_theorem_turns_the_ledger_red(verdicts, monkeypatch):
         threefold |= {claim.id} if slack < 3 else set()
         with monkeypatch.context() as patch:
             patch.setattr(promises, "value_of", wrong(main, max(3.0, 1.001 * slack)))
-            assert judge(claim, known).outcome is Outcome.FAILS, claim.id
+            assert judge_claim(claim, known).outcome is Outcome.FAILS, claim.id
     assert threefold >= {"new-bound", "beta-bound", "b1-log2k", "logk-deterministic", "logk-deterministic-worst"}
 
 

@@ -23,7 +23,7 @@ from experiments.claims.forms import Monotone, Ratio, Slope
 from experiments.claims.promises import Bound, Frequency
 from experiments.claims.results import Results
 from experiments.claims.settings import FAMILY
-from experiments.claims.verdicts import Finding, Outcome
+from experiments.claims.verdicts import FormVerdict, Outcome
 from experiments.stored import Stored
 from tests.experiments.claims.made_up import HORIZON
 
@@ -47,7 +47,7 @@ def with_regret(stored, mean, rng, shape=4.0):
 
 def judged(form, cells, error=FAMILY):
     """What a form comes to on made-up cells."""
-    return Finding.of(form.settings(Results(SimpleNamespace(), read={"made_up": cells}), error), form.measures)
+    return FormVerdict.of(form.settings(Results(SimpleNamespace(), read={"made_up": cells}), error), form.measures)
 
 
 def ratio_ledger(error=FAMILY):

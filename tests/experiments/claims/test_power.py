@@ -12,10 +12,10 @@ from experiments import intervals
 from experiments.claims import Standing, promises
 from experiments.claims.power import counted, possible_of, scaled
 from experiments.claims.settings import Range, Setting
-from experiments.claims.verdicts import Finding, Outcome
+from experiments.claims.verdicts import FormVerdict, Outcome
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
-from tests.experiments.claims.made_up import HORIZON, measured, outcome, stopped, verdict
+from tests.experiments.claims.made_up import FAILING, HORIZON, PASSING, measured, outcome, stopped, verdict
 
 pytestmark = pytest.mark.usefixtures("parsed_once")
 
@@ -78,8 +78,8 @@ def test_vacuous_settings_turn_no_verdict():
     vacuous = Setting({}, exactly(1.0), at_most=9.0, possible=Range(0, 2))
     for at_most, expected in ((2.0, Outcome.HOLDS), (0.5, Outcome.FAILS)):
         counted_one = Setting({}, exactly(1.0), at_most=at_most)
-        assert Finding.of([vacuous, counted_one, vacuous], "x").outcome is expected
-    assert Finding.of([vacuous, vacuous], "x").outcome is Outcome.VACUOUS
+        assert FormVerdict.of([vacuous, counted_one, vacuous], "x").outcome is expected
+    assert FormVerdict.of([vacuous, vacuous], "x").outcome is Outcome.VACUOUS
 
 
 def test_a_ratio_fails_beyond_the_estimate_that_its_power_names(tmp_path):
@@ -204,11 +204,11 @@ def test_a_claim_may_hold_in_some_places_only(tmp_path):
 
 
 def test_a_proof_says_more_than_what_was_tested_and_is_refuted_by_it(tmp_path):
-    check = "experiments.claims.checks.privacy.exponential_{}"
+    check = "experiments.claims.checks.{}"
     proved = {"test": "exact", "proof": "docs/theorems.md", "ours": True}
-    found = verdict(tmp_path, [], **proved, check=check.format("proved"), condition="two arms")
+    found = verdict(tmp_path, [], **proved, check=check.format(PASSING), condition="two arms")
     assert (found.shown, found.ours) == ("proved (claim of ours)", True)
-    assert verdict(tmp_path, [], **proved, check=check.format("printed")).outcome == "fails"
+    assert verdict(tmp_path, [], **proved, check=check.format(FAILING)).outcome == "fails"
 
 
 def test_cells_are_left_out_of_growth(tmp_path):

@@ -19,8 +19,8 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from bandits.seeds import entropy
 from experiments import leases
-from experiments.again import reasons
 from experiments.cells.regret import RegretCell
+from experiments.complete import why_again
 from experiments.config.compose import Composer
 from experiments.config.jobs import jobs_of
 from experiments.config.plan import Request, plan, plan_all
@@ -32,7 +32,7 @@ from experiments.simulate.block import Failure, Task
 from experiments.simulate.failures import Failures
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Threads
-from experiments.simulate.status import Told, sweeps
+from experiments.simulate.status import SweepStatus, sweeps
 from experiments.simulate.sweep import run_on
 from experiments.store import Store
 
@@ -310,7 +310,7 @@ def test_status_tells_of_a_process_that_ended_without_a_word(store):
     elsewhere = replace(told, state="running", machine="elsewhere", written=time.time())
     assert not elsewhere.is_lost
     assert replace(elsewhere, written=time.time() - 61).is_lost
-    assert isinstance(told, Told)
+    assert isinstance(told, SweepStatus)
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_a_run_says_why_cells_are_simulated_again(store, monkeypatch):
     Pieces(store.root).save([simulate_block(later, 0, 2)])
     new = RegretCell(C1(3), DPSE(2.0), 2_000)
     jobs = look_up([Request(cell, 5, {}) for cell in (later, few, damaged, new)], store)
-    assert list(reasons(jobs, store)) == [
+    assert list(why_again(jobs, store)) == [
         "1 cell stored with fewer replications: 2 more are simulated",
         "1 cell computed again: damaged files",
         "1 cell begun before: 2 replications are taken from there",

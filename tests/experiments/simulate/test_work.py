@@ -11,7 +11,7 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
-from experiments import cost
+from experiments import complete
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
 from experiments.progress import Progress
@@ -140,4 +140,4 @@ def test_progress_says_the_time_that_is_left_by_the_share():
 def test_memory_is_told_in_megabytes():
     """The most that this process has had, which the system tells in kB."""
     (most,) = re.findall(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), flags=re.MULTILINE)
-    assert cost._megabytes([]) == pytest.approx(int(most) / 1024, rel=0.05)
+    assert complete._megabytes([]) == pytest.approx(int(most) / 1024, rel=0.05)

@@ -9,7 +9,6 @@ import pytest
 import experiments
 from experiments import UserError, load, load_pulls
 from experiments.cells import KINDS
-from experiments.store.export import TABLES
 
 SMALL = ["horizon=2e3", "replications=3"]
 
@@ -33,10 +32,7 @@ def results(tmp_path_factory):
 
 def test_which_table_tells_of_which_kind_of_cell():
     """Those without one are bounds and searches, of which figures and reports are made, and no runs."""
-    tables = {
-        name: [table for table, told in TABLES.items() if told.fields <= kind.fields.keys()]
-        for name, kind in KINDS.items()
-    }
+    tables = {name: list(kind.tables) for name, kind in KINDS.items()}
     assert tables == {
         "regret": ["curves", "pulls"],
         "exact": ["curves"],

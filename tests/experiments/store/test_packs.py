@@ -16,7 +16,7 @@ import pytest
 from bandits.environments.bernoulli import C1, C2
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
-from experiments import UserError, load, load_identified, load_outcomes, load_pulls, replay
+from experiments import UserError, load, load_identified, load_outcomes, load_pulls, rerun
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import Request, plan
@@ -359,7 +359,7 @@ def test_replay_of_a_packed_cell(call, folder):
     assert call(*configured, f"results_dir={root}").code == 0
     list(pack(root))
     (place,) = index_of_folders([root]).places
-    outcome = call(f"key={place.key}", "replication=1", f"results_dir={root}", main=replay.main)
+    outcome = call(f"key={place.key}", "replication=1", f"results_dir={root}", main=rerun.replay)
     assert "every number is as it is stored" in outcome.out
     assert f"as {place.file} tells" in outcome.out
 

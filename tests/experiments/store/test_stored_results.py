@@ -43,11 +43,11 @@ def test_results_stay_small():
 
 
 def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
-    from experiments import reproduce
+    from experiments import rerun
 
     asked = ["policy=dp_se", "horizon=2e3", "replications=3", f"results_dir={tmp_path}", "runner.workers=1"]
     call(*asked)
-    assert "1 identical, 0 different" in call(*asked, main=reproduce.main).out
+    assert "1 identical, 0 different" in call(*asked, main=rerun.reproduce).out
     (request,) = plan(asked, Composer()).requests
     store = Store(tmp_path)
     result = store.read(request.cell)
@@ -57,9 +57,9 @@ def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
     pulls = result.pulls.copy()
     pulls[2, :2] += [1, -1]
     overwrite(store, replace(result, rows={**result.rows, "pulls": pulls}))
-    assert "replication 2 differs: pulls" in call(*asked, main=reproduce.main).out
+    assert "replication 2 differs: pulls" in call(*asked, main=rerun.reproduce).out
     overwrite(store, replace(result, rows={**result.rows, "regret": regret}))
-    outcome = call(*asked, main=reproduce.main)
+    outcome = call(*asked, main=rerun.reproduce)
     assert outcome.code == 1
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
 

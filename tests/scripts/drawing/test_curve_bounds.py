@@ -12,6 +12,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.store import stored_cells
+from experiments.stored_cells import Cells
 from scripts.drawing.kinds import curves
 
 FIGURE = {
@@ -36,7 +37,7 @@ def cells(call, tmp_path):
         line = [f"instance={instance}", f"policy={policy}", *CELLS]
         call(*line, f"results_dir={tmp_path}")
         found += stored_cells(replace(plan(line, Composer()), results=tmp_path))
-    return found
+    return Cells(found)
 
 
 @pytest.mark.slow

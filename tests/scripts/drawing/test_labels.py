@@ -20,10 +20,11 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.simulate import Job, run
 from experiments.store import Store, stored_cells
+from experiments.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Band, Drawing, Series, without_mathtext, wrapped
 from scripts.drawing.kinds import kind
-from scripts.drawing.labels import names_behind
+from scripts.drawing.legend import names_behind
 from scripts.drawing.render import render
 from scripts.drawing.style import PALETTE, colours_of, dashes, marker
 
@@ -80,7 +81,7 @@ KINDS = {
 
 def describe(name, found, panels):
     config = {"title": "t", "panels": panels, **KINDS[name]}
-    return kind("distribution" if name == "ecdf" else name)(config, found, {})
+    return kind("distribution" if name == "ecdf" else name)(config, Cells(found), {})
 
 
 def test_values_of_a_parameter_are_told_apart(cells):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.errors import UserError
+from experiments.stored_cells import Cells
 from scripts.drawing.drawing import Band
 from scripts.drawing.kinds.profiles import describe
 from scripts.drawing.tables import tables
@@ -20,7 +21,7 @@ CONFIG = {
 
 
 def described(cells, **keys):
-    return describe({**CONFIG, **keys}, cells, {"dp_se": "#111111", "dp_ucb": "#222222"})
+    return describe({**CONFIG, **keys}, Cells(cells), {"dp_se": "#111111", "dp_ucb": "#222222"})
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.simulate import look_up, run
 from experiments.store import Store, stored_cells
+from experiments.stored_cells import Cells
 from scripts import figures
 from scripts.drawing.drawing import labels, without_mathtext
 from scripts.drawing.kinds import sweep
@@ -40,7 +41,7 @@ def cells(call, tmp_path):
         for line in lines:
             call(*line, f"results_dir={tmp_path}")
             found += stored_cells(replace(plan(line, composer), results=tmp_path))
-        return found
+        return Cells(found)
 
     return cells
 
@@ -59,7 +60,7 @@ def test_a_counterpart_without_privacy_is_a_level_line(cells):
     lines = [[*STOPPING, "policy=dp_nas", f"budget.epsilon={epsilon}"] for epsilon in (0.1, 1, 10)]
     found = cells(*lines, [*STOPPING, "policy=nas"])
     spec = {"title": "t", "x": "epsilon", "value": "samples", "panels": [{"title": "a", "epsilon": [0.1, 1, 10]}]}
-    points = sweep.points_of(sweep.Spec(**spec), found)[0]
+    points = sweep.points_of(sweep.Spec(**spec), found, {})[0]
     level = points[sweep.Curve("NAS", False)]
     assert level.x.tolist() == [0.1, 10]
     assert level.mean[0] == level.mean[1]
@@ -177,8 +178,8 @@ def test_numbers_as_powers():
 def test_a_legend_that_tells_what_follows_from_the_budget_does_not_split_a_curve():
     found = stored_cells(plan(["+experiment=wang2024/fig06"], Composer()))
     spec = sweep.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
-    points = sweep.points_of(spec, found)[0]
-    assert {curve.label: len(of_curve.x) for curve, of_curve in points.items()} == {
+    points = sweep.points_of(spec, found, {})[0]
+    assert {curve.entry.label: len(of_curve.x) for curve, of_curve in points.items()} == {
         "DP-FTPL-Gauss": 18,
         "DP-FTPL-New": 18,
     }

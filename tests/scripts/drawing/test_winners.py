@@ -9,6 +9,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.drawing.kinds.winners import PALE, describe, wins
 
 PANELS = [{"title": "C1", "instance": "c1"}]
@@ -32,14 +33,16 @@ def cells():
 
     That is 0.2 around the mean, so that means 0.3 apart are not told apart.
     """
-    return [
-        made_up("dp_se", 0.1, 1000, 10.0),
-        made_up("dp_ucb", 0.1, 1000, 11.0),
-        made_up("dp_se", 1, 1000, 7.0),
-        made_up("dp_ucb", 1, 1000, 6.7),
-        made_up("dp_se", 1, 100, 5.0),
-        made_up("ucb1", 1, 1000, 1.0),
-    ]
+    return Cells(
+        [
+            made_up("dp_se", 0.1, 1000, 10.0),
+            made_up("dp_ucb", 0.1, 1000, 11.0),
+            made_up("dp_se", 1, 1000, 7.0),
+            made_up("dp_ucb", 1, 1000, 6.7),
+            made_up("dp_se", 1, 100, 5.0),
+            made_up("ucb1", 1, 1000, 1.0),
+        ]
+    )
 
 
 def test_the_least_mean_wins_where_two_private_policies_are(cells):
@@ -49,12 +52,14 @@ def test_the_least_mean_wins_where_two_private_policies_are(cells):
 
 def test_a_third_policy_makes_a_win_unclear(cells):
     third = made_up("dp_ucb_tossou", 0.1, 1000, 10.3)
-    assert [win.clear for win in wins([*cells, third], "regret")] == [False, False]
+    assert [win.clear for win in wins(Cells([*cells, third]), "regret")] == [False, False]
 
 
 def test_with_a_promise_all_take_part_who_keep_more(cells):
     """LDP-UCB-B, which is local, beats both at 1; one decision is 0.3-private with 0.1 for the whole sequence."""
-    more = [*cells, made_up("ldp_ucb_b", 1, 1000, 3.0), made_up("dp_ftpl_new", 0.3, 1000, 12.0, "budget.delta=1e-6")]
+    more = Cells(
+        [*cells, made_up("ldp_ucb_b", 1, 1000, 3.0), made_up("dp_ftpl_new", 0.3, 1000, 12.0, "budget.delta=1e-6")]
+    )
     config = {"title": "Winners", "panels": PANELS, "promise": {"scope": "transcript"}, "epsilons": [1, 2]}
     (panel,) = describe(config, more, {}).panels
     assert panel.words == ["LDP-UCB-B at T = 1000, ε = 1, T = 1000, ε = 2"]
@@ -93,7 +98,7 @@ def test_variants_of_a_policy_have_a_label_and_a_marker_each(cells):
     """Each wins at one place."""
     variant = made_up("dp_se", 1, 1000, 2.0)
     variant = replace(variant, cell=replace(variant.cell, policy=replace(variant.cell.policy, beta=0.5)))
-    drawing = describe({"title": "Winners", "panels": PANELS}, [*cells, variant], {})
+    drawing = describe({"title": "Winners", "panels": PANELS}, Cells([*cells, variant]), {})
     looks = {mark.label: (mark.look.colour, mark.look.marker) for mark in drawing.panels[0].marks}
     (first, second) = looks.values()
     assert set(looks) == {"DP-SE, β = default", "DP-SE, β = 0.5"}

@@ -11,7 +11,7 @@ ROUNDING = 1e-9  # relative; numbers that are closer count as equal
 COARSE = 0.01  # an error above this share of a promise is not small
 
 
-class Verdict(StrEnum):
+class AuditVerdict(StrEnum):
     """What two bounds on a privacy loss say of a promise.
 
     VIOLATED: the lower bound is above the promise. KEPT: the upper bound is not. TIGHT: both meet the promise.
@@ -55,28 +55,28 @@ class Bounds:
 NOTHING = Bounds(0.0, 0.0, "nothing that is released up to this horizon depends on a reward", "ledger")
 
 
-def judge(claimed: float, bounds: Bounds) -> Verdict:
+def verdict_on(claimed: float, bounds: Bounds) -> AuditVerdict:
     """The verdict on a promise that a loss is at most `claimed`.
 
     If the error is not small compared with the promise, both bounds are weakened by it, and the verdict is never tight.
     """
     if not math.isfinite(claimed):
-        return Verdict.KEPT
+        return AuditVerdict.KEPT
     if bounds.error > COARSE * claimed > 0:
         if bounds.shown - bounds.error > claimed:
-            return Verdict.VIOLATED
-        return Verdict.KEPT if bounds.kept + bounds.error <= claimed else Verdict.UNDECIDED
+            return AuditVerdict.VIOLATED
+        return AuditVerdict.KEPT if bounds.kept + bounds.error <= claimed else AuditVerdict.UNDECIDED
     room = ROUNDING * abs(claimed) + bounds.error
     if bounds.shown > claimed + room:
-        return Verdict.VIOLATED
+        return AuditVerdict.VIOLATED
     if bounds.kept > claimed + room:
-        return Verdict.UNDECIDED
-    return Verdict.TIGHT if bounds.shown >= claimed - room else Verdict.KEPT
+        return AuditVerdict.UNDECIDED
+    return AuditVerdict.TIGHT if bounds.shown >= claimed - room else AuditVerdict.KEPT
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What an audit found: bounds on epsilon at delta = 0, on delta at the epsilon that is claimed, or on both.
+class PrivacyCost:
+    """What one reward costs: bounds on epsilon at delta = 0, on delta at the epsilon that is claimed, or on both.
 
     Bounds that were not computed are None. A promise with delta > 0 is judged by delta.
     """
@@ -86,10 +86,10 @@ class Finding:
     epsilon: Bounds | None
     delta: Bounds | None = None
 
-    def verdict(self, claimed: Guarantee) -> Verdict:
+    def verdict(self, claimed: Guarantee) -> AuditVerdict:
         """The verdict on a guarantee, from the bounds that apply to it; undecided without them."""
         bounds, promise = self.bounds_of(claimed)
-        return Verdict.UNDECIDED if bounds is None else judge(promise, bounds)
+        return AuditVerdict.UNDECIDED if bounds is None else verdict_on(promise, bounds)
 
     def bounds_of(self, claimed: Guarantee) -> tuple[Bounds | None, float]:
         """The bounds that apply to a guarantee, and the number that they are compared with."""
@@ -103,12 +103,12 @@ class Finding:
         return promise / bounds.kept if bounds.kept > 0 else math.inf
 
 
-def dearest(costs: Sequence[Finding], delta: float) -> Finding:
+def dearest(costs: Sequence[PrivacyCost], delta: float) -> PrivacyCost:
     """The release of a ledger that costs the most: the cost of all, since releases are about disjoint rewards."""
     if not costs:
-        return Finding("none", "", NOTHING, NOTHING if delta > 0 else None)
+        return PrivacyCost("none", "", NOTHING, NOTHING if delta > 0 else None)
 
-    def size(cost: Finding) -> float:
+    def size(cost: PrivacyCost) -> float:
         bounds = cost.delta if delta > 0 else cost.epsilon
         return bounds.kept if bounds is not None else 0.0
 

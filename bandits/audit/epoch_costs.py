@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from bandits.audit.laws import TruncatedLaw, delta_between, largest_of
-from bandits.audit.verdicts import Bounds
+from bandits.audit.costs import Bounds
+from bandits.audit.decision_laws import TruncatedLaw, delta_between, largest_of
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 
 TRIED = 201  # differences of two means

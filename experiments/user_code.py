@@ -1,5 +1,6 @@
-"""What is asked of classes outside this repository, and what is said when they fail."""
+"""Classes of users: whose code a config may name, what is asked of it, and what is said when it fails."""
 
+import importlib.util
 import json
 import os
 import pkgutil
@@ -7,10 +8,11 @@ import random
 import signal
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +21,60 @@ import numpy as np
 import bandits
 from bandits import ParameterError
 from bandits.learner import Environment, Learner
+from experiments import own_source
 from experiments.errors import UserError
 
 if TYPE_CHECKING:
     from experiments.cells import Cell
 
-OURS = tuple(str(Path(bandits.__file__).parents[1] / package) + "/" for package in ("bandits", "experiments"))
+OUR_FILES = tuple(str(Path(bandits.__file__).parents[1] / package) + "/" for package in ("bandits", "experiments"))
 LIBRARIES = ("site-packages", "lib/python")
 COMPILED = (".pyx", ".pxd")  # sources that libraries are compiled from, named without their folder
+NAMEABLE = ("bandits", "experiments.claims.checks")  # modules that a config may name, beside those of users
+_folders: list[Path] = []  # that the user named with --config-dir; what a config names may be there
+
+
+def trust(folder: Path) -> None:
+    """From here on, configs may name what is in `folder`, and its modules can be imported."""
+    if folder not in _folders:
+        _folders.append(folder)
+    own_source.follow(folder)
+
+
+def trusted() -> tuple[Path, ...]:
+    """The folders that were named, the first that is looked in first."""
+    return tuple(folder for folder in own_source.places() if folder in _folders)
+
+
+def refusal(module: str, installed: bool = True) -> str | None:
+    """Why a config may not name something of `module`; None where it may. Nothing of it is imported.
+
+    It may be of `bandits`, of the checks of claims, of a folder that was named with --config-dir, and, unless
+    `installed` is false, of an installed package.
+    """
+    if any(module == ours or module.startswith(f"{ours}.") for ours in NAMEABLE):
+        return None
+    top = module.partition(".")[0]
+    try:
+        found = importlib.util.find_spec(top)  # of a name without dots: it imports nothing
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        return f"there is no module {top}"
+    places = [Path(place) for place in (found.origin, *(found.submodule_search_locations or ())) if place is not None]
+    if places and all(any(place.is_relative_to(folder) for folder in _folders) for place in places):
+        return None
+    if installed and top in _installed():
+        return None
+    allowed = ["of bandits", "of a folder given with --config-dir", *(["of an installed package"] if installed else [])]
+    where = f" ({found.origin})" if found.origin else ""
+    return f"{module}{where} is neither {' nor '.join(allowed)}, and is not imported"
+
+
+@cache
+def _installed() -> Collection[str]:
+    """The modules of installed packages; it takes a third of a second to list them."""
+    return packages_distributions().keys()
 
 
 class NotRepeatableError(Exception):
@@ -52,7 +100,7 @@ def place_of(error: BaseException) -> str:
     """Where an error was raised, the last place in a file of the user's if there is one: FILE, line N, in FUNCTION."""
     every = traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in every if not frame.filename.startswith("<") and not frame.filename.endswith(COMPILED)]
-    own = [frame for frame in frames if not any(part in frame.filename for part in (*OURS, *LIBRARIES))]
+    own = [frame for frame in frames if not any(part in frame.filename for part in (*OUR_FILES, *LIBRARIES))]
     last = (own or frames)[-1:]
     return "".join(f"{frame.filename}, line {frame.lineno}, in {frame.name}" for frame in last)
 

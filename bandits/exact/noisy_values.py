@@ -80,7 +80,7 @@ def binomial_reach(rounds: int, mean: float, cut: float) -> int:
 
 
 @dataclass(frozen=True)
-class Law:
+class LawAtNodes:
     """F, S and f of all groups at the same points, shapes (groups, ...)."""
 
     cdf: FloatArray
@@ -94,7 +94,7 @@ class Law:
         return log_cdf
 
 
-def winning_density(law: Law, counts: FloatArray) -> FloatArray:
+def winning_density(law: LawAtNodes, counts: FloatArray) -> FloatArray:
     """Density of the largest value where an arm of group g has it, the shape of `law`."""
     columns = counts.reshape(-1, *[1] * (law.cdf.ndim - 1))
     largest = np.exp((columns * law.log_cdf()).sum(axis=0))
@@ -109,7 +109,7 @@ class Values(ABC):
     counts: FloatArray
 
     @abstractmethod
-    def at(self, start: FloatArray, offset: FloatArray) -> Law:
+    def at(self, start: FloatArray, offset: FloatArray) -> LawAtNodes:
         """The law at start + offset, shapes (panels,) and (panels, nodes); `Law` of shape (groups, panels, nodes)."""
 
     def narrow(self, low: float, high: float, floor: float) -> tuple[float, float]:
@@ -137,15 +137,16 @@ class FixedValues(Values):
     scale: float
     one_sided: bool
 
-    def at(self, start: FloatArray, offset: FloatArray) -> Law:
+    def at(self, start: FloatArray, offset: FloatArray) -> LawAtNodes:
         points = (start[:, None] + offset + self.lags[:, None, None]) / self.scale
         if self.one_sided:
             outside = np.where(points > 0, np.exp(-np.maximum(points, 0)), 1.0)
             inside = -np.expm1(-np.maximum(points, 0))
-            return Law(inside, outside, np.where(points > 0, outside / self.scale, 0.0))
+            return LawAtNodes(inside, outside, np.where(points > 0, outside / self.scale, 0.0))
         smaller = np.exp(-np.abs(points)) / 2
         left = points < 0
-        return Law(np.where(left, smaller, 1 - smaller), np.where(left, 1 - smaller, smaller), smaller / self.scale)
+        below, above = np.where(left, smaller, 1 - smaller), np.where(left, 1 - smaller, smaller)
+        return LawAtNodes(below, above, smaller / self.scale)
 
     @property
     def lattice(self) -> bool:
@@ -170,9 +171,9 @@ class LatticeValues(Values):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_cells", [_Cells.of(sums, self.noise, self.scale) for sums in self.sums])
 
-    def at(self, start: FloatArray, offset: FloatArray) -> Law:
+    def at(self, start: FloatArray, offset: FloatArray) -> LawAtNodes:
         parts = [self._of_group(cells, start, offset) for cells in self._cells]
-        return Law(*(np.stack([part[index] for part in parts]) for index in range(3)))
+        return LawAtNodes(*(np.stack([part[index] for part in parts]) for index in range(3)))
 
     def _of_group(self, cells: "_Cells", start: FloatArray, offset: FloatArray) -> tuple[FloatArray, ...]:
         # Outside of the range of the sums, the first and the last cell are continued without end.

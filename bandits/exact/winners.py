@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.exact.laws import (
+from bandits.exact.noisy_values import (
     LARGEST_WORK,
     Binomial,
     FixedValues,
     LatticeValues,
-    Law,
+    LawAtNodes,
     QuadratureError,
     Values,
     require_work,
@@ -119,7 +119,7 @@ def gumbel_winners(all_sums: tuple[Binomial, ...], counts: FloatArray, scale: fl
         require_work((high - low) / step * len(all_sums), LARGEST_WORK / 20, "points of the trapezoidal rule")
         points = math.ceil((high - low) / step)
         parts = [_gumbel_law(sums, low, step, points, level, scale, band) for sums in all_sums]
-        law = Law(*(np.stack([part[index] for part in parts]) for index in range(3)))
+        law = LawAtNodes(*(np.stack([part[index] for part in parts]) for index in range(3)))
         return np.asarray(step * winning_density(law, counts).sum(axis=1))
 
     return refined(trapezoidal, floor)

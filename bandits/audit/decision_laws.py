@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from bandits.arrays import FloatArray
-from bandits.audit.quadrature import nodes_between
+from bandits.audit.gauss_legendre import nodes_between
 from bandits.exponents import FLOOR, grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 

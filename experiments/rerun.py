@@ -1,0 +1,540 @@
+"""Simulate again what is stored or failed: check a sample, reproduce experiments, replay one replication.
+
+The same platform gives the same bits. Another processor or mathematical library may round a logarithm differently; the
+footer of a results file names the platform that made it. What was stored on another platform is compared in law, and so
+are cells of instances that are not `portable`, and cells that are computed rather than simulated: their sums are
+rounded as the processor likes, which the platform does not name. See `compare`.
+"""
+
+import json
+import math
+import pkgutil
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from omegaconf import OmegaConf
+from scipy import stats
+
+import bandits
+from bandits.arrays import FloatArray
+from bandits.environments.gap_profiles import GapProfile
+from bandits.learner import Environment, Learner
+from bandits.seeds import entropy
+from experiments.cells import KINDS, RECORDED, Cell, Rows
+from experiments.cells.regret import RegretCell
+from experiments.complete import runner_of
+from experiments.config.build import build
+from experiments.config.command_line import CommandLine, read_command_line
+from experiments.config.compose import Composer
+from experiments.config.plan import folder, merge, plan, published_folder
+from experiments.config.values import whole_number
+from experiments.errors import UserError
+from experiments.fan_out import delayed
+from experiments.provenance import machine
+from experiments.second_play import SecondPlays, require_same
+from experiments.simulate import Job, run_on, simulate_block
+from experiments.simulate.failures import Failures
+from experiments.store import Store, complete_places, read_cells, stored_cells
+from experiments.store.place import Place, trusted
+from experiments.stored import Replications, Stored
+from experiments.user_code import playing
+
+LEVEL = 1e-9
+ROUNDING = 1e-9
+FRESH = 20  # replications
+QUICK = 0.01  # seconds: of a cell whose replications are quicker, several are simulated,
+MOST = 5  # but not more than so many
+
+
+def difference(stored: Replications, fresh: Replications) -> str | None:
+    """Where the same replications, stored and fresh, first differ, in words, or None."""
+    for name, values in stored.rows.items():
+        same = (values == fresh.rows[name]) | ((values != values) & (fresh.rows[name] != fresh.rows[name]))  # NaN
+        if same.all():
+            continue
+        replication, *at = np.argwhere(~same)[0]
+        place = f"replication {stored.numbers[replication]} differs"
+        change = f"{name} {values[replication, *at]} stored, {fresh.rows[name][replication, *at]} now"
+        return f"{place} from t = {stored.t[at[0]]} on: {change}" if name == "regret" else f"{place}: {change}"
+    return None
+
+
+class Agreement(StrEnum):
+    """Of a comparison."""
+
+    SAME = "the same"
+    DIFFERENT = "different"
+    NOT_COMPARED = "not compared"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether what is simulated now of a cell is what is stored of it, and in words what was compared."""
+
+    agreement: Agreement
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One stored replication whose bits differ from what is simulated now, both as rows with that replication alone."""
+
+    stored: Rows
+    fresh: Rows
+
+
+def replications_for(cell: Cell) -> int:
+    """How many replications `compare` simulates."""
+    return FRESH if cell.repeatable and not cell.spread else 0
+
+
+def compare(cell: Cell, pair: Replayed, headline: FloatArray, time_left: bool) -> Comparison:
+    """Compare what is stored of a cell with what is simulated now: `pair`, or a sample if there is time left.
+
+    Values that agree to `ROUNDING` are equal. A cell that is computed rather than simulated must agree to `ROUNDING`,
+    or to the `resolution` of its kind; a search, to its `spread`. For others, fresh replications have numbers beyond
+    those stored, so the two samples are independent, and an exact two-sample Kolmogorov-Smirnov test at the level
+    `LEVEL` for each cell needs no law. What can be computed from the rest of a stored row must agree with it, on every
+    platform.
+
+    `headline` is that of every stored replication.
+    """
+    apart = _farthest(cell.implied(pair.stored), pair.stored, 0.0)
+    if apart > ROUNDING:
+        return Comparison(Agreement.DIFFERENT, f"its numbers contradict one another, by a relative {apart:.1e}")
+    apart = _farthest(pair.fresh, pair.stored, cell.resolution)
+    if apart <= ROUNDING:
+        return Comparison(Agreement.SAME, f"values differ by a relative {apart:.1e}, {ROUNDING:g} is allowed")
+    if not cell.repeatable:
+        return Comparison(
+            Agreement.DIFFERENT, f"computed values differ by a relative {apart:.1e}, {ROUNDING:g} is allowed"
+        )
+    if cell.spread:
+        apart = _apart(_headline(cell, pair.fresh), _headline(cell, pair.stored), 0.0)
+        agreement = Agreement.SAME if apart <= cell.spread else Agreement.DIFFERENT
+        return Comparison(agreement, f"what is found differs by a relative {apart:.1e}, {cell.spread:g} is allowed")
+    if least_probability(len(headline), FRESH) >= LEVEL:
+        return Comparison(Agreement.NOT_COMPARED, f"not compared, {len(headline)} stored replications are too few")
+    if not time_left:
+        return Comparison(Agreement.NOT_COMPARED, "not compared, no time left")
+    fresh = _fresh(cell, len(headline), len(headline) + FRESH)
+    probability = same_law(headline, fresh.headline)
+    evidence = f"{FRESH} fresh replications beside {len(headline)} stored: p = {probability:.2g}, level {LEVEL:g}"
+    if probability < LEVEL:
+        return Comparison(Agreement.DIFFERENT, f"another law; {evidence}")
+    return Comparison(Agreement.SAME, f"the same law; {evidence}")
+
+
+def least_probability(first: int, second: int) -> float:
+    """The smallest p-value that samples of these sizes can have."""
+    return 2 / math.comb(first + second, first)
+
+
+def same_law(first: Any, second: Any) -> float:
+    """The p-value of the exact two-sample Kolmogorov-Smirnov test, values within rounding taken as equal."""
+    values = np.concatenate([first, second]).astype(float)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    steps = np.diff(ordered) > ROUNDING * np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
+    ranks = np.empty(len(values))
+    ranks[order] = np.concatenate([[0], np.cumsum(steps)])
+    return float(stats.ks_2samp(ranks[: len(first)], ranks[len(first) :], method="exact").pvalue)
+
+
+def _farthest(values: Rows, others: Rows, resolution: float) -> float:
+    """The largest relative difference of `values` from the columns of the same names, 0 without any."""
+    return max((_apart(of, others[name], resolution) for name, of in values.items()), default=0.0)
+
+
+def _apart(values: FloatArray, others: FloatArray, resolution: float) -> float:
+    """The largest relative difference; none between infinities, and none within the `resolution`."""
+    if values.shape != others.shape:
+        return math.inf
+    one, other = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)  # yes or no as 1 or 0
+    apart = np.zeros(one.shape)
+    np.subtract(one, other, out=apart, where=(one != other) & ~(np.isnan(one) & np.isnan(other)))
+    apart[np.abs(apart) <= resolution] = 0.0
+    return float(np.max(np.abs(apart) / np.maximum(np.abs(other), 1e-300), initial=0.0))
+
+
+def _headline(cell: Cell, rows: Rows) -> FloatArray:
+    return Stored(dict(rows), {}, cell).headline
+
+
+def _fresh(cell: Cell, first: int, last: int) -> Stored:
+    rows = [cell.replicate(number) for number in range(first, last)]
+    return Stored({name: np.array([row[name] for row in rows]) for name in cell.fields}, {}, cell)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some stored replications of a cell, to be simulated again.
+
+    Attributes
+    ----------
+    asked: the overrides of an experiment that has the cell.
+    stored: those replications, with their numbers, and `platforms`, where each was simulated.
+    headline: the number that sums up each of all stored replications, for `compare`.
+    seconds: what one replication took.
+    """
+
+    place: Place
+    asked: tuple[str, ...]
+    stored: Stored
+    platforms: tuple[str, ...]
+    headline: FloatArray
+    seconds: float
+
+    @property
+    def cell(self) -> Cell:
+        return self.stored.cell
+
+    @property
+    def cost(self) -> float:
+        return self.seconds * self.stored.replications
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A replication that is not what is stored, in words.
+
+    Attributes
+    ----------
+    elsewhere: whether it was stored on another platform.
+    pair: it and what is simulated now, where bits may differ, see above; else None.
+    """
+
+    sample: Sample
+    description: str
+    elsewhere: bool
+    pair: Replayed | None
+
+    def __str__(self) -> str:
+        return f"{self.sample.cell.identity}, {self.sample.place}: {self.description}"
+
+
+def sample_of(stored: Stored, place: Place, asked: Sequence[str]) -> Sample:
+    """What is to be simulated again of a cell; depends on its content alone."""
+    cell, runs = stored.cell, stored.footer["runs"]
+    seconds = runs[-1]["typical_seconds"]
+    count = min(stored.replications, max(1, min(MOST, math.floor(QUICK / max(seconds, 1e-6)))))
+    drawn = sorted(range(stored.replications), key=lambda number: entropy(f"check {cell.key} {number}"))[:count]
+    numbers = np.array(sorted(drawn))
+    platforms = [
+        run["platform"] for number in numbers for run in runs if number in range(*run["replications"])
+    ]  # the runs of a footer follow one another
+    return Sample(place, tuple(asked), stored.at(numbers), tuple(platforms), stored.headline, seconds)
+
+
+def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sample]:
+    """A sample of every cell that `overrides` ask for. Raises `UserError` when some are not stored."""
+    asked = plan(overrides, Composer(config_dirs))
+    places = complete_places(asked)
+    cells = zip(read_cells(asked, places), places, strict=True)
+    return [sample_of(stored, place, overrides) for stored, place in cells]
+
+
+def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:
+    """As many as `seconds` allow: the cheapest for half of it, then others in an order that their keys give."""
+    by_cost = sorted(samples, key=lambda sample: (sample.cost, sample.cell.key))
+    cumulative = np.cumsum([sample.cost for sample in by_cost])
+    if not by_cost or cumulative[-1] <= seconds:
+        return by_cost
+    cheap = int(np.searchsorted(cumulative, seconds / 2, side="right"))
+    chosen, spent = by_cost[:cheap], float(cumulative[cheap - 1]) if cheap else 0.0
+    for sample in sorted(by_cost[cheap:], key=lambda sample: entropy(f"check {sample.cell.key}")):
+        if spent + sample.cost <= seconds:
+            chosen.append(sample)
+            spent += sample.cost
+    return chosen
+
+
+def differences(sample: Sample) -> list[Difference]:
+    """The replications of `sample` that are not simulated as they are stored; a failing policy is one."""
+    found = []
+    for place, (number, platform) in enumerate(zip(sample.stored.numbers.tolist(), sample.platforms, strict=True)):
+        stored = sample.stored.at(slice(place, place + 1))
+        elsewhere, pair = platform != machine(), None
+        try:
+            fresh = simulate_block(sample.cell, number, number + 1)
+            description = difference(stored, fresh)
+            if elsewhere or not (sample.cell.repeatable and sample.cell.instance.portable):
+                pair = Replayed(stored.rows, fresh.rows)
+        except Exception:
+            failed = traceback.format_exc().strip().splitlines()[-1]
+            description = f"replication {number} ends in {failed}"
+        if description:
+            where = f" (stored on {platform}, this is {machine()})" if elsewhere else ""
+            found.append(Difference(sample, description + where, elsewhere, pair))
+    return found
+
+
+def _planned(command: CommandLine) -> list[Sample]:
+    """A sample of every cell of all jobs, each cell once, with most of its replications to choose from."""
+    lists = joblib.Parallel(n_jobs=command.workers)(
+        delayed(samples_of)(job, command.config_dirs) for job in command.jobs
+    )
+    every = sorted((sample for samples in lists for sample in samples), key=lambda sample: len(sample.headline))
+    return list({sample.cell.key: sample for sample in every}.values())
+
+
+def _simulated_again(samples: Sequence[Sample], workers: int) -> list[Difference]:
+    """All differences, expensive cells first, so that no processor waits long at the end."""
+    ordered = sorted(samples, key=lambda sample: -sample.cost)
+    lists = joblib.Parallel(n_jobs=workers)(delayed(differences)(sample) for sample in ordered)
+    return [found for of_sample in lists for found in of_sample]
+
+
+def _seconds(command: CommandLine) -> float:
+    seconds = command.config.check_seconds
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        raise UserError(f"check_seconds: must be a number above 0, got {seconds}")
+    return float(seconds)
+
+
+def _compared(found: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Comparison]]:
+    """The first difference of every cell whose bits may differ, with how far what is simulated now is from it."""
+    of_cell = {item.sample.cell.key: (item, item.pair) for item in reversed(list(found)) if item.pair}
+    diverging = sorted(of_cell.values(), key=lambda of: (of[0].sample.seconds, of[0].sample.cell.key))
+    left, taken = _seconds(command), []
+    for item, _ in diverging:
+        left -= item.sample.seconds * replications_for(item.sample.cell)
+        taken.append(left >= 0)
+    comparisons = joblib.Parallel(n_jobs=command.workers)(
+        delayed(compare)(item.sample.cell, pair, item.sample.headline, time_left)
+        for (item, pair), time_left in zip(diverging, taken, strict=True)
+    )
+    return [(item, comparison) for (item, _), comparison in zip(diverging, comparisons, strict=True)]
+
+
+def _how_to_accept(wrong: Iterable[Difference]) -> str:
+    commands = dict.fromkeys(
+        f"  {shlex.join(['python', '-m', 'experiments.run', *found.sample.asked])}" for found in wrong
+    )
+    return "\n".join(
+        [
+            "If the change is wanted: raise the `revision` of the policy or instance, commit, run",
+            *commands,
+            "remove the files of the old revision, commit the new results, and say why.",
+        ]
+    )
+
+
+def check() -> None:
+    """Entry point of `python -m experiments.check`; exit code 1 if a stored number is not simulated again.
+
+    Which replications are chosen follows from the key of the cell. If one of every cell would take longer than
+    `check_seconds` on one core, some expensive cells are left out, again by their keys, and counted. A cell that could
+    not be compared is counted apart, and is a difference unless it was stored on another platform.
+    """
+    command = read_command_line()
+    if not command.jobs:
+        return
+    samples = _planned(command)
+    chosen = within(samples, _seconds(command))
+    found = _simulated_again(chosen, command.workers)
+    wrong = [item for item in found if item.pair is None]
+    for item in wrong:
+        print(item)
+    compared = _compared(found, command)
+    unknown = sum(comparison.agreement is Agreement.NOT_COMPARED for _, comparison in compared)
+    for item, comparison in compared:
+        failed = {Agreement.DIFFERENT: True, Agreement.NOT_COMPARED: not item.elsewhere}.get(
+            comparison.agreement, False
+        )
+        if failed or item.sample.cell.repeatable:  # computed numbers are often rounded otherwise
+            print(f"{item}: {comparison.evidence}")
+        wrong += [item] if failed else []
+    count, cells = sum(sample.stored.replications for sample in chosen), len({item.sample.cell.key for item in wrong})
+    print(
+        f"{count} stored replications of {len(chosen)} of {len(samples)} cells simulated again "
+        f"({len(samples) - len(chosen)} cells left out for time): {cells} cells different; "
+        f"of those that may be rounded otherwise {len(compared) - unknown} compared, {unknown} not compared"
+    )
+    if wrong:
+        print(_how_to_accept(wrong))
+        sys.exit(1)
+
+
+def reproduce() -> None:
+    """Entry point of `python -m experiments.reproduce`: every number again from nothing; exit code 1 if one differs."""
+    command = read_command_line()
+    if not command.jobs:
+        return
+    plans = command.plans()
+    requests = merge(request for asked in plans for request in asked.requests)
+    stored = {found.cell.key: found for asked in plans for found in stored_cells(asked)}
+    different = 0
+    with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
+        scratch = Store(Path(folder))
+        run_on(runner_of(plans), [Job(request, None) for request in requests], scratch)
+        for request in requests:
+            before, after = stored[request.cell.key], scratch.read(request.cell)
+            assert after is not None
+            found = difference(before, after)
+            if found:
+                different += 1
+                print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}")
+    print(f"{len(requests)} cells simulated again: {len(requests) - different} identical, {different} different")
+    sys.exit(1 if different else 0)
+
+
+def _other_platform(stored: Replications) -> str:
+    platform = stored.footer["runs"][-1]["platform"]
+    return "" if platform == machine() else f" (stored on {platform}, this is {machine()})"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A cell that is known by its key: what a file tells of it.
+
+    Attributes
+    ----------
+    told_in: the file.
+    config: the resolved parts of the config that the cell came from.
+    identity: what the cell says of itself.
+    horizon, record: as the cell has them.
+    recorded: how many checkpoints may have been asked for.
+    contents: what is stored of it, if anything.
+    """
+
+    told_in: Path
+    config: dict[str, Any]
+    identity: dict[str, Any]
+    horizon: int
+    record: str
+    recorded: tuple[int, ...]
+    contents: Replications | None
+
+    @classmethod
+    def told(cls, told_in: Path, told: Mapping[str, Any], *recorded: int, contents: Replications | None = None) -> Self:
+        """What the record of a failure or the footer of a results file tells."""
+        identity, horizon = json.loads(told["identity"]), told["columns"]["horizon"]
+        return cls(
+            told_in, told["config"], identity, horizon, told.get("record", RegretCell.record), recorded, contents
+        )
+
+
+def known(key: str, store: Store) -> Known:
+    """What is told of the cell with a key, as a failure or as a result. Raises `UserError`."""
+    failures = Failures(store.root)
+    failed = failures.read(key)
+    if failed is not None:
+        return Known.told(failures.path(key), failed, failed["recorded"])
+    place = store.find(key)
+    if place is not None:
+        contents = trusted(place)
+        checkpoints = [len(contents.t)] if "t" in contents.rows else []
+        return Known.told(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
+    raise UserError(f"key={key}: no cell with this key failed or is stored in {store.root}")
+
+
+def cell_of(key: str, of: Known) -> Cell:
+    """The cell itself. Raises `UserError` if what the files say now is another cell."""
+    config = OmegaConf.create(_with_classes_of_today(of.config, of.identity))
+    files = dict.fromkeys(("instance", "policy"), of.told_in)
+    instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
+    policy: Learner[Any] = build(config, "policy", files, Learner)
+    cells = [KINDS[of.record](instance, policy, of.horizon, recorded) for recorded in of.recorded]
+    found = next((cell for cell in cells if cell.key == key), None)
+    if found is None:
+        raise UserError(
+            f"key={key}: the code makes another cell of it now, {cells[0].key}: a revision was raised, or a parameter "
+            "was added"
+        )
+    return found
+
+
+def _with_classes_of_today(node: Any, identity: Any) -> Any:
+    """A config with each class of `bandits` where it is now: since the cell was stored it may have moved.
+
+    `identity` is what the cell says of the same part; its names stay.
+    """
+    if not isinstance(node, dict):
+        return node
+    parts = identity if isinstance(identity, dict) else {}
+    package, _, name = parts.get("class", "").partition(":")
+    moved = {"_target_": _ours()[name]} if package == "bandits" else {}
+    return {key: _with_classes_of_today(value, parts.get(key)) for key, value in node.items()} | moved
+
+
+@cache
+def _ours() -> dict[str, str]:
+    """The module and class of every instance, policy and gap profile of `bandits`, by its name."""
+    modules = [import_module(item.name) for item in pkgutil.walk_packages(bandits.__path__, "bandits.")]
+    classes = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    parts = [of for of in classes if issubclass(of, Environment | Learner | GapProfile) and hasattr(of, "name")]
+    return {of.name: f"{of.__module__}.{of.__qualname__}" for of in parts if of.__module__.startswith("bandits.")}
+
+
+def _replayed(cell: Cell, replication: int, stored: Replications | None) -> Iterable[str]:
+    """Run a replication and say what came out, line by line. Raises whatever the policy raises."""
+    with playing(cell):
+        block = simulate_block(cell, replication, replication + 1)
+    if cell.own:
+        plays = SecondPlays()
+        try:
+            again = plays.ask(cell, [replication + 1, replication]).result()
+        finally:
+            plays.close()
+        require_same(cell, block.rows, [replication], again)
+    headline = Stored(block.rows, {}, cell).headline[0]
+    yield f"replication {replication}: {cell.headline} {headline:.10g}, in {block.seconds[0]:.3g} s"
+    if stored is not None and replication < stored.replications:
+        found = difference(stored.at(slice(replication, replication + 1)), block)
+        yield found or "every number is as it is stored"
+        if found:
+            sys.exit(1)
+
+
+def replay() -> None:
+    """Entry point of `python -m experiments.replay`; exit code 1 if the replication fails or differs.
+
+    The cell is one that failed (`failures/KEY.json` beside the results) or one that is stored.
+    """
+    command = read_command_line("replay")
+    for job in command.jobs:
+        key, replication = _key(job), _replication(command, job)
+        of = known(key, Store(folder(command.config, "results_dir"), _published(command)))
+        cell = cell_of(key, of)
+        print(f"{cell.identity}, as {of.told_in} tells")
+        try:
+            for line in _replayed(cell, replication, of.contents):
+                print(line, flush=True)
+        except Exception:  # of the policy, which is what the user came for
+            traceback.print_exc()
+            sys.exit(1)
+
+
+def _key(job: list[str]) -> str:
+    """The key as it was typed, for some look like numbers. Raises `UserError`."""
+    key = next((text.partition("=")[2] for text in job if text.startswith("key=")), "")
+    if not (len(key) == 16 and set(key) <= set("0123456789abcdef")):
+        raise UserError(f"key={key}: must be the key of a cell, 16 of 0-9 and a-f: the end of the name of its file")
+    return key
+
+
+def _replication(command: CommandLine, job: list[str]) -> int:
+    value = command.value(job, "replication")
+    try:
+        number = whole_number(value)
+    except ValueError as error:
+        raise UserError(f"replication: must be {error}") from None
+    if number < 0:
+        raise UserError(f"replication: must be at least 0, got {number}")
+    return number
+
+
+def _published(command: CommandLine) -> Path | None:
+    return published_folder(command.config)

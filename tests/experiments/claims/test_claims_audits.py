@@ -1,0 +1,68 @@
+"""Claims that rows of the table of audits decide."""
+
+import dataclasses
+
+import pytest
+from omegaconf import OmegaConf
+
+from bandits import ParameterError
+from experiments.audit.rows import AUDIT_KEYS, audit
+from experiments.audit.table import picked, store
+from experiments.config.compose import CONF, Composer
+from experiments.errors import UserError
+from tests.experiments.claims.made_up import outcome, verdict
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Audits of DP-SE at two budgets, and of a noise that costs twice what the paper promises."""
+    about = OmegaConf.load(CONF / "audit.yaml")
+    about = OmegaConf.create({key: about[key] for key in AUDIT_KEYS} | {"level": "release"})
+    of = ["policy=dp_se", "horizon=1000"]
+    printed = ["policy=rnm_ftnl", "instance=dtol_bernoulli", "policy.noise=exponential", "horizon=8"]
+    asked = [[*of, "budget.epsilon=1"], [*of, "budget.epsilon=4"], [*printed, "budget.epsilon=0.5"]]
+    return [audit(words, about, Composer()) for words in asked]
+
+
+@pytest.fixture
+def judged(tmp_path, rows):
+    store(rows, tmp_path / "audit.parquet")
+    return lambda **keys: verdict(tmp_path, [], test="audit", **keys)
+
+
+def test_a_claim_is_held_to_what_audits_keep_and_show(judged):
+    kept = judged(rows={"policy": "dp_se"})
+    assert (kept.outcome, list(kept.table.estimate), list(kept.table.epsilon)) == ("holds", [1.0, 1.0], [1, 4])
+    twice = judged(rows={"policy": "rnm_ftnl", "noise": "exponential", "resample": False})
+    assert (twice.outcome, list(twice.table.low)) == ("fails", [pytest.approx(2)])
+    assert "policy rnm_ftnl, level release, arms 2, horizon 8, epsilon 0.5" in twice.evidence  # the row that decides
+    assert judged(rows={"policy": "rnm_ftnl"}, at_most=2).outcome == "holds"
+    assert judged(rows={"policy": "rnm_ftnl"}, at_most=1.99).outcome == "fails"
+
+
+def test_what_no_audit_covers_cannot_be_judged(judged):
+    for conditions in ({"policy": "ucb1"}, {"policy": "dp_se", "epsilon": [1, 2]}, {"policy": ["dp_se", "ucb1"]}):
+        found = judged(rows=conditions)
+        assert found.outcome == "cannot be judged"
+        assert "conf/audits.yaml" in found.evidence
+    with pytest.raises(UserError, match=r"mine: rows\.polcy: no audit has polcy; did you mean policy"):
+        judged(rows={"polcy": "dp_se"})
+
+
+def test_bounds_apart_leave_a_claim_open(tmp_path, rows):
+    row = dataclasses.replace(rows[0], epsilon_shown=0.5, epsilon_kept=2.0)
+    store([row], tmp_path / "audit.parquet")
+    assert outcome(tmp_path, [], test="audit", rows={"policy": "dp_se"}) == "undecided"
+
+
+def test_shares_of_a_promise_with_delta(rows):
+    with_delta = dataclasses.replace(rows[0], paper_delta=0.01, delta_shown=0.005, delta_kept=0.01)
+    assert with_delta.share == (0.5, 1.0)
+    assert dataclasses.replace(with_delta, epsilon_claimed=2.0).share != (0.5, 1.0)  # delta at another epsilon
+
+
+def test_own_audits_count_beside_those_of_the_repository(rows):
+    assert len(picked(rows, {"horizon": [8, 1000]})) == 3
+    assert picked(rows, {"beta": None, "epsilon": 4}) == [rows[1]]
+    with pytest.raises(ParameterError, match="noize"):
+        picked(rows, {"noize": "gumbel"})
