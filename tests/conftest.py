@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+import hypothesis
 import pytest
 from omegaconf import OmegaConf
 from xdist.scheduler import LoadScopeScheduling
@@ -24,6 +25,8 @@ from experiments.store import Store
 from experiments.stored import Stored
 
 FAILURE = 1e-9
+hypothesis.settings.register_profile("tests", deadline=None)  # loops may be compiled in it, and no test measures time
+hypothesis.settings.load_profile("tests")
 progress.EVERY = worker.PATIENCE = 1e6  # tests of what is said on stderr do not depend on how long it takes
 # One worker of `pytest -n auto` runs a file whole, so that what its tests share is made, and loops are compiled, once.
 # (`--dist loadgroup` would do that by marks, and does not with pytest 9.2: pytest-xdist issue 1386.)

@@ -79,7 +79,7 @@ def test_wrong_words_are_refused_as_in_the_shell(tmp_path):
 def test_run_simulates_where_its_words_say(tmp_path, monkeypatch):
     asked = []
     outcomes = Threads.outcomes
-    monkeypatch.setattr(Threads, "outcomes", lambda self, tasks: asked.append(self) or outcomes(self, tasks))
+    monkeypatch.setattr(Threads, "outcomes", lambda self, *asks: asked.append(self) or outcomes(self, *asks))
     words = (*SMALL, "policy=ucb1", "replications=2", f"results_dir={tmp_path}", "published_dir=null")
     assert len(run(*words, "runner=threads", workers=1)) == len(load(results_dir=tmp_path))
     assert asked == [Threads(1)]

@@ -50,9 +50,9 @@ def one_table(policy, horizon, ones):
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "horizon"), POLICIES, ids=str)
 def test_transcripts_have_the_law_of_what_is_played(policy, horizon, failure):
-    """1,500 plays of a table; sequences that are expected less than 5 times are counted together."""
+    """3,000 plays of a table; sequences that are expected less than 5 times are counted together."""
     table, number = one_table(policy, horizon, [(0, 0), (1, 1), (0, 2)])
-    rng, runs = np.random.default_rng(7), 1500
+    rng, runs = np.random.default_rng(7), 3000
     codes = [int("".join(map(str, policy.play(table, horizon, rng))), 2) for _ in range(runs)]
     observed, expected = np.bincount(codes, minlength=2**horizon), law(policy, horizon).chances[number] * runs
     often = expected >= 5

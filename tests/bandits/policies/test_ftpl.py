@@ -33,7 +33,7 @@ POLICIES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_arms_that_cannot_win_are_skipped_exactly(policy, failure):
-    instance, horizon, runs = Bernoulli((0.7, 0.55, 0.5, 0.2, 0.1)), 2_000, 1_000
+    instance, horizon, runs = Bernoulli((0.7, 0.55, 0.5, 0.2, 0.1)), 2_000, 2_000
     given = (instance.mean_rewards, horizon, policy.start, *policy.law(horizon))
     plain = np.array([perturbed_leader_steps(*given, stream("plain", j)) for j in range(runs)])
     fast = np.array(

@@ -75,11 +75,11 @@ def test_runs_of_leaders_are_the_plain_loop_number_by_number(instance, policy):
 
 # Settings in which blocks of many sizes are skipped and cut, and regret spreads.
 LAW = [
-    (C1(3), 60_000, DPUCB(0.25), 500),
-    (C2(5), 60_000, DPUCB(2.0, False, "tight"), 500),
-    (C4(10), 30_000, DPUCB(10.0, False, "tight"), 500),
-    (C1(2), 60_000, UCB1(), 500),
-    (C2(3), 300_000, DPUCB(1.0, False, "tight"), 200),
+    (C1(3), 60_000, DPUCB(0.25), 1000),
+    (C2(5), 60_000, DPUCB(2.0, False, "tight"), 1000),
+    (C4(10), 30_000, DPUCB(10.0, False, "tight"), 1000),
+    (C1(2), 60_000, UCB1(), 1000),
+    (C2(3), 300_000, DPUCB(1.0, False, "tight"), 300),
 ]
 
 

@@ -275,7 +275,7 @@ def divergence_upper(bar, level):
     [((0.9, 0.5, 0.5), 2.0, 3_000), ((0.8, 0.6), 0.5, 3_000), ((0.3, 0.9, 0.1, 0.2), 8.0, 4_000)],
 )
 def test_thompson_sampling_agrees_in_law(means, epsilon, horizon, failure):
-    chances, runs = TSCF(epsilon).chance(np.array(means)), 1_000
+    chances, runs = TSCF(epsilon).chance(np.array(means)), 1_500
     end = np.array([horizon])
     fast = np.array([bit_thompson_pulls(chances, horizon, end, stream("f", i))[0] for i in range(runs)])
     plain = np.array([bit_thompson_steps(chances, horizon, stream("p", i)) for i in range(runs)])
@@ -288,8 +288,8 @@ def test_thompson_sampling_agrees_in_law(means, epsilon, horizon, failure):
 @pytest.mark.parametrize("policy", [KLUCBCF(1.0), TSCF(1.0)], ids=repr)
 @pytest.mark.parametrize("instance", [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)], ids=repr)
 def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
-    """Pulls of all arms over 200 runs of 600 steps each; the steps are those of the class, on rewards and bits."""
-    horizon, runs = 600, 200
+    """Pulls of all arms over 200 runs of 1,000 steps each; the steps are those of the class, on rewards and bits."""
+    horizon, runs = 1_000, 200
     checkpoints = np.array([horizon // 2, horizon])
     fast = np.array([policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)])
     steps = np.array(

@@ -145,7 +145,7 @@ def runs_of(loop, law, rule, most, threshold_noise, runs):
     ids=repr,
 )
 def test_leaps_are_exact_in_law(rule, law, most, threshold_noise, failure):
-    runs = min(2000, 40_000_000 // most)
+    runs = min(3000, 40_000_000 // most)
     fast, plain = (runs_of(loop, law, rule, most, threshold_noise, runs) for loop in (leap, walk))
     assert_same_law(fast.T, plain.T, failure)
     assert plain[2].mean() > 0.05
