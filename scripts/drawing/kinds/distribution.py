@@ -31,6 +31,7 @@ from scripts.drawing.spec import (
     require_panels,
     require_words,
 )
+from scripts.drawing.style import colours_of
 
 SHOWS = ("box", "ecdf")
 
@@ -70,7 +71,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     require_columns(spec.panels, [], cells)
     inside = [repeated(conditions, cells) for conditions in spec.panels]
     together = Cells.of(inside)
-    entries = legend(together, inside, colours)
+    entries = legend(together, inside, colours_of((stored.cell.policy for stored in cells), colours))
     samples = [_spreads(spec, of_panel, entries) for of_panel in inside]
     most = max(map(len, samples))
     panels = [

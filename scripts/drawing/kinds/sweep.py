@@ -88,12 +88,13 @@ class Spec:
 
         inside = [shown(panel, cells) for panel in self.panels]
         drawn = Cells.of(inside)
-        entries = legend(drawn, inside, colours, said, same)
+        assigned = colours_of((stored.cell.policy for stored in cells), colours)
+        entries = legend(drawn, inside, assigned, said, same)
         if self.curves:
             return {key: _own_colour(entry) for key, entry in entries.items()}
-        # A method called noise makes a word of each policy of one label, see `word_of`: the last one's colour is drawn.
-        assigned = colours_of((stored.cell.policy for stored in drawn), colours)
-        last = {entries[stored.cell.key].label: assigned[word_of(stored.cell.policy)] for stored in drawn}
+        # `word_of` takes a method called noise for a noise, so that a label may have several colours: one is drawn.
+        cells_in_turn = (stored for of_panel in inside for stored in reversed(of_panel))
+        last = {entries[stored.cell.key].label: assigned[word_of(stored.cell.policy)] for stored in cells_in_turn}
         return {key: replace(entry, colour=last[entry.label]) for key, entry in entries.items()}
 
     def _kin(self, stored: Stored) -> tuple[Any, ...]:

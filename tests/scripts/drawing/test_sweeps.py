@@ -60,11 +60,11 @@ def test_a_counterpart_without_privacy_is_a_level_line(cells):
     lines = [[*STOPPING, "policy=dp_nas", f"budget.epsilon={epsilon}"] for epsilon in (0.1, 1, 10)]
     found = cells(*lines, [*STOPPING, "policy=nas"])
     spec = {"title": "t", "x": "epsilon", "value": "samples", "panels": [{"title": "a", "epsilon": [0.1, 1, 10]}]}
-    points = sweep.points_of(sweep.Spec(**spec), found, {})[0]
-    level = points[sweep.Curve("NAS", False)]
+    points = {curve.entry.label: of for curve, of in sweep.points_of(sweep.Spec(**spec), found, {})[0].items()}
+    level = points["NAS"]
     assert level.x.tolist() == [0.1, 10]
     assert level.mean[0] == level.mean[1]
-    private = points[sweep.Curve("DP-NAS", False)]
+    private = points["DP-NAS"]
     assert private.x.tolist() == [0.1, 1, 10]
     assert (np.diff(private.mean) < 0).all()
     drawing = sweep.describe(spec, found, {})
