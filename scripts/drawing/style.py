@@ -52,7 +52,7 @@ def marker(number: int) -> str:
 
 def word_of(policy: Learner[Any]) -> str:
     """What a colour is given to: a policy, or where policies of a name differ in their noise, one of its noises."""
-    return f"{policy.name} {getattr(policy, 'noise', '')}".strip()
+    return f"{policy.name} {vars(policy).get('noise', '')}".strip()
 
 
 def colours_of(policies: Iterable[Learner[Any]], known: Mapping[str, str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ from scripts.drawing.spec import (
     require_words,
     shown,
 )
-from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashes, word_of
+from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashes
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,7 @@ class Spec:
         drawn = Cells.of(inside)
         assigned = colours_of((stored.cell.policy for stored in cells), colours)
         entries = legend(drawn, inside, assigned, said, same)
-        if self.curves:
-            return {key: _own_colour(entry) for key, entry in entries.items()}
-        # `word_of` takes a method called noise for a noise, so that a label may have several colours: one is drawn.
-        cells_in_turn = (stored for of_panel in inside for stored in reversed(of_panel))
-        last = {entries[stored.cell.key].label: assigned[word_of(stored.cell.policy)] for stored in cells_in_turn}
-        return {key: replace(entry, colour=last[entry.label]) for key, entry in entries.items()}
+        return {key: _own_colour(entry) for key, entry in entries.items()} if self.curves else entries
 
     def _kin(self, stored: Stored) -> tuple[Any, ...]:
         """The same for cells whose policies differ in x only."""
