@@ -241,7 +241,7 @@ def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> Asked:
 
 
 def _value(item: Override) -> Any:
-    """The value of an argument, or its values if there are commas; keys of cells stay text even if they look numeric."""
+    """The value of an argument, or its values if it has commas; keys of cells stay text even if they look numeric."""
     if item.key_or_group == "without":
         return str(item.input_line).partition("=")[2]
     if not item.is_sweep_override():

@@ -21,7 +21,7 @@ class Step(Enum):
 
 
 class Found(NamedTuple):
-    """A cell of the other folder, what is done with it, and why if it is refused; `place` is None for a damaged file."""
+    """A cell of the other folder, what is done with it, and why it is refused; `place` is None for a damaged file."""
 
     place: Place | None
     step: Step
