@@ -35,7 +35,7 @@ def mean(values: FloatArray, error: float) -> Interval:
 
 
 def half_width(deviation: Any, runs: int, error: float) -> Any:
-    """Half the width of Student's interval of a mean of `runs` >= 2 runs, from their standard deviation, also arrays."""
+    """Half the width of Student's interval of a mean of `runs` >= 2 runs; `deviation` is a number or an array."""
     return _student(error, runs - 1) * deviation / math.sqrt(runs)
 
 

@@ -40,14 +40,13 @@ Word = TypeVar("Word", bound=StrEnum)
 
 @dataclass(frozen=True)
 class AuditRow:
-    """What an audit found. NaN stands for what was not computed; numbers of delta are at the epsilon claimed.
+    """The result of an audit. Numbers that were not computed are NaN; those of delta are at the epsilon claimed.
 
-    `verdict` is an `AuditVerdict`, or says that nothing is promised, at this level or at all; of a class of the user's
-    that was not played it says that what is kept is what the class declares. It is about what the class declares,
-    `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what the paper promises of the algorithm with these
-    parameters, `paper_epsilon` and `paper_delta`. `slack` is what the class claims over what is kept, `parameters`
-    those of the policy without its budget, `excuse` what the YAML of the policy says about a promise of the class that
-    is violated.
+    `verdict` is about the guarantee of the class, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what
+    the paper promises for these parameters, `paper_epsilon` and `paper_delta`. Both are an `AuditVerdict`, or
+    `NO_PROMISE`, or `NOT_PROMISED` at this level, or `DECLARED`, for a class of the user that was not played, whose own
+    ledger is the only evidence. `slack` is what the class claims over what is kept. `parameters` are those of the
+    policy without its budget. `excuse` is the reason in the YAML of the policy for a violated promise of the class.
     """
 
     policy: str

@@ -37,12 +37,12 @@ class Quantity(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """A table of what replications leave behind: a row for each, or for each place where the `fields` are lists.
+    """The schema of a table: a row for each replication, or for each item if the `fields` are lists.
 
     Attributes
     ----------
-    fields: the columns of a results file that it has.
-    place: the column that numbers places 0, 1, ...; None for none.
+    fields: the columns of a results file that are in the table.
+    place: the name of a column with the position of each item, 0, 1, ...; None for no such column.
     """
 
     fields: tuple[str, ...]
@@ -63,10 +63,10 @@ class Schema(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell(ABC):
-    """Instance x policy (its budget among its parameters) x horizon; a subclass is a kind of record.
+    """Instance x policy (with its budget) x horizon; each subclass is a kind of cell.
 
-    A kind says what a replication leaves behind, and every word that a table, figure or check needs of it: a file of
-    this package holds all of a kind. `recorded` is about how many checkpoints are kept of a curve; it changes no other
+    A kind defines the record that a replication leaves behind, and all that tables, figures and checks need to know of
+    it, in one file of this package. `recorded` is about how many checkpoints of a curve are kept; it changes no other
     number.
 
     Raises `ParameterError` if the policy cannot learn from the instance, or refuses it, and for a horizon

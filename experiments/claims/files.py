@@ -41,13 +41,13 @@ class Claim:
     forms: the main form, under the name `main`, then the variants.
     condition: what a verdict in favour is limited to, as the profiles that were searched; may be empty.
     condition_chosen: when the condition, or the places of the main form and its variants, were chosen: before the
-        data, after the data, or `as run`, where they say no more than what was run.
-    threshold: whose the number is that estimates are held to, where it is someone's choice: the paper's or ours.
-    proof: where it is proved, so that a verdict in favour is more than what was tested; may be empty.
-    ours: whether the claim is ours, as what a false one of the paper should say.
-    note: what else is to be known, as what the paper leaves open; may be empty.
-    error: probability with which the intervals of one of its forms may miss. The 5 % of a ledger are shared evenly by
-        its claims, and those of a claim by its forms; claims that take no intervals have no share and need none.
+        data, after the data, or `as run`, if they only say what was run.
+    threshold: who chose the number that estimates are compared with: the paper or we; None if nobody chose one.
+    proof: where the claim is proved, so that a verdict in favour does not rest on tests alone; may be empty.
+    ours: whether the claim is ours, such as what a false claim of the paper should say.
+    note: a remark, as what the paper leaves open; may be empty.
+    error: probability that any interval of one of its forms misses. The 5 % of a ledger are divided equally among its
+        claims, and the share of a claim among its forms; claims without intervals have no share.
     """
 
     file: str

@@ -377,7 +377,7 @@ class Slope(Form):
 
 @dataclass(frozen=True)
 class OctaveSlope(Slope):
-    """The same for quantities that grow in steps: mean growth per doubling of `x`, Student's interval over doublings."""
+    """The same for quantities that grow in steps: mean growth per doubling of x, Student's interval over doublings."""
 
     test: ClassVar[str] = "octave_slope"
 

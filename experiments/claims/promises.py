@@ -217,7 +217,7 @@ class Frequency(Form):
 class Never(Frequency):
     """An `event` that no run shows, for promises that may fail with a probability as small as 1 / T.
 
-    Its power is the probability that so many runs would have shown at least once, in 95 of 100 cases.
+    Its power is the probability of an event that at least one run would have shown with probability 1 - `UNSEEN`.
     """
 
     test: ClassVar[str] = "never"
@@ -232,7 +232,7 @@ class Never(Frequency):
 
 @dataclass(frozen=True, kw_only=True)
 class Exceedance(Frequency):
-    """How often the `event`, a number of each run, is above what `bound` gives for the `arguments`."""
+    """The probability that the `event`, a number of each run, is above what `bound` gives for the `arguments`."""
 
     test: ClassVar[str] = "exceedance"
     held_to: ClassVar[tuple[str, ...]] = ("bound", "at_least", "at_most")
@@ -273,10 +273,10 @@ class Exceedance(Frequency):
 
 @dataclass(frozen=True)
 class Audited(Form):
-    """Rows of the table of audits (`make audit`): no more is kept than the paper promises, times `at_most`.
+    """Rows of the table of audits (`make audit`): the loss is at most what the paper promises, times `at_most`.
 
-    `rows` are conditions on `AuditRow.columns`; each row that meets them is a setting, from what it shows to what it
-    keeps. A claim about rows that no audit made cannot be judged.
+    `rows` are conditions on `AuditRow.columns`. Each row that meets them is a setting, whose interval goes from the
+    lower bound on the loss (shown) to the upper bound (kept). A claim about rows that are not there cannot be judged.
     """
 
     test: ClassVar[str] = "audit"

@@ -132,7 +132,7 @@ class ClaimVerdict:
 
     @property
     def remarks(self) -> list[str]:
-        """What takes away from an outcome: whose claim or threshold it is, a condition after the data, empty words."""
+        """Remarks that weaken an outcome: claim or threshold ours, condition chosen after the data, says nothing."""
         if self.outcome not in JUDGED:
             return ["claim of ours"] if self.ours else []
         remarks = ["claim of ours"] if self.ours else ["threshold ours"] if self.our_threshold else []
@@ -142,7 +142,7 @@ class ClaimVerdict:
 
     @property
     def says_nothing(self) -> str:
-        """That a verdict in favour says nothing, or in how many settings; empty where it says something in all."""
+        """Whether a verdict in favour says nothing, or in how many settings; empty if all settings say something."""
         if self.outcome not in IN_FAVOUR:
             return ""
         each = [finding.saying_nothing for finding in self.findings.values() if finding.outcome is Outcome.HOLDS]
