@@ -113,8 +113,8 @@ class Leases:
     def _took_away(self, name: str) -> bool:
         """Remove a lease if it has expired; whether it is gone.
 
-        If several processes remove it at once, only one succeeds; a lease that was renewed or taken meanwhile is put
-        back.
+        If several processes remove it at once, only one succeeds; a new lease, taken by another process meanwhile, is
+        put back.
         """
         path, aside = self._path(name), self._path(_own(name))
         try:

@@ -78,7 +78,7 @@ class Cell(ABC):
     fields: its columns in a results file, besides `replication`; those in `optional` may be missing, as NaN.
     repeatable: whether another replication gives new information; if not, the numbers are computed exactly.
     resolution: the absolute difference of computed numbers that another processor may make.
-    spread: the relative difference of a headline that is searched for, between two searches; 0 without a search.
+    spread: the relative difference of a searched headline that another processor may make; 0 without a search.
     headline: the quantity that sums up a run in tables and checks; `title` is the title of a table of it.
     unit: the unit of the horizon.
     quantities: the quantities of a run, by their names in configs.
