@@ -179,7 +179,7 @@ class Cell(ABC):
 
     @cached_property
     def key(self) -> str:
-        """The key of its stored numbers: a hash of the identity and the revisions of instance and policy.
+        """The key of its stored numbers: a hash of the identity, the revisions of instance and policy, and `recorded`.
 
         For classes from outside this repository also of the `code`: other source is another cell, with the same seeds.
         """
