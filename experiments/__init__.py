@@ -1,4 +1,4 @@
-"""Plan, run and store experiments: `run` from Python, `load` what is stored."""
+"""Plan, run and store experiments: `run` simulates from Python, `load` reads what is stored."""
 
 import sys
 from importlib import import_module
@@ -15,7 +15,7 @@ __all__ = ["UserError", "load", "load_identified", "load_outcomes", "load_pulls"
 
 
 def __getattr__(name: str) -> Any:
-    """`load` and its kin need pandas, whose import takes longer than that of all commands that do without it."""
+    """Lazy imports, as `load` and `run` need pandas, which is slow to import and which most commands do not need."""
     if name in __all__:
         module = import_module("experiments.running" if name == "run" else "experiments.frames")
         return getattr(module, name)
@@ -23,13 +23,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _say(of: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-    """An interruption while a command still imports is as quiet as one later."""
+    """Print no traceback for Ctrl-C while a command is still importing, as it does not later either."""
     if issubclass(of, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
     else:
         sys.__excepthook__(of, error, at)
 
 
-_main = getattr(sys.modules.get("__main__"), "__spec__", None)  # of the command; while its package is imported, none
+_main = getattr(sys.modules.get("__main__"), "__spec__", None)  # of the command; None while its package is imported
 if sys.argv[:1] == ["-m"] or (_main is not None and _main.name.partition(".")[0] in ("experiments", "scripts")):
     sys.excepthook = _say

@@ -1,4 +1,4 @@
-"""From plans to results that are complete: what is missing, what it may cost, why it is simulated, what came out."""
+"""Complete the results of plans: what is missing, what it may cost, why it is simulated, and a summary."""
 
 import resource
 import sys
@@ -22,12 +22,12 @@ from experiments.stored_cells import Cells
 
 OF_CELL = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
 KILO = 1024
-MOST = 24  # cells whose numbers are shown
-ERROR = 0.05  # of the intervals
+MOST = 24  # cells up to which their numbers are shown
+ERROR = 0.05  # the intervals cover with probability 1 - ERROR
 
 
 def describe(plans: Sequence[Plan]) -> str:
-    """What would be run, what is stored, and what the rest may cost, for each folder of results."""
+    """What is stored and what would be simulated, with its estimated cost, for each folder of results."""
     return "\n".join(_described(of_folder, store) for store, of_folder in _by_store(plans))
 
 
@@ -37,19 +37,19 @@ def _described(plans: Sequence[Plan], store: Store) -> str:
 
 
 def complete(plans: Sequence[Plan], runner: Runner) -> str:
-    """Simulate what is missing of `plans`; what was done, a sentence for each folder. Raises `PolicyError`."""
+    """Simulate what is missing of `plans`; returns a sentence for each folder of results. Raises `PolicyError`."""
     return "\n".join(_complete(of_folder, store, runner) for store, of_folder in _by_store(plans))
 
 
 def runner_of(plans: Sequence[Plan]) -> Runner:
-    """Where the first of `plans` says that cells are simulated. Raises `UserError`."""
+    """The runner that the first of `plans` configures. Raises `UserError`."""
     asked = plans[0]
     files = {"runner": asked.composer.file_of("runner", asked.composed.choices["runner"])}
     return build(asked.config, "runner", files, Runner)  # type: ignore[type-abstract]
 
 
 def _by_store(plans: Sequence[Plan]) -> list[tuple[Store, list[Plan]]]:
-    """Plans by where their results are."""
+    """Plans grouped by the store of their results."""
     stores = dict.fromkeys(Store.of(asked) for asked in plans)
     return [(store, [asked for asked in plans if Store.of(asked) == store]) for store in stores]
 
@@ -70,7 +70,7 @@ def _complete(plans: Sequence[Plan], store: Store, runner: Runner) -> str:
 
 
 def _jobs(plans: Sequence[Plan], store: Store) -> list[Job]:
-    """Every cell once, with what is stored of it; says the caveats of numbers that are still to be simulated."""
+    """Every cell once, with what is stored of it; prints warnings with the caveats of cells that are not complete."""
     jobs = look_up(merge(request for asked in plans for request in asked.requests), store)
     caveats = [(job.request.cell.policy.name, text) for job in jobs if job.missing for text in job.request.cell.caveats]
     for (name, text), cells in sorted(Counter(caveats).items()):
@@ -79,9 +79,9 @@ def _jobs(plans: Sequence[Plan], store: Store) -> list[Job]:
 
 
 def _costs(jobs: Sequence[Job], store: Store) -> str:
-    """A table of cells with what is stored, what is missing, and the time that missing ones may take on one core.
+    """A table of cells: replications stored and missing, and the estimated time of the missing ones on one core.
 
-    The estimate is that of `Costs`; `?` where nothing is known.
+    The estimate comes from `Costs`; `?` if no similar cell is stored.
     """
     seconds = _seconds([job for job in jobs if job.left], store)
     names = [*OF_CELL, *varying([job.cell.columns for job in jobs])]
@@ -104,7 +104,7 @@ def _costs(jobs: Sequence[Job], store: Store) -> str:
 
 
 def _seconds(jobs: Sequence[Job], store: Store) -> dict[str, float | None]:
-    """What is left of each of `jobs` may take on one core, by key; None where nothing is known."""
+    """Estimated seconds on one core for what is left of each job, by key of its cell; None if unknown."""
     if not jobs:
         return {}
     costs = Costs(store.index())
@@ -119,7 +119,7 @@ def _duration_of(seconds: float | None) -> str:
 
 
 def varying(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns, beside those that every table has, in which cells of one policy and instance differ."""
+    """The columns, other than `OF_CELL`, in which cells of the same policy and instance differ."""
     found: dict[str, dict[tuple[object, ...], set[str]]] = {}
     for columns in cells:
         for name, value in columns.items():
@@ -130,7 +130,7 @@ def varying(cells: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def in_columns(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Named columns as text; pandas would write it as well, and takes long to import."""
+    """A table as text; pandas could do it too, but its import is slow."""
     words = [list(columns), *([_word(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*words, strict=True)]
     return "\n".join("  ".join(map(str.rjust, line, widths)) for line in words)
@@ -141,20 +141,20 @@ def _word(value: object) -> str:
 
 
 def _megabytes(jobs: Sequence[Job]) -> float:
-    """What a process may need: what this one needs, which has the same libraries, and one cell with a replication."""
+    """Estimated memory of a process: what this one uses, which has the same libraries, and the largest cell."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KILO + max(map(_numbers, jobs), default=0) * 8 / KILO**2
 
 
 def _numbers(job: Job) -> int:
-    """How many numbers the rows of a cell are, and a replication at work."""
+    """How many numbers are in memory: the rows of a cell, and a running replication."""
     checkpoints, arms = len(job.cell.checkpoints), len(getattr(job.cell.instance, "gaps", ()))
     return job.request.replications * (2 * checkpoints + arms) + checkpoints * (2 + arms)
 
 
 def why_again(jobs: Sequence[Job], store: Store) -> Iterator[str]:
-    """Why cells that were simulated once are simulated again: a line for each reason, with how many cells it is about.
+    """Why cells that were simulated before are simulated again: a line for each reason, with the number of cells.
 
-    Nothing of cells that are new, or stored.
+    No line is about cells that are new, or already complete.
     """
     missing = [job for job in jobs if job.missing]
     more = [job for job in missing if job.stored]
@@ -180,7 +180,10 @@ def _cells(jobs: Sequence[Job]) -> str:
 
 
 def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
-    """Footers of what is stored of the cells of `jobs` that have nothing, of other revisions or code, by identity."""
+    """For cells of `jobs` of which nothing is stored: footers of the same cell with another revision or code.
+
+    By `identity` of the cell.
+    """
     first = {"instance": 1, "policy": 1}
     of_later = [job.cell for job in jobs if not job.stored and (_revisions(job) != first or job.cell.code)]
     wanted = {cell.identity for cell in of_later}
@@ -193,7 +196,7 @@ def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
 
 
 def _of_policies(store: Store, policies: set[str]) -> Iterator[Place]:
-    """What is stored of some policies."""
+    """The places of all stored cells of some policies."""
     index = store.index()
     return iter(index.only(index.column("policy").where(lambda policy: policy in policies)).places)
 
@@ -210,7 +213,7 @@ def _revisions(job: Job) -> dict[str, int]:
 
 
 def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
-    """What is not as it was: the parts of a cell that have another revision, or other code."""
+    """What has changed since a cell was stored: a text for each part with another revision, or other code."""
     for part, revision in _revisions(job).items():
         then = before["revisions"][part]
         if revision != then:
@@ -221,7 +224,7 @@ def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
 
 
 def summary(plans: Sequence[Plan]) -> str:
-    """The headline of each cell, its mean and 95 % interval, if they are few; and the call of `load` for all rows."""
+    """The mean headline of each cell with its 95 % interval, if there are few; and the call of `load` for all rows."""
     several = merge(request for asked in plans for request in asked.requests)
     lines = [f"in Python: {call}" for call in dict.fromkeys(map(_call, plans))][:MOST]
     if len(several) <= MOST:
@@ -230,7 +233,7 @@ def summary(plans: Sequence[Plan]) -> str:
 
 
 def _tables(cells: Cells) -> Iterable[str]:
-    """A table for each headline, as cells of one command may record different things."""
+    """A table for each headline, as cells of one command may have different ones."""
     for headline, of in cells.grouped(lambda stored: stored.cell.headline).items():
         names = [*OF_CELL, *varying([stored.cell.columns for stored in of])]
         rows = [[*(stored.cell.columns.get(name, "") for name in names), *_estimate(stored)] for stored in of]
@@ -246,7 +249,7 @@ def _estimate(stored: Stored) -> tuple[Any, ...]:
 
 
 def _call(asked: Plan) -> str:
-    """How the rows of a plan are read in Python."""
+    """The call in Python that reads the rows of a plan."""
     results = "" if asked.results == Store.default() else f"results_dir={str(asked.results)!r}"
     if asked.experiment is not None:
         overrides = [text for text in asked.overrides if not text.startswith(("+experiment=", "results_dir="))]

@@ -1,19 +1,19 @@
-"""Errors that are the user's to mend: one line, exit code 2, no traceback."""
+"""Errors that the user can fix: one line, exit code 2, no traceback."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Something the user asked for cannot be done; the message is one line that names it and what is allowed."""
+    """The user asked for something impossible; the message is one line that names it and says what is allowed."""
 
 
 class FailedRunsError(Exception):
-    """Runs that failed, each in a line; exit code 1. What else was asked for is complete and stored."""
+    """Runs that failed, each in a line; exit code 1. Everything else that was asked for is complete and stored."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The words of `known` that `word` may have meant, and all of them if they are few, as the end of a sentence."""
+    """The end of an error message: the `known` words nearest to `word`, and all known ones if they are few."""
     words = sorted(set(known))
     close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
     meant = f"did you mean {' or '.join(close)}?" if close else ""

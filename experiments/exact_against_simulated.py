@@ -47,7 +47,7 @@ def runs_of(cell: RegretCell, first: int, last: int) -> FloatArray:
 
 
 def row(cell: RegretCell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
-    """Mean, standard error and how many of these the exact value is away."""
+    """The exact value, the simulated mean with its standard error, and their difference in standard errors."""
     edges = np.linspace(0, runs, 21).astype(int)
     blocks = workers(delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
     values = np.concatenate(blocks)

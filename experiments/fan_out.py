@@ -1,8 +1,8 @@
-"""Work for other processes, which brings along what it needs to be read there: folders of the user's, and their code.
+"""Send work to other processes, together with what they need to unpickle it: the user's folders and code.
 
-A process elsewhere has this environment and these folders, and no more: it knows neither where we import from, nor
-which folders the user trusts, nor which version of the user's code is meant. Without this it would refuse that code, or
-run one that it imported before.
+Another process has the same environment and files, but does not know `sys.path`, which folders the user trusts, and
+which version of the user's code is meant. Without these it would refuse that code, or run an old version that it has
+imported before.
 """
 
 import pickle
@@ -21,14 +21,14 @@ from experiments.user_code import trust, trusted
 
 
 class Shipped:
-    """Something that can be sent to another process, with all that it needs there. Here it is what it is."""
+    """A wrapper that pickles its content together with what another process needs to unpickle it."""
 
     def __init__(self, content: Any) -> None:
         self._content = content
         self._problem = ""
 
     def open(self) -> Any:
-        """What was sent. Raises `UserError` where this process cannot have the code that is meant."""
+        """The content. Raises `UserError` if this process could not unpickle it with the same code."""
         if self._problem:
             raise UserError(self._problem)
         return self._content
@@ -38,7 +38,7 @@ class Shipped:
 
 
 def _arrived(path: tuple[str, ...], folders: tuple[str, ...], code: dict[str, str], content: bytes) -> Shipped:
-    """What another process sent. What is wrong is told by `open`: an error here would end this process."""
+    """Unpickle what another process sent. Errors are kept for `open`; raised here they would end this process."""
     shipped = Shipped(None)
     try:
         sys.path += [folder for folder in path if folder not in sys.path]
@@ -52,13 +52,13 @@ def _arrived(path: tuple[str, ...], folders: tuple[str, ...], code: dict[str, st
             shipped._problem = f"{', '.join(edited)}: edited while the command runs; type it again"
     except EditedError as error:
         shipped._problem = str(error)
-    except Exception as error:  # whatever a user's module raises when it is imported
+    except Exception as error:  # a user's module may raise anything when it is imported
         shipped._problem = f"another process cannot read what it was sent: {type(error).__name__}: {error}"
     return shipped
 
 
 def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `joblib.delayed`, with arguments that may be, or refer to, code of the user's."""
+    """As `joblib.delayed`, for arguments that may be, or refer to, code of the user."""
 
     def call(*arguments: Any, **named: Any) -> Any:
         return joblib.delayed(call_shipped)(Shipped((function, arguments, named)))
@@ -67,17 +67,17 @@ def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def results(calls: Iterable[Any], workers: int, **how: Any) -> Generator[Any, None, None]:
-    """What `delayed` calls return, in their order, as they come about; closing it ends what is not done, quietly."""
+    """The results of `delayed` calls, in order, each as soon as it is there; closing it cancels the rest silently."""
     found = joblib.Parallel(n_jobs=workers, **{"return_as": "generator", **how})(calls)
     try:
         yield from found
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that what is being done is lost
+            warnings.simplefilter("ignore")  # joblib warns that unfinished calls are lost
             found.close()
 
 
 def call_shipped(shipped: Shipped) -> Any:
-    """What a function returns for its arguments, all sent from another process."""
+    """Call a function with its arguments, all sent from another process."""
     function, arguments, named = shipped.open()
     return function(*arguments, **named)

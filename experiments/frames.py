@@ -25,7 +25,7 @@ CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
 
 
 class Wanted(NamedTuple):
-    """Cells to read, and of each by its place how many replications; all where nothing is said."""
+    """Cells to read, and how many replications of each, by its place; all replications of a place that is missing."""
 
     cells: Index
     replications: dict[Place, int]
@@ -41,57 +41,60 @@ def load(
     columns: Sequence[str] | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
-    """Stored replications as a table; of regret curves one row per cell, replication and checkpoint.
+    """Stored replications as a table; for regret curves one row per cell, replication and checkpoint.
 
     Columns: instance, arms, policy, epsilon (infinite without privacy), delta, scope, horizon,
     replication, t (step), regret (pseudo-regret up to t), then every parameter of the instances and
-    policies at hand, missing where there is none of that name, and record: "regret" was simulated,
-    "exact" computed. Texts are categories; numbers that some cells lack are sparse, `astype(float)` makes them plain.
+    policies in the table, missing for cells that do not have it, and record: "regret" was simulated,
+    "exact" computed. Texts are categories; numbers that some cells lack are sparse, `astype(float)` makes them dense.
     arms and replication take 32 bits, all other numbers 64.
 
     Parameters
     ----------
-    experiment: only the cells and replications of this experiment, as in "sajed2019/fig01", or of all in a folder, as
-        in "sajed2019", planned under `overrides`, as in ["horizon=1e5"]; `config_dirs` are further places to find it.
-    table: curves, or pulls, outcomes or identified, as in `load_pulls`, `load_outcomes` and `load_identified`: of the
+    experiment: only the cells and replications of this experiment, as "sajed2019/fig01", or of all in a folder, as
+        "sajed2019".
+    table: "curves", "pulls", "outcomes" or "identified", see `load_pulls`, `load_outcomes` and `load_identified`; only
         cells of a kind that has this table, with its columns in place of t and regret.
+    overrides: of the config of the experiment, as ["horizon=1e5"].
     results_dir: where results are stored; if left out, where the experiment says, else `runs` of this repository.
         The published `results` are read too, unless a folder is given and no experiment.
+    config_dirs: further folders in which the experiment is looked for.
     columns: only these, in this order; a large table then needs less memory.
     filters: column=value or column=[values]; numbers match to 12 digits.
 
-    Raises `UserError` for an unknown table, column or filter, a value that nothing stored has (with the nearest that
-    are stored), a damaged file, or an experiment that is not completely stored (with the command that completes it).
-    Values that are stored, but not together, give an empty table.
+    Raises `UserError` for an unknown table, column or filter, a value that no stored cell has (with the nearest stored
+    ones), a damaged file, or an experiment that is not completely stored (with the command that completes it).
+    If each value is stored, but no cell has all of them, the table is empty.
     """
     return _load(table, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
 
 def load_pulls(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
-    """Stored pulls at the horizon: one row per cell, replication and arm (0, 1, ...); else as `load`."""
+    """Stored pulls at the horizon: one row per cell, replication and arm (0, 1, ...); otherwise as `load`."""
     return load(experiment, table="pulls", **asked)
 
 
 def load_outcomes(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
     """How runs of stopping rules ended: one row per cell and replication, with samples, expired and estimate.
 
-    `estimate` is missing where the rule took all samples that it may, the horizon, without halting; else as `load`.
+    `estimate` is missing if the rule expired: it did not halt within the horizon, its largest number of samples.
+    Otherwise as `load`.
     """
     return load(experiment, table="outcomes", **asked)
 
 
 def load_identified(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
-    """What searches for the best arm found: one row per cell and replication, with samples (pulls) and arm (0, 1, ...).
+    """Results of best-arm identification: one row per cell and replication, with samples (pulls) and arm (0, 1, ...).
 
-    `arm` is -1 where the policy made all pulls that it may, the horizon, without an answer; else as `load`.
+    `arm` is -1 if the policy gave no answer within the horizon, its largest number of pulls. Otherwise as `load`.
     """
     return load(experiment, table="identified", **asked)
 
 
 def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
-    """The rows of all cells of `plans`, as `load` gives them: the first table that all their kinds have.
+    """The rows of all cells of `plans`, as `load` gives them, in the first table that all their kinds have.
 
-    Raises `UserError` for cells that are not stored, or have no table in common.
+    Raises `UserError` if cells are not stored, or have no table in common.
     """
     wanted = _wanted_of(plans)
     records = wanted.cells.column("record").distinct()
@@ -118,9 +121,9 @@ def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence
 
 
 class Rows:
-    """The rows of a table, one cell after the other: the columns of the cell, and by column the rows that pass filters.
+    """The rows of a table, cell by cell: the columns of the cell, and the rows that pass the filters, by column.
 
-    Raises `UserError` as `load` does, at the end for a value that no row has.
+    Raises `UserError` as `load` does; for a value that no row has only at the end.
     """
 
     def __init__(self, table: str, wanted: Wanted, filters: dict[str, Any]) -> None:
@@ -149,7 +152,7 @@ class Rows:
 
 
 def _require_one_code(cells: Index) -> None:
-    """Raise `UserError` where several versions of a user's class made numbers of what is else one cell."""
+    """Raise `UserError` if the results of several versions of a user's class are stored for one and the same cell."""
     found: dict[str, dict[str, list[Place]]] = {}
     own = np.flatnonzero(cells.column(CODE).codes >= 0)
     places = cells.places if len(own) else []
@@ -168,7 +171,7 @@ def _require_one_code(cells: Index) -> None:
 
 
 def _recording(table: str, index: Index) -> Index:
-    """The cells that have a table. Raises `UserError` where none of them does."""
+    """The cells that have a table. Raises `UserError` if none of them does."""
     found = index.only(index.column("record").where(partial(_has, table)))
     if index.files and not found.files:
         raise UserError(f"none of the {len(index.files)} cells records {TABLES[table].columns[-1]}")
@@ -176,12 +179,12 @@ def _recording(table: str, index: Index) -> Index:
 
 
 def _has(table: str, record: str | None) -> bool:
-    """Whether the kind of cell that leaves a record has a table."""
+    """Whether the kind of cell with this record has a table."""
     return table in KINDS[record or RegretCell.record].tables
 
 
 def _kept(rows: dict[str, Any], filters: dict[str, Any], found: dict[str, set[Any]]) -> dict[str, Any]:
-    """The rows that pass the `filters` of their columns; what was `found` in these is noted."""
+    """The rows that pass `filters`; adds the values of the filtered columns to `found`."""
     for name, wanted in filters.items():
         values = np.unique(rows[name]).tolist()
         found[name].update(values)
@@ -193,7 +196,7 @@ def _kept(rows: dict[str, Any], filters: dict[str, Any], found: dict[str, set[An
 def _wanted(
     experiment: str | None, overrides: Sequence[str], results_dir: Path | str | None, config_dirs: Iterable[Path | str]
 ) -> Wanted:
-    """All cells stored, or those of experiments with so many replications of each."""
+    """All stored cells, or those of experiments, with the replications that these ask for."""
     _require_lists(overrides=overrides, config_dirs=config_dirs)
     if experiment is not None and not isinstance(experiment, str):
         raise UserError(f"experiment: must be a name, as 'sajed2019/fig01', got {experiment!r}")
@@ -210,14 +213,14 @@ def _wanted(
 
 
 def _require_lists(**given: Any) -> None:
-    """Raise `UserError` for a text in the place of a list of texts: each letter of it would be one."""
+    """Raise `UserError` for a text where a list of texts is expected: it would be taken as a list of letters."""
     for name, value in given.items():
         if isinstance(value, str | Path) or not isinstance(value, Iterable):
             raise UserError(f"{name}: must be a list, got {value!r}; write {name}=[{str(value)!r}]")
 
 
 def _wanted_of(plans: Iterable[Plan]) -> Wanted:
-    """All cells of `plans`, as many replications of each as one of them asks for."""
+    """All cells of `plans`, with the largest number of replications that a plan asks for."""
     wanted: dict[Place, int] = {}
     for asked in plans:
         for place, request in zip(complete_places(asked), asked.requests, strict=True):

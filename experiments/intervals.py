@@ -21,7 +21,7 @@ class Interval(NamedTuple):
 
 
 def exactly(value: float) -> Interval:
-    """What is computed, not estimated."""
+    """The interval of a number that is computed, not estimated: the number itself."""
     return Interval(float(value), float(value), float(value))
 
 
@@ -35,7 +35,7 @@ def mean(values: FloatArray, error: float) -> Interval:
 
 
 def half_width(deviation: Any, runs: int, error: float) -> Any:
-    """Half of Student's interval of a mean of `runs` >= 2 runs with this standard deviation, a number or an array."""
+    """Half the width of Student's interval of a mean of `runs` >= 2 runs; `deviation` is a number or an array."""
     return _student(error, runs - 1) * deviation / math.sqrt(runs)
 
 
@@ -70,7 +70,7 @@ def quantile(values: FloatArray, probability: float, error: float) -> Interval:
 
 @lru_cache(maxsize=1000)
 def _ranks(runs: int, probability: float, error: float) -> tuple[int, int]:
-    """The ranks of both ends, from 0 (none) to runs + 1 (none)."""
+    """The ranks of both ends; 0 and runs + 1 stand for infinite ends."""
     at_most = special.bdtr(np.arange(runs), runs, probability)  # successes <= 0, 1, ..., runs - 1
     more = special.bdtrc(np.arange(runs), runs, probability)  # successes > 0, 1, ...
     return int((at_most <= error / 2).sum()), int((more > error / 2).sum()) + 1
@@ -130,7 +130,7 @@ def ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Inter
 
 
 def paired_ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Interval:
-    """The same where both are numbers of the same runs."""
+    """As `ratio`, if numerator and denominator are measured in the same runs."""
     runs = len(numerator)
     covariance = _student(error, runs - 1) ** 2 * np.cov(numerator, denominator) / runs
     means = float(numerator.mean()), float(denominator.mean())
@@ -197,7 +197,7 @@ def _student(error: float, freedom: int) -> float:
 
 
 def estimate(values: NDArray[Any], error: float) -> Interval:
-    """Of a mean: `share` for yes and no, the value itself where there is only one, `mean` otherwise."""
+    """The interval of a mean: by `share` for booleans, the value itself if there is only one, else by `mean`."""
     if values.dtype == bool:
         return share(values, error)
     return exactly(float(values[0])) if len(values) == 1 else mean(values, error)

@@ -1,7 +1,7 @@
-"""Leases: a process tells others, on this machine or another, what it is at, in files of a folder that they share.
+"""Leases: files in a shared folder that tell other processes, on any machine, what a process is working on.
 
-A lease is a file that only one process can create. Whoever holds it renews it, and it is over when its process is no
-more, or when it was not renewed for a while. Nothing needs locks of the file system, and clocks need not agree.
+A lease is a file that only one process can create. Its holder renews it; it expires when its process has ended, or when
+it has not been renewed for a while. This needs no locks of the file system, and clocks need not agree.
 """
 
 import errno
@@ -16,26 +16,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 RENEW = 15.0  # seconds between two renewals
-EXPIRY = 60.0  # seconds without renewal after which a lease is over
+EXPIRY = 60.0  # seconds without renewal after which a lease expires
 FULL = (errno.ENOSPC, errno.EDQUOT)  # no room for a file of a few bytes
-LOOK = 0.01  # seconds between two looks whether a lease is free
+LOOK = 0.01  # seconds between two tries to take a lease
 
 
 @dataclass
 class Leases:
-    """The leases that this process holds in `folder`, or asks for."""
+    """The leases that this process holds in `folder`, or tries to take."""
 
     folder: Path
     _held: set[str] = field(default_factory=set)
-    _seen: dict[str, tuple[int, float]] = field(default_factory=dict)  # last renewal of another's, and when it was seen
+    _seen: dict[str, tuple[int, float]] = field(default_factory=dict)  # others' last renewals, and when first seen
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def take(self, name: str) -> bool:
-        """Whether this process now holds the lease `name`; not while another does.
+        """Try to take the lease `name`; whether this process now holds it. False while another holds it.
 
-        Where the file system refuses, as on a full disk, everyone holds it: leases spare work, and nothing more.
+        If the file system refuses, as on a full disk, every process gets it: leases only avoid double work.
         """
-        for _ in range(2):  # the second time after a lease that is over was taken away
+        for _ in range(2):  # the second time after an expired lease was removed
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._create(name)
@@ -50,9 +50,9 @@ class Leases:
         return False
 
     def _create(self, name: str) -> None:
-        """Make the file of a lease with what it says: a process that is killed here leaves none that nobody holds.
+        """Create the file of a lease together with its content, so that a process killed here leaves no empty lease.
 
-        Raises `FileExistsError`.
+        Raises `FileExistsError`, and `OSError` if there is no space.
         """
         whole = self.folder / f"{_own(name)}.tmp"
         try:
@@ -69,9 +69,10 @@ class Leases:
                 whole.unlink(missing_ok=True)
 
     def _create_in_place(self, name: str) -> None:
-        """The same where there are no links: it is empty for a moment, and for a minute if this process ends then.
+        """The same for file systems without hard links: the file is empty for a moment.
 
-        Raises `OSError`, and leaves nothing, as on a disk that is full.
+        If the process is killed in that moment, the lease only ends by `EXPIRY`. Raises `OSError`, and then leaves no
+        file, as on a full disk.
         """
         with self._path(name).open("x", encoding="utf-8"):
             pass
@@ -83,7 +84,7 @@ class Leases:
             raise
 
     def release(self, name: str) -> None:
-        """Let others have it."""
+        """Give the lease back, if this process holds it."""
         if name in self._held:
             self._held.discard(name)
             with suppress(OSError):
@@ -91,7 +92,7 @@ class Leases:
 
     @contextmanager
     def renewed(self) -> Iterator[None]:
-        """Renew what is held every so often, and release all of it at the end."""
+        """Renew all leases that are held every `RENEW` seconds, and release them at the end."""
         threading.Thread(target=self._renew, daemon=True).start()
         try:
             yield
@@ -110,7 +111,11 @@ class Leases:
         return self.folder / f"{name}.lease"
 
     def _took_away(self, name: str) -> bool:
-        """Whether a lease is over and gone. Of several that take it away at once, one has it; a new one is put back."""
+        """Remove a lease if it has expired; whether it is gone.
+
+        If several processes remove it at once, only one succeeds; a new lease, taken by another process meanwhile, is
+        put back.
+        """
         path, aside = self._path(name), self._path(_own(name))
         try:
             seen = path.stat()
@@ -127,12 +132,12 @@ class Leases:
         return True
 
     def _is_over(self, name: str, path: Path, renewed: int) -> bool:
-        """Whether the process of a lease ended here, or nobody renewed it for a while that this process watched."""
+        """Whether the process of a lease ended on this machine, or this process saw no renewal for `EXPIRY` seconds."""
         try:
             holder = json.loads(path.read_bytes())
             if holder["host"] == platform.node() and not is_alive(holder["pid"]):
                 return True
-        except (ValueError, LookupError, TypeError):  # it is being written, or its writer was killed
+        except (ValueError, LookupError, TypeError):  # it is being written, or its process was killed
             pass
         last, since = self._seen.setdefault(name, (renewed, time.monotonic()))
         if last != renewed:
@@ -142,24 +147,24 @@ class Leases:
 
 
 def _own(name: str) -> str:
-    """A name that no other process and no other thread makes of `name`."""
+    """A name made from `name` that is unique to this process and thread."""
     return f"{name}-{platform.node()}-{os.getpid()}-{threading.get_ident()}"
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this machine still runs."""
+    """Whether a process of this machine is still running."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is somebody else's
+    except OSError:  # it belongs to another user
         return True
     return True
 
 
 @contextmanager
 def alone(folder: Path, name: str) -> Iterator[None]:
-    """No other process is here with the same `name` meanwhile; for what takes moments, as it is not renewed."""
+    """Hold the lease `name`, waiting until it is free; only for what is quick, as it is not renewed."""
     leases = Leases(folder)
     while not leases.take(name):
         time.sleep(LOOK)

@@ -1,9 +1,9 @@
 """The source that classes outside this repository depend on, as it was imported, and a digest of it.
 
-A class depends on its module, on the modules of the user's that this imports, wherever an import statement stands, on
-theirs, and on files beside these that they name. Modules of Python, of installed packages and of this repository are
-not among them. A comment is source too: the digest is that of the bytes. What is imported by a computed name is seen
-only once it was imported: a cell is refused for it (`experiments.second_play`).
+A class depends on its module, on the user's modules that this imports, wherever in the module the import statement is,
+on what these import in turn, and on files in the same folders that they name. Modules of Python, of installed packages
+and of this repository do not count. The digest is that of the bytes, comments included. An import by a computed name
+cannot be found in the source: `experiments.second_play` refuses cells that make one.
 """
 
 import ast
@@ -22,10 +22,10 @@ from typing import Any
 OURS = ("bandits", "experiments", "scripts")
 LIBRARIES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 DIGITS = 16  # of a digest, in base 16
-LONGEST = 200  # characters of a text in a module that may be the name of a file
+LONGEST = 200  # characters; longer texts in a module are not taken for the name of a file
 
-_folders: list[Path] = []  # what is imported from there is followed
-_sources: dict[str, bytes] = {}  # of modules, by name, as they were imported, or looked at before that
+_folders: list[Path] = []  # modules that are imported from these are followed
+_sources: dict[str, bytes] = {}  # source of modules, by name, as it was when first read or imported
 
 
 class EditedError(ImportError):
@@ -33,7 +33,7 @@ class EditedError(ImportError):
 
 
 class _Loader(SourceFileLoader):
-    """Imports what the file says now, whatever was compiled of it before, and keeps it."""
+    """Imports the present source of a file, never its compiled cache, and keeps the source."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
@@ -44,7 +44,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds what is in a folder of the user's where Python would, and lets `_Loader` import it."""
+    """Finds modules as Python does, and lets `_Loader` import those in a folder of the user."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -59,9 +59,9 @@ class _Finder(MetaPathFinder):
 
 
 def follow(folder: Path) -> None:
-    """From here on modules in `folder` can be imported, and are followed; those of folders that came before, after it.
+    """From now on modules in `folder` can be imported and are followed; it is searched before folders followed earlier.
 
-    What Python finds elsewhere, as its own modules and installed packages, still comes first.
+    The rest of `sys.path`, such as the modules of Python and installed packages, is searched before all of these.
     """
     places = [str(known) for known in _folders if known != folder]
     others = [place for place in sys.path if place not in places and place != str(folder)]
@@ -73,23 +73,25 @@ def follow(folder: Path) -> None:
 
 
 def places() -> tuple[Path, ...]:
-    """The folders that are followed and can be imported from, the first that is looked in first."""
+    """The folders that are followed and can be imported from, in the order in which they are searched."""
     return tuple(folder for place in sys.path if (folder := Path(place)) in _folders)
 
 
 def followed() -> dict[str, str]:
-    """The modules that were imported from such folders, and a digest of each."""
+    """The modules that were imported from followed folders, and a digest of each."""
     known = {name: sys.modules.get(name) for name in list(_sources)}  # another thread may import meanwhile
     return {name: _digest(_sources[name]) for name, module in known.items() if _is_followed(name, module)}
 
 
 def forget(expected: Mapping[str, str] | None = None) -> None:
-    """Forget modules that are not as they are in their files now, or as `expected`, or that are elsewhere now.
+    """Unload followed modules whose source has changed or moved, and all followed modules that import them.
 
-    With them go all that import them.
+    They are imported again when they are needed, so that a long-lived process, such as a notebook, has today's code.
 
-    They are imported again where they are needed: a process that lives long, as that of a notebook, has the code of
-    today.
+    Parameters
+    ----------
+    expected: digests by name of module; a module in it has changed if its digest differs from this one, whatever its
+        file says now.
     """
     importlib.invalidate_caches()
     ours = {name for name in list(_sources) if _is_followed(name, sys.modules.get(name))}
@@ -108,7 +110,7 @@ def _is_changed(name: str, expected: Mapping[str, str] | None) -> bool:
         return expected[name] != _digest(_sources[name])
     file = Path(str(sys.modules[name].__file__))
     try:
-        if "." not in name:  # parts of a package go with it
+        if "." not in name:  # a submodule moves with its package
             found = PathFinder.find_spec(name)
             if found is None or found.origin != str(file):
                 return True
@@ -122,7 +124,7 @@ def _is_followed(name: str, module: Any) -> bool:
 
 
 def digest_of(classes: Iterable[type[Any]]) -> str | None:
-    """A digest of the source that some classes depend on, and of which classes they are; None where no file has it."""
+    """A digest of the source that some classes depend on, and of their names; None if no source is found."""
     found = sorted({(f"{cls.__module__}.{cls.__qualname__}", cls.__module__) for cls in classes})
     told = [f"{name} {digest}" for name, digest in sorted(_closure([module for _, module in found]))]
     if not told:
@@ -136,14 +138,18 @@ def files_of(classes: Iterable[type[Any]]) -> list[Path]:
 
 
 def files_of_modules(modules: Iterable[str]) -> list[Path]:
-    """The files that some modules depend on; those of this repository are not among them."""
+    """The files that some modules depend on, without those of this repository."""
     return sorted({file for name in _names(modules) for file in (_file_of(name), *_named_files(name)) if file})
 
 
 def unseen(classes: Iterable[type[Any]], before: Collection[str]) -> list[str]:
-    """The user's modules that were imported since `before`, and that nothing which some classes depend on names.
+    """The user's modules that were imported since `before`, but that the source of `classes` does not name.
 
-    They were imported by a computed name: an edit of them would change no digest.
+    They were imported by a computed name, so an edit of them would not change the digest.
+
+    Parameters
+    ----------
+    before: the modules that were imported then.
     """
     seen = _names(cls.__module__ for cls in classes)
     others = set(sys.modules) - {*before, *seen, "__main__"}
@@ -151,7 +157,7 @@ def unseen(classes: Iterable[type[Any]], before: Collection[str]) -> list[str]:
 
 
 def _closure(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The modules and files that `modules` depend on, they among them, and a digest of each."""
+    """The names of `modules` and of all modules and files that they depend on, with a digest of each."""
     for name in _names(modules):
         source = _source(name)
         if source is not None:
@@ -161,7 +167,7 @@ def _closure(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _names(modules: Iterable[str]) -> set[str]:
-    """The modules of the user's that `modules` import, and those that these do; packages that these are in, too."""
+    """`modules`, the packages that they are in, and the user's modules that any of these import, directly or not."""
     waiting, found = list(modules), set[str]()
     packages = {name.partition(".")[0] for name in waiting}
     waiting += [above for name in waiting for above in _with_parents(name.rpartition(".")[0])]
@@ -177,7 +183,7 @@ def _names(modules: Iterable[str]) -> set[str]:
 
 
 def _is_users(file: Path) -> bool:
-    """Whether a file is neither of Python nor installed."""
+    """Whether a file belongs neither to Python nor to an installed package."""
     if any(file.is_relative_to(folder) for folder in _folders):
         return True
     installed = {"site-packages", "dist-packages"} & set(file.parts)
@@ -190,7 +196,7 @@ def _is_users_module(name: str) -> bool:
 
 
 def _imported(name: str) -> Iterator[str]:
-    """The modules that the import statements of a module may mean."""
+    """The existing modules that the import statements of a module may refer to, with their parent packages."""
     package = name if _is_package(name) else name.rpartition(".")[0]
     for node in ast.walk(_tree(name)):
         if isinstance(node, ast.Import):
@@ -215,7 +221,7 @@ def _exists(name: str) -> bool:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Where a module is found; nothing is imported."""
+    """The spec of a module, without importing it; None if it is not found."""
     known = sys.modules.get(name)
     if known is not None and getattr(known, "__spec__", None) is not None:
         return known.__spec__
@@ -236,7 +242,7 @@ def _is_package(name: str) -> bool:
 
 
 def _file_of(name: str) -> Path | None:
-    """The file of a module; None for one of several folders, or built in, or typed."""
+    """The file of a module; None for a namespace package, a built-in module, or one typed at a prompt."""
     known = sys.modules.get(name)
     file = getattr(known, "__file__", None) or getattr(_spec(name), "origin", None)
     found = None if file is None else Path(file).resolve()
@@ -244,7 +250,7 @@ def _file_of(name: str) -> Path | None:
 
 
 def _source(name: str) -> bytes | None:
-    """What is imported as a module, or would be."""
+    """The source with which a module was imported, or would be."""
     file = _file_of(name)
     if name not in _sources and file is not None:
         _sources[name] = file.read_bytes()
@@ -257,12 +263,12 @@ def _tree(name: str) -> ast.AST:
         return ast.Module([], [])
     try:
         return ast.parse(source)
-    except (SyntaxError, ValueError):  # told where it is imported
+    except (SyntaxError, ValueError):  # the import of the module raises it again
         return ast.Module([], [])
 
 
 def _named_files(name: str) -> list[Path]:
-    """Files beside a module that a text in it names, as a table that it reads."""
+    """Files in the folder of a module that a string in it names, such as a table that it reads."""
     file = _file_of(name)
     if file is None:
         return []

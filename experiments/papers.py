@@ -25,7 +25,7 @@ from experiments.errors import UserError
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper. `figures` is how many it prints."""
+    """A paper; `figures` is how many figures it has."""
 
     name: str
     authors: str
@@ -52,7 +52,7 @@ def papers(config_dirs: Iterable[Path] = ()) -> dict[str, Paper]:
 
 
 def colours(config_dirs: Iterable[Path] = ()) -> dict[str, str]:
-    """The colours that papers give to their policies."""
+    """The colour of each policy that the file of a paper sets."""
     return {policy: colour for paper in papers(config_dirs).values() for policy, colour in paper.colours.items()}
 
 

@@ -1,4 +1,4 @@
-"""How far a command is: a bar on a terminal, and elsewhere, as in a file of output, a line every so often."""
+"""The progress of a command: a bar on a terminal; elsewhere, as in a log file, a line every `EVERY` seconds."""
 
 import sys
 import threading
@@ -15,10 +15,10 @@ Made = TypeVar("Made")
 
 
 class Progress:
-    """Counts what is done of several things, the last of which takes the time, as cells and their replications.
+    """Counts of what is done, such as cells and replications; the last of the `totals` is the one that takes the time.
 
-    `share` says how much of that time is over, between 0 and 1; without it each takes as long as another. Nothing is
-    said within the first seconds: a command that is quick is quiet.
+    `share` gives the share of the time that is over, in [0, 1]; without it, each unit is taken to need the same time.
+    Nothing is shown in the first seconds, so quick commands print nothing.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Progress:
         self._bar.close()
 
     def after(self, made: Made, **counts: int) -> Made:
-        """Count what was done, in the words of the totals; hands `made` on."""
+        """Add to the counts, by their names in `totals`; returns `made`."""
         for word, count in counts.items():
             self._done[word] += count
         if self._bar.update(counts.get(self._unit, 0)):  # not more often than every tenth of a second
@@ -74,13 +74,13 @@ class Progress:
         return f"{self._done[word]} of {self._totals[word]} {word}"
 
     def _speak(self) -> None:
-        """Say it every so often, also while the first replication takes long."""
+        """Print a line every `EVERY` seconds, also before the first replication is done."""
         while not self._ended.wait(EVERY):
             print(self, file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a reader says them: 40 s, 5 min, 3.5 h."""
+    """A duration in a readable unit: 40 s, 5 min, 3.5 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

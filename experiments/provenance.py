@@ -1,4 +1,4 @@
-"""Where numbers come from: versions, machine and commit."""
+"""Provenance of numbers: versions, machine and commit."""
 
 import platform
 import subprocess
@@ -13,7 +13,7 @@ LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "hydra-core")
 
 @lru_cache(maxsize=1)
 def provenance() -> dict[str, Any]:
-    """What a results file says of the process that computed it; `dirty` means tracked files were changed."""
+    """The provenance in a results file; `dirty` says whether tracked files outside `results` were changed."""
     changes = _git("status", "--porcelain", "--untracked-files=no", "--", ":!results")
     return {
         "versions": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
@@ -24,7 +24,7 @@ def provenance() -> dict[str, Any]:
 
 
 def machine() -> str:
-    """What can round differently: system, architecture, C library (its logarithm may also ask for the processor)."""
+    """What rounding depends on: system, architecture, C library (its logarithm may also depend on the processor)."""
     return " ".join(filter(None, [platform.system(), platform.machine(), *platform.libc_ver()]))
 
 

@@ -1,9 +1,9 @@
 """Simulate again what is stored or failed: check a sample, reproduce experiments, replay one replication.
 
 The same platform gives the same bits. Another processor or mathematical library may round a logarithm differently; the
-footer of a results file names the platform that made it. What was stored on another platform is compared in law, and so
-are cells of instances that are not `portable`, and cells that are computed rather than simulated: their sums are
-rounded as the processor likes, which the platform does not name. See `compare`.
+footer of a results file names the platform that made it. Bits may differ for cells that were stored on another
+platform, for instances that are not `portable`, and for cells that are computed rather than simulated, as the rounding
+of their sums depends on the processor, which the platform does not name. `compare` compares these by value or in law.
 """
 
 import json
@@ -53,12 +53,12 @@ from experiments.user_code import playing
 LEVEL = 1e-9
 ROUNDING = 1e-9
 FRESH = 20  # replications
-QUICK = 0.01  # seconds: of a cell whose replications are quicker, several are simulated,
-MOST = 5  # but not more than so many
+QUICK = 0.01  # seconds: if one replication of a cell takes less, several are simulated,
+MOST = 5  # up to this many
 
 
 def difference(stored: Replications, fresh: Replications) -> str | None:
-    """Where the same replications, stored and fresh, first differ, in words, or None."""
+    """Where the same replications, stored and simulated again, first differ, in words; None if they do not."""
     for name, values in stored.rows.items():
         same = (values == fresh.rows[name]) | ((values != values) & (fresh.rows[name] != fresh.rows[name]))  # NaN
         if same.all():
@@ -71,7 +71,7 @@ def difference(stored: Replications, fresh: Replications) -> str | None:
 
 
 class Agreement(StrEnum):
-    """Of a comparison."""
+    """The result of a comparison."""
 
     SAME = "the same"
     DIFFERENT = "different"
@@ -80,7 +80,7 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether what is simulated now of a cell is what is stored of it, and in words what was compared."""
+    """Whether a cell as simulated now agrees with what is stored, and in words what was compared."""
 
     agreement: Agreement
     evidence: str
@@ -88,27 +88,29 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Replayed:
-    """One stored replication whose bits differ from what is simulated now, both as rows with that replication alone."""
+    """The rows of one replication whose bits differ: as stored, and as simulated now."""
 
     stored: Rows
     fresh: Rows
 
 
 def replications_for(cell: Cell) -> int:
-    """How many replications `compare` simulates."""
+    """How many replications `compare` may simulate for a cell."""
     return FRESH if cell.repeatable and not cell.spread else 0
 
 
 def compare(cell: Cell, pair: Replayed, headline: FloatArray, time_left: bool) -> Comparison:
-    """Compare what is stored of a cell with what is simulated now: `pair`, or a sample if there is time left.
+    """Compare what is stored of a cell with what is simulated now: `pair`, or a fresh sample if `time_left`.
 
-    Values that agree to `ROUNDING` are equal. A cell that is computed rather than simulated must agree to `ROUNDING`,
-    or to the `resolution` of its kind; a search, to its `spread`. For others, fresh replications have numbers beyond
-    those stored, so the two samples are independent, and an exact two-sample Kolmogorov-Smirnov test at the level
-    `LEVEL` for each cell needs no law. What can be computed from the rest of a stored row must agree with it, on every
-    platform.
+    Values that agree to a relative `ROUNDING`, or to the absolute `resolution` of the kind of cell, are equal. A cell
+    that is computed rather than simulated must be equal; the headline of a search must agree to a relative `spread`.
+    For other cells, `FRESH` new replications are simulated, whose numbers follow those stored, so that the two samples
+    are independent, and compared by the exact two-sample Kolmogorov-Smirnov test, at level `LEVEL` for each cell.
+    Columns that can be computed from the rest of a stored row must agree with it on every platform.
 
-    `headline` is that of every stored replication.
+    Parameters
+    ----------
+    headline: of every stored replication, shape (replications,).
     """
     apart = _farthest(cell.implied(pair.stored), pair.stored, 0.0)
     if apart > ROUNDING:
@@ -142,7 +144,7 @@ def least_probability(first: int, second: int) -> float:
 
 
 def same_law(first: Any, second: Any) -> float:
-    """The p-value of the exact two-sample Kolmogorov-Smirnov test, values within rounding taken as equal."""
+    """The p-value of the exact two-sample Kolmogorov-Smirnov test; values that agree to `ROUNDING` are ties."""
     values = np.concatenate([first, second]).astype(float)
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -153,12 +155,12 @@ def same_law(first: Any, second: Any) -> float:
 
 
 def _farthest(values: Rows, others: Rows, resolution: float) -> float:
-    """The largest relative difference of `values` from the columns of the same names, 0 without any."""
+    """The largest relative difference of `values` from the columns of `others` with the same names, 0 without any."""
     return max((_apart(of, others[name], resolution) for name, of in values.items()), default=0.0)
 
 
 def _apart(values: FloatArray, others: FloatArray, resolution: float) -> float:
-    """The largest relative difference; none between infinities, and none within the `resolution`."""
+    """The largest relative difference; 0 between equal infinities, two NaN, and values within `resolution`."""
     if values.shape != others.shape:
         return math.inf
     one, other = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)  # yes or no as 1 or 0
@@ -183,10 +185,12 @@ class Sample:
 
     Attributes
     ----------
+    place: where the cell is stored.
     asked: the overrides of an experiment that has the cell.
-    stored: those replications, with their numbers, and `platforms`, where each was simulated.
-    headline: the number that sums up each of all stored replications, for `compare`.
-    seconds: what one replication took.
+    stored: the replications of the sample, with their numbers.
+    platforms: on which each of them was simulated.
+    headline: of all stored replications of the cell, not only the sample, for `compare`.
+    seconds: that one replication took.
     """
 
     place: Place
@@ -207,12 +211,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Difference:
-    """A replication that is not what is stored, in words.
+    """A replication that is simulated differently from what is stored, in words.
 
     Attributes
     ----------
     elsewhere: whether it was stored on another platform.
-    pair: it and what is simulated now, where bits may differ, see above; else None.
+    pair: its rows as stored and as simulated now, if bits may differ (see the top of this file); else None.
     """
 
     sample: Sample
@@ -225,7 +229,7 @@ class Difference:
 
 
 def sample_of(stored: Stored, place: Place, asked: Sequence[str]) -> Sample:
-    """What is to be simulated again of a cell; depends on its content alone."""
+    """The replications of a cell to simulate again; they depend only on the key, seconds and number of replications."""
     cell, runs = stored.cell, stored.footer["runs"]
     seconds = runs[-1]["typical_seconds"]
     count = min(stored.replications, max(1, min(MOST, math.floor(QUICK / max(seconds, 1e-6)))))
@@ -238,7 +242,7 @@ def sample_of(stored: Stored, place: Place, asked: Sequence[str]) -> Sample:
 
 
 def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sample]:
-    """A sample of every cell that `overrides` ask for. Raises `UserError` when some are not stored."""
+    """A sample of every cell that `overrides` ask for. Raises `UserError` if some are not stored."""
     asked = plan(overrides, Composer(config_dirs))
     places = complete_places(asked)
     cells = zip(read_cells(asked, places), places, strict=True)
@@ -246,7 +250,7 @@ def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sa
 
 
 def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:
-    """As many as `seconds` allow: the cheapest for half of it, then others in an order that their keys give."""
+    """As many samples as `seconds` allow: the cheapest for half of the time, then others, ordered by a hash of keys."""
     by_cost = sorted(samples, key=lambda sample: (sample.cost, sample.cell.key))
     cumulative = np.cumsum([sample.cost for sample in by_cost])
     if not by_cost or cumulative[-1] <= seconds:
@@ -261,7 +265,7 @@ def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:
 
 
 def differences(sample: Sample) -> list[Difference]:
-    """The replications of `sample` that are not simulated as they are stored; a failing policy is one."""
+    """The replications of `sample` that are simulated differently from what is stored, or fail."""
     found = []
     for place, (number, platform) in enumerate(zip(sample.stored.numbers.tolist(), sample.platforms, strict=True)):
         stored = sample.stored.at(slice(place, place + 1))
@@ -281,7 +285,7 @@ def differences(sample: Sample) -> list[Difference]:
 
 
 def _planned(command: CommandLine) -> list[Sample]:
-    """A sample of every cell of all jobs, each cell once, with most of its replications to choose from."""
+    """A sample of every cell of all jobs, each cell once: of several samples that from most replications."""
     lists = joblib.Parallel(n_jobs=command.workers)(
         delayed(samples_of)(job, command.config_dirs) for job in command.jobs
     )
@@ -290,7 +294,7 @@ def _planned(command: CommandLine) -> list[Sample]:
 
 
 def _simulated_again(samples: Sequence[Sample], workers: int) -> list[Difference]:
-    """All differences, expensive cells first, so that no processor waits long at the end."""
+    """All differences; expensive cells are simulated first, so that no processor is idle for long at the end."""
     ordered = sorted(samples, key=lambda sample: -sample.cost)
     lists = joblib.Parallel(n_jobs=workers)(delayed(differences)(sample) for sample in ordered)
     return [found for of_sample in lists for found in of_sample]
@@ -304,7 +308,7 @@ def _seconds(command: CommandLine) -> float:
 
 
 def _compared(found: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Comparison]]:
-    """The first difference of every cell whose bits may differ, with how far what is simulated now is from it."""
+    """The first difference of every cell whose bits may differ, with its comparison by value or in law."""
     of_cell = {item.sample.cell.key: (item, item.pair) for item in reversed(list(found)) if item.pair}
     diverging = sorted(of_cell.values(), key=lambda of: (of[0].sample.seconds, of[0].sample.cell.key))
     left, taken = _seconds(command), []
@@ -332,11 +336,11 @@ def _how_to_accept(wrong: Iterable[Difference]) -> str:
 
 
 def check() -> None:
-    """Entry point of `python -m experiments.check`; exit code 1 if a stored number is not simulated again.
+    """Entry point of `python -m experiments.check`; exit code 1 if a stored number is simulated differently.
 
-    Which replications are chosen follows from the key of the cell. If one of every cell would take longer than
-    `check_seconds` on one core, some expensive cells are left out, again by their keys, and counted. A cell that could
-    not be compared is counted apart, and is a difference unless it was stored on another platform.
+    The key of a cell decides which of its replications are simulated. If the samples of all cells would take longer
+    than `check_seconds` on one core, some expensive cells are left out, again chosen by their keys, and counted. Cells
+    that could not be compared are counted separately; they are differences unless stored on another platform.
     """
     command = read_command_line()
     if not command.jobs:
@@ -353,7 +357,7 @@ def check() -> None:
         failed = {Agreement.DIFFERENT: True, Agreement.NOT_COMPARED: not item.elsewhere}.get(
             comparison.agreement, False
         )
-        if failed or item.sample.cell.repeatable:  # computed numbers are often rounded otherwise
+        if failed or item.sample.cell.repeatable:  # computed numbers are often rounded differently
             print(f"{item}: {comparison.evidence}")
         wrong += [item] if failed else []
     count, cells = sum(sample.stored.replications for sample in chosen), len({item.sample.cell.key for item in wrong})
@@ -368,7 +372,7 @@ def check() -> None:
 
 
 def reproduce() -> None:
-    """Entry point of `python -m experiments.reproduce`: every number again from nothing; exit code 1 if one differs."""
+    """Entry point of `python -m experiments.reproduce`: simulate everything again; exit code 1 if a number differs."""
     command = read_command_line()
     if not command.jobs:
         return
@@ -397,16 +401,16 @@ def _other_platform(stored: Replications) -> str:
 
 @dataclass(frozen=True)
 class Known:
-    """A cell that is known by its key: what a file tells of it.
+    """What a file says of the cell with a key.
 
     Attributes
     ----------
     told_in: the file.
     config: the resolved parts of the config that the cell came from.
-    identity: what the cell says of itself.
-    horizon, record: as the cell has them.
-    recorded: how many checkpoints may have been asked for.
-    contents: what is stored of it, if anything.
+    identity: `Cell.identity`, parsed.
+    horizon, record: of the cell.
+    recorded: the possible numbers of checkpoints, of which one gives the key.
+    contents: what is stored of the cell, None for a record of a failure.
     """
 
     told_in: Path
@@ -419,7 +423,7 @@ class Known:
 
     @classmethod
     def told(cls, told_in: Path, told: Mapping[str, Any], *recorded: int, contents: Replications | None = None) -> Self:
-        """What the record of a failure or the footer of a results file tells."""
+        """From the record of a failure, or the footer of a stored cell."""
         identity, horizon = json.loads(told["identity"]), told["columns"]["horizon"]
         return cls(
             told_in, told["config"], identity, horizon, told.get("record", RegretCell.record), recorded, contents
@@ -427,7 +431,7 @@ class Known:
 
 
 def known(key: str, store: Store) -> Known:
-    """What is told of the cell with a key, as a failure or as a result. Raises `UserError`."""
+    """What is recorded of the cell with a key: a failure, else stored results. Raises `UserError` if neither is."""
     failures = Failures(store.root)
     failed = failures.read(key)
     if failed is not None:
@@ -441,7 +445,7 @@ def known(key: str, store: Store) -> Known:
 
 
 def cell_of(key: str, of: Known) -> Cell:
-    """The cell itself. Raises `UserError` if what the files say now is another cell."""
+    """The cell, built from its config. Raises `UserError` if the code now makes a cell with another key of it."""
     config = OmegaConf.create(_with_classes_of_today(of.config, of.identity))
     files = dict.fromkeys(("instance", "policy"), of.told_in)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
@@ -457,9 +461,9 @@ def cell_of(key: str, of: Known) -> Cell:
 
 
 def _with_classes_of_today(node: Any, identity: Any) -> Any:
-    """A config with each class of `bandits` where it is now: since the cell was stored it may have moved.
+    """A config in which each class of `bandits` has its present module; it may have moved since the cell was stored.
 
-    `identity` is what the cell says of the same part; its names stay.
+    `identity` is that of the same part of the cell; it names the class by a name that does not change.
     """
     if not isinstance(node, dict):
         return node
@@ -479,7 +483,7 @@ def _ours() -> dict[str, str]:
 
 
 def _replayed(cell: Cell, replication: int, stored: Replications | None) -> Iterable[str]:
-    """Run a replication and say what came out, line by line. Raises whatever the policy raises."""
+    """Simulate a replication and describe the result, line by line. Raises whatever the policy raises."""
     with playing(cell):
         block = simulate_block(cell, replication, replication + 1)
     if cell.own:
@@ -512,13 +516,13 @@ def replay() -> None:
         try:
             for line in _replayed(cell, replication, of.contents):
                 print(line, flush=True)
-        except Exception:  # of the policy, which is what the user came for
+        except Exception:  # the error of the policy is what the user wants to see
             traceback.print_exc()
             sys.exit(1)
 
 
 def _key(job: list[str]) -> str:
-    """The key as it was typed, for some look like numbers. Raises `UserError`."""
+    """The key as it was typed, as some keys look like numbers. Raises `UserError`."""
     key = next((text.partition("=")[2] for text in job if text.startswith("key=")), "")
     if not (len(key) == 16 and set(key) <= set("0123456789abcdef")):
         raise UserError(f"key={key}: must be the key of a cell, 16 of 0-9 and a-f: the end of the name of its file")

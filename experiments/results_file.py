@@ -1,7 +1,7 @@
-"""The results file of one cell: parquet, a row for each replication, and a footer that says what it is.
+"""The results file of one cell: parquet, a row for each replication, and a footer with metadata and provenance.
 
-Pieces of a cell that is not complete have the same form, with a column more: the `seconds` of each replication. What
-a pack shares with it is here too: the columns, the footer, and what is checked when they are read.
+Pieces of a cell that is not complete have the same schema with one more column, the `seconds` of each replication. What
+packs have in common with results files is here too: the schema, the footer, and what is checked on reading.
 """
 
 import hashlib
@@ -24,37 +24,37 @@ from experiments.stored import Replications
 from experiments.whole_files import put
 
 FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
-FORMAT = 2  # 1: as 2, without checksums
+FORMAT = 2  # format 1 is the same without checksums
 FOOTER = b"private-bandits"
-CHECKSUM = b"private-bandits-checksum"  # of the footer, which has that of the rows
-LEVEL = 12  # of compression: a cell is written in a few milliseconds
+CHECKSUM = b"private-bandits-checksum"  # of the footer, which contains the checksum of the rows
+LEVEL = 12  # of zstd compression, still quick to write
 
 
 class DamagedFileError(Exception):
-    """A results file that cannot be trusted; the message says why."""
+    """A results file, piece or pack that cannot be trusted; the message says why."""
 
 
 def schema_of(kind: type[Cell]) -> pa.Schema:
-    """The columns of a results file; a value that does not exist, as the estimate of an expired rule, is null."""
+    """The schema of a results file; a value that does not exist, as the estimate of an expired rule, is null."""
     fields = [pa.field(name, of, nullable=name in kind.optional) for name, of in kind.fields.items()]
     return pa.schema([pa.field("replication", pa.int32(), nullable=False), *fields])
 
 
 def schema_of_piece(kind: type[Cell]) -> pa.Schema:
-    """The columns of a piece."""
+    """The schema of a piece."""
     return schema_of(kind).append(pa.field("seconds", pa.float64(), nullable=False))
 
 
 def write_file(path: Path, contents: Replications) -> None:
-    """Put `contents` at `path` in one step: a reader sees the old file or the new. Raises `OSError`.
+    """Write `contents` to `path` in one step: a reader sees the old file or the new one, never a part.
 
-    Raises `ValueError` for rows that cannot be those of the cell, as a regret that is no number.
+    Raises `OSError`, and `ValueError` for rows that the cell cannot have, as a regret that is NaN.
     """
     put(path, bytes_of(contents, schema_of(contents.kind)))
 
 
 def bytes_of(contents: Replications, schema: pa.Schema) -> bytes:
-    """A file with these columns. Raises `ValueError` as `write_file` does."""
+    """The bytes of a results file or piece with this schema. Raises `ValueError` as `write_file` does."""
     footer = footer_of(contents)
     file = BytesIO()
     with writer(file, contents.kind, LEVEL, schema) as parquet:
@@ -64,14 +64,14 @@ def bytes_of(contents: Replications, schema: pa.Schema) -> bytes:
 
 
 def footer_of(contents: Replications) -> str:
-    """The footer as it is written, with the checksum of the rows. Raises `ValueError` for rows of no such cell."""
+    """The footer as JSON, with the checksum of the rows. Raises `ValueError` for rows that the cell cannot have."""
     contents.kind.check(contents.rows, contents.footer)
     rows = _checksum_of_rows(contents.kind, contents.rows)
     return json.dumps({**contents.footer, "format": FORMAT, "rows": rows})
 
 
 def table_of(contents: Replications, schema: pa.Schema) -> pa.Table:
-    """The rows as they are written."""
+    """The rows as a table with this schema."""
     columns = {**contents.log, **contents.rows, "replication": contents.numbers.astype(np.int32)}
     arrays = [
         pa.array(list(columns[field.name]), field.type, from_pandas=field.nullable)  # a NaN is stored as null
@@ -81,7 +81,7 @@ def table_of(contents: Replications, schema: pa.Schema) -> pa.Table:
 
 
 def writer(file: BytesIO, kind: type[Cell], level: int, schema: pa.Schema) -> pq.ParquetWriter:
-    """What writes rows of a kind of cell, compressed at a `level` of zstd; the same rows are the same bytes."""
+    """A parquet writer for a kind of cell, with zstd compression at `level`; equal rows give equal bytes."""
     return pq.ParquetWriter(
         file,
         schema,
@@ -92,41 +92,41 @@ def writer(file: BytesIO, kind: type[Cell], level: int, schema: pa.Schema) -> pq
         | {f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in ("regret", "pulls") if name in kind.fields},
         write_statistics=False,
         write_page_checksum=True,
-        store_schema=False,  # parquet's own says the same; Arrow's would hold the footer a second time
+        store_schema=False,  # Arrow's copy of the schema would contain the footer a second time
     )
 
 
 def read_footer(path: Path) -> dict[str, Any]:
-    """The footer of a results file. Raises `DamagedFileError` if it cannot belong to a file of this name."""
+    """The footer of a results file. Raises `DamagedFileError`, also if it is not that of a file with this name."""
     with _opened(path) as file:
         return _footer_in(path, file)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    """A results file, open: whoever replaces it meanwhile changes nothing that is read. Raises `DamagedFileError`."""
+    """An open results file; if it is replaced meanwhile, the old one is still read. Raises `DamagedFileError`."""
     require_regular(path)
     with readable(), pq.ParquetFile(path, page_checksum_verification=True) as file:
         yield file
 
 
 def require_regular(path: Path) -> None:
-    """Raise `DamagedFileError` unless there is a regular file; a pipe would be waited for."""
+    """Raise `DamagedFileError` unless `path` is a regular file; reading a pipe could block forever."""
     if not path.is_file():
         raise DamagedFileError("it is no regular file")
 
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Raises `DamagedFileError` where parquet cannot be read."""
+    """Turn errors of reading parquet into `DamagedFileError`."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: names that are no text
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: names that are not UTF-8
         raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
 
 
 def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
-    """What the metadata of a `file` say, found to fit it. Raises `DamagedFileError`."""
+    """The footer of an open results file, checked against its schema, name and rows. Raises `DamagedFileError`."""
     metadata = file.schema_arrow.metadata or {}
     footer = parsed(metadata.get(FOOTER), metadata.get(CHECKSUM))
     if not file.schema_arrow.equals(schema_of(kind_of_footer(footer))):
@@ -150,7 +150,10 @@ def piece_in(content: bytes) -> Replications:
 
 
 def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
-    """A footer from its text, and the checksum of this, which format 1 has not. Raises `DamagedFileError`."""
+    """The footer from its JSON `text`, compared with its checksum `checked`, which format 1 does not have.
+
+    Raises `DamagedFileError`.
+    """
     try:
         footer: dict[str, Any] = json.loads(cast(bytes, text))
         version = footer["format"]
@@ -167,17 +170,17 @@ def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
 
 
 def kind_of_footer(footer: Mapping[str, Any]) -> type[Cell]:
-    """What a replication of the cell leaves behind."""
+    """The kind of cell that a footer is about."""
     return KINDS[footer.get("record", RegretCell.record)]
 
 
 def file_stem(footer: Mapping[str, Any]) -> str:
-    """What the file of a cell is called, without its ending: POLICY-KEY."""
+    """The name of the results file of a cell without its suffix: POLICY-KEY."""
     return f"{footer['columns']['policy']}-{footer['key']}"
 
 
 def require_replications(footer: Mapping[str, Any], rows: int) -> None:
-    """Raise `DamagedFileError` unless there are as many `rows` as the footer tells of."""
+    """Raise `DamagedFileError` unless there are as many `rows` as the footer says."""
     try:
         count = footer["runs"][-1]["replications"][1]
     except (LookupError, TypeError) as error:
@@ -187,22 +190,22 @@ def require_replications(footer: Mapping[str, Any], rows: int) -> None:
 
 
 def read_file(path: Path) -> Replications:
-    """A whole results file. Raises `DamagedFileError`."""
+    """The rows and footer of a results file. Raises `DamagedFileError`."""
     with _opened(path) as file:
         footer = _footer_in(path, file)
-        table = file.read(use_threads=False)  # to hand so small a file to threads takes longer than to read it
+        table = file.read(use_threads=False)  # the file is so small that threads would only cost time
     return replications_of(table, footer)
 
 
 def replications_of(table: pa.Table, footer: dict[str, Any]) -> Replications:
-    """The rows of a cell, found to be those that its footer tells of. Raises `DamagedFileError`."""
+    """The rows of a cell, numbered from 0 and checked against its footer. Raises `DamagedFileError`."""
     if table.num_rows == 0 or not np.array_equal(table.column("replication").to_numpy(), np.arange(table.num_rows)):
         raise DamagedFileError("its replications are not 0, 1, ...")
     return Replications(_rows_in(table, footer), footer)
 
 
 def _rows_in(table: pa.Table, footer: dict[str, Any]) -> Rows:
-    """The columns of the cell's fields, found to be those that its footer tells of. Raises `DamagedFileError`."""
+    """The columns of the cell's fields, checked against its kind and the checksum. Raises `DamagedFileError`."""
     kind = kind_of_footer(footer)
     try:
         rows = {name: _values(table.column(name)) for name in kind.fields}
@@ -218,24 +221,24 @@ def _rows_in(table: pa.Table, footer: dict[str, Any]) -> Rows:
 
 
 def _checksum_of_rows(kind: type[Cell], rows: Rows) -> str:
-    """A checksum of the values, whatever the file that they are in."""
+    """A checksum of the values, which does not depend on how a file stores them."""
     parts = []
     for name, of in kind.fields.items():
         number = of.value_type if pa.types.is_list(of) else of
         values = np.ascontiguousarray(rows[name], dtype=number.to_pandas_dtype())
         if name in kind.optional and values.dtype.kind == "f":
-            values = np.where(np.isnan(values), np.nan, values)  # one NaN
+            values = np.where(np.isnan(values), np.nan, values)  # the same bits for every NaN
         parts.append(f"{name} {values.shape} {checksum(values.data)}")
     return checksum("\n".join(parts).encode())
 
 
 def checksum(content: bytes | memoryview) -> str:
-    """What tells these bytes from others."""
+    """The SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def _values(column: pa.ChunkedArray) -> NDArray[Any]:
-    """A column as an array, lists along the second axis, null as NaN. Raises `ValueError` for lists that differ."""
+    """A column as an array: lists along the second axis, null as NaN. Raises `ValueError` if lists differ in length."""
     values = column.combine_chunks()
     if pa.types.is_list(values.type):
         return cast(NDArray[Any], values.flatten().to_numpy().reshape(len(values), -1))
@@ -243,12 +246,12 @@ def _values(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged file so that nothing reads it and nothing is lost; its new path."""
+    """Rename a damaged file, so that it is kept but not read any more; returns its new path."""
     return path.rename(unused(path, "damaged"))
 
 
 def unused(path: Path, word: str) -> Path:
-    """A path beside `path` that no file has yet, as in NAME.damaged1; nothing reads what is there."""
+    """An unused path beside `path`, as NAME.damaged1; files with such names are not read."""
     for number in range(1, 1000):
         beside = path.with_name(f"{path.name}.{word}{number}")
         if not beside.exists():

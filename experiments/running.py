@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def main() -> None:
     """Entry point of `python -m experiments.run`."""
     command = read_command_line()
-    if not command.jobs:  # --help, --cfg and the like have answered already
+    if not command.jobs:  # --help or --cfg, which has been answered
         return
-    from experiments.complete import complete, describe, runner_of, summary  # all policies: --help need not wait
+    from experiments.complete import complete, describe, runner_of, summary  # imports all policies; --help need not
 
     plans = command.plans()
     if flag(command.config, "plan"):
@@ -37,9 +37,9 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None
     Parameters
     ----------
     words: as after `python -m experiments.run -m`: one job for each combination of comma-separated values;
-        "runner=threads" and the like say where cells are simulated.
-    config_dirs: folders with policies and experiments of one's own, as after --config-dir.
-    workers: as "runner.workers=..." among the words: processes, -1 for one per core; no number depends on it.
+        "runner=threads" and the like choose where cells are simulated.
+    config_dirs: folders with your own policies and experiments, as after --config-dir.
+    workers: as "runner.workers=..." in `words`: processes, -1 for one per core; results do not depend on it.
 
     Returns a table as `load` does, as `load_outcomes` for stopping rules, or as `load_identified` for searches for the
     best arm. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one without

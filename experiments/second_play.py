@@ -1,8 +1,8 @@
-"""A second play of some replications in a process that played nothing before, to see whether the numbers are the same.
+"""Simulate some replications a second time, in a fresh process, to see whether the numbers are the same.
 
-What a class keeps in its module, what it takes from a clock, from the process or from a generator of its own makes
-other numbers there. The process is forked from one that has imported this repository, and no code of the user's; its
-clock is ahead.
+They differ if a class depends on what it keeps in its module, on a clock, on the process, or on a random generator of
+its own. The process is forked from one that has imported this repository, but no code of the user; its clock is set
+ahead.
 """
 
 import atexit
@@ -30,14 +30,19 @@ from experiments.own_source import files_of, unseen
 from experiments.user_code import NotRepeatableError, in_words, names_of, playing
 
 HEADER = struct.Struct("!Q")
-STEPS = 20_000  # of further replications that are played a second time: a fraction of a second, in plain Python
+STEPS = 20_000  # in all, of further replications that are played a second time; quick even in plain Python
 SERVE = "import sys; sys.path[:] = {path!r}; from experiments.second_play import serve; serve()"
 
 
 class Played(NamedTuple):
-    """What a second play came to: the rows of some replications by their number, and a seed that all of them had.
+    """The result of a second play.
 
-    `problem` says why there are none; `unseen` are modules that the digest of the cell does not know of.
+    Attributes
+    ----------
+    rows: of some replications, by their number.
+    foreign: a generator, with its seed, that the user's code made in each of them, if there is one.
+    problem: why there are no rows.
+    unseen: modules that were imported but are not part of the digest of the cell.
     """
 
     rows: dict[int, dict[str, Any]]
@@ -47,7 +52,7 @@ class Played(NamedTuple):
 
 
 class SecondPlays:
-    """Second plays beside a sweep, one after another."""
+    """Second plays in the background of a sweep, one after another."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
@@ -61,14 +66,14 @@ class SecondPlays:
         return found
 
     def close(self) -> None:
-        """End what nobody waits for any more."""
+        """Stop the second plays that are not finished."""
         if self._open:
             _SERVER.end()
         self._thread.shutdown(cancel_futures=True)
 
 
 class _Server:
-    """The process that forks for each second play; it starts with the first, and ends with this process."""
+    """A process that forks for each second play; it starts with the first one, and ends with this process."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -91,7 +96,7 @@ class _Server:
                 return Played({}, None, f"no process for it: {in_words(error)}")
 
     def end(self) -> None:
-        """End it, with what it is at."""
+        """Kill the process, with the second play that it runs."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -113,7 +118,7 @@ def _send(stream: BinaryIO | Any, content: bytes) -> None:
 
 
 def _receive(stream: BinaryIO | Any) -> bytes:
-    """A message. Raises `EOFError`."""
+    """Read one message. Raises `EOFError`."""
     header = stream.read(HEADER.size)
     content: bytes = stream.read(*HEADER.unpack(header)) if len(header) == HEADER.size else b""
     if len(header) < HEADER.size or len(content) < HEADER.unpack(header)[0]:
@@ -122,12 +127,12 @@ def _receive(stream: BinaryIO | Any) -> bytes:
 
 
 def serve() -> None:
-    """Fork for each message, and send on what the fork found; ends when nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who asked
+    """Fork for each message, and send back the answer of the fork; returns when the input is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asked
     import_module("pandas")  # its compiled code warns of a datetime that is not the one it was compiled with
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a policy prints is no answer
-    with contextlib.suppress(EOFError, BrokenPipeError):  # who asked has ended
+    os.dup2(2, 1)  # what a policy prints must not mix with the answers
+    with contextlib.suppress(EOFError, BrokenPipeError):  # the process that asked has ended
         while True:
             message = _receive(asked)
             found, told = os.pipe()
@@ -146,7 +151,7 @@ def serve() -> None:
 
 
 def _answer(message: bytes, told: int) -> None:
-    """Be the process that plays, which ends here."""
+    """What the fork does: play, write the answer to the pipe `told`, and end."""
     ahead = contextlib.ExitStack()  # held until the end
     try:
         ahead.enter_context(clocks_ahead())
@@ -154,7 +159,7 @@ def _answer(message: bytes, told: int) -> None:
         os.chdir(folder)
         before = set(sys.modules)
         answer = pickle.dumps(tuple(_played(pickle.loads(shipped), before)))
-    except BaseException as error:  # whatever a user's class raises
+    except BaseException as error:  # a user's class may raise anything
         answer = pickle.dumps(tuple(Played({}, None, in_words(error))))
     with os.fdopen(told, "wb") as pipe:
         pipe.write(answer)
@@ -162,7 +167,7 @@ def _answer(message: bytes, told: int) -> None:
 
 
 def _played(shipped: Shipped, before: Collection[str]) -> Played:
-    """Play what was sent; `before` are the modules that were imported before it came."""
+    """Play the replications that were sent; `before` are the modules that were imported before."""
     cell, replications = shipped.open()
     files = {str(file) for file in files_of(cell.own)}
     rows, seeds = {}, list[set[str]]()
@@ -177,10 +182,10 @@ def _played(shipped: Shipped, before: Collection[str]) -> Played:
 def chosen(cell: Cell, numbers: Sequence[int]) -> list[int]:
     """The replications that are played a second time: the last, the first, and some between, by the key of the cell.
 
-    In that order, so that what is kept from one to the next is not what it was. The last shows what builds up from run
-    to run; one between is enough for what is wrong in many. Short ones are nearly free, and those that fit into `STEPS`
-    are played too, so that of a small cell every replication is: what is wrong in one alone is found. Of a single one,
-    after the next.
+    The order is not that of the sweep, so that what a class keeps from one replication to the next is different. The
+    last shows what builds up over replications; one between shows what is wrong in many. As short replications cost
+    little, as many between are played as fit into `STEPS`: of a small cell all, so that an error in only one is found.
+    If there is a single replication, it is played after the next one.
     """
     first, *between = numbers
     if not between:
@@ -191,7 +196,10 @@ def chosen(cell: Cell, numbers: Sequence[int]) -> list[int]:
 
 
 def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) -> None:
-    """Raise `NotRepeatableError` unless a second play gave the numbers in `rows`, those of replications `numbers`."""
+    """Raise `NotRepeatableError` unless the second play `again` gave the same numbers.
+
+    `rows` are those of the first play, of replications `numbers`.
+    """
     names = names_of(cell)
     if again.problem:
         raise NotRepeatableError(f"{names}: a second play in a fresh process failed: {again.problem}")

@@ -17,7 +17,7 @@ from experiments.store import RUNS
 
 
 def lines(root: Path) -> Iterator[str]:
-    """What is known of sweeps into a folder of results."""
+    """The status of all sweeps that write to a folder of results, with its partly simulated and failed cells."""
     told = sweeps(root)
     yield from map(str, told)
     if not told:

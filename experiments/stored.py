@@ -1,4 +1,4 @@
-"""Stored replications, and what can be asked of them."""
+"""Stored replications of a cell, and the quantities that can be measured from them."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,15 +17,15 @@ from experiments.errors import nearest
 
 @dataclass(frozen=True)
 class Replications:
-    """Replications of a cell: just simulated, in a piece, or stored; those that are stored are 0, 1, ...
+    """Replications of a cell: just simulated, in a piece, or stored; stored ones have the numbers 0, 1, ...
 
     Attributes
     ----------
-    rows: a column for each of the cell's `fields`, the first axis of each is the replication.
-    footer: what the cell is and how its numbers came about, see `experiments.simulate.block.footer_of_block` and
+    rows: an array for each of the cell's `fields`, whose first axis is the replication.
+    footer: metadata and provenance of the cell, see `experiments.simulate.block.footer_of_block` and
         `experiments.simulate.Job.stored_now`.
-    log: the number of each `replication`, where these are not 0, 1, ..., and the `seconds` that it took, where it is
-        not stored yet.
+    log: `replication`, the number of each, if they are not 0, 1, ..., and the `seconds` that each took, if it is not
+        stored yet.
     """
 
     rows: Rows
@@ -38,42 +38,42 @@ class Replications:
 
     @property
     def numbers(self) -> IntArray:
-        """Which replications, shape (replications,)."""
+        """The numbers of the replications, shape (replications,)."""
         return self.log["replication"] if "replication" in self.log else np.arange(self.replications)
 
     @property
     def seconds(self) -> FloatArray:
-        """The time that each replication took, shape (replications,); only of what is not stored yet."""
+        """The time that each replication took, shape (replications,); only for replications not stored yet."""
         return self.log["seconds"]
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What computed them, see `experiments.provenance`; only of what is not stored yet."""
+        """Their provenance, see `experiments.provenance`; only for replications not stored yet."""
         return cast(dict[str, Any], self.footer["origin"])
 
     @property
     def record(self) -> str:
-        """What a replication leaves behind: the word for a kind of cell; footers leave out that of simulated regret."""
+        """What a replication leaves behind, the name of the kind of cell; regret if the footer does not have it."""
         return str(self.footer.get("record", RegretCell.record))
 
     @property
     def kind(self) -> type[Cell]:
-        """The kind of cell that leaves this behind."""
+        """The kind of cell with this record."""
         return KINDS[self.record]
 
     def at(self, places: NDArray[np.int64] | slice) -> Self:
-        """Those of its replications that are at `places`, in that order."""
+        """The replications at these positions, in this order."""
         rows = {name: values[places] for name, values in self.rows.items()}
         log = {name: values[places] for name, values in {"replication": self.numbers, **self.log}.items()}
         return replace(self, rows=rows, log=log)
 
     def first(self, replications: int | None) -> Self:
-        """The first so many of stored replications, or all."""
+        """The first `replications` of stored ones, or all if None."""
         return replace(self, rows={name: values[:replications] for name, values in self.rows.items()})
 
     @classmethod
     def joined(cls, several: Sequence[Self]) -> Self:
-        """All as one, each replication once, in the order of their numbers; the footer is that of the first."""
+        """All of `several` together, each replication once, in the order of their numbers, with the first's footer."""
         first = several[0]
         rows = {name: np.concatenate([one.rows[name] for one in several]) for name in first.rows}
         log = {name: np.concatenate([one.log[name] for one in several]) for name in first.log}
@@ -104,7 +104,7 @@ class Stored(Replications):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What the cell is, as in `experiments.load`, and what is recorded of it."""
+        """The columns of the cell as in `experiments.load`, with its record."""
         return {**self.cell.columns, "record": self.cell.record}
 
     @property
@@ -114,16 +114,16 @@ class Stored(Replications):
 
     @property
     def headline(self) -> FloatArray:
-        """The number that sums up each replication, shape (replications,)."""
+        """The headline of each replication, the number that sums it up, shape (replications,)."""
         return self.measure(self.cell.headline).astype(float)
 
     @property
     def unit(self) -> str:
-        """What the horizon counts."""
+        """The unit of the horizon."""
         return self.cell.unit
 
     def measure(self, quantity: str) -> Values:
-        """The `quantity` of each replication. Raises `ParameterError` where nothing of it is recorded."""
+        """The `quantity` of each replication. Raises `ParameterError` if it is not recorded."""
         require_quantity(quantity, "value")
         if quantity not in self.cell.quantities:
             problem = f"{quantity} is not recorded of {self.cell.policy.name} on {self.cell.instance.name}"
@@ -131,10 +131,10 @@ class Stored(Replications):
         return self.cell.quantities[quantity].measure(self.cell, self.rows)
 
     def word(self, word: str) -> Any:
-        """What a `word` in a config stands for: a column, else something about the instance. Raises `ParameterError`.
+        """The value that a `word` in a config stands for in this cell: a column, else a property of the instance.
 
-        So the arguments of a bound can be written down once for many cells; `rule` is the policy itself, and
-        `transcript_epsilon` what its promise adds up to over the whole run, infinite for none.
+        So the arguments of a bound are written once for many cells. `rule` is the policy itself, `transcript_epsilon`
+        the epsilon that it promises for the whole transcript, infinite without a promise. Raises `ParameterError`.
         """
         if word == "rule":
             return self.cell.policy
@@ -151,7 +151,7 @@ class Stored(Replications):
             raise ParameterError(word, f"is not known of the instance {instance.name}") from None
 
     def number(self, value: float | str) -> float:
-        """A number as it is, or what a word stands for. Raises `ParameterError`."""
+        """The number `value`, or the number that a word stands for. Raises `ParameterError`."""
         stands_for = self.word(value) if isinstance(value, str) else value
         try:
             return float(stands_for)
@@ -160,7 +160,10 @@ class Stored(Replications):
 
 
 def meets(columns: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
-    """Whether a cell has in each column what is wanted there, or none of the values {without: ...}."""
+    """Whether each column of a cell has the value, or one of the values, that its condition asks for.
+
+    The condition {without: ...} asks for none of its values.
+    """
     return all(
         not matches(columns.get(name), wanted["without"])
         if isinstance(wanted, Mapping) and set(wanted) == {"without"}
@@ -170,7 +173,7 @@ def meets(columns: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
 
 
 def matches(value: Any, wanted: Any) -> bool:
-    """Whether `value` is `wanted` or among it."""
+    """Whether `value` equals `wanted`, or one of the values in it; numbers are compared to 12 digits."""
     if isinstance(value, list | tuple):
         return isinstance(wanted, Sequence) and len(value) == len(wanted) and all(map(matches, value, wanted))
     if isinstance(wanted, Iterable) and not isinstance(wanted, str):
@@ -181,7 +184,7 @@ def matches(value: Any, wanted: Any) -> bool:
 
 
 def require_quantity(quantity: str, key: str = "quantity") -> None:
-    """Raise `ParameterError` on `key` unless some kind of cell records the `quantity`."""
+    """Raise `ParameterError` that names `key` unless some kind of cell records the `quantity`."""
     if quantity not in QUANTITIES:
         raise ParameterError(key, f"{quantity} is unknown; {nearest(quantity, QUANTITIES)}")
 
@@ -202,4 +205,4 @@ DERIVED: dict[str, Callable[[Any], Any]] = {
     "losses": lambda instance: instance.losses,
 }
 
-WORDS = {"rule", "transcript_epsilon", *DERIVED}  # beside the columns of a cell
+WORDS = {"rule", "transcript_epsilon", *DERIVED}  # in addition to the columns of a cell

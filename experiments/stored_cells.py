@@ -1,4 +1,4 @@
-"""Several stored cells, as figures, tables, claims and reports take them: chosen, grouped and compared."""
+"""Several stored cells, for figures, tables, claims and reports: filter, group and measure them."""
 
 import dataclasses
 import itertools
@@ -13,7 +13,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Cells(Sequence[Stored]):
-    """Stored cells in the order given, each once: of two with the same key that with the most replications."""
+    """Stored cells in the order given, each once; of two with the same key the one with more replications is kept."""
 
     def __init__(self, cells: Iterable[Stored] = ()) -> None:
         self._of_key: dict[str, Stored] = {}
@@ -32,7 +32,7 @@ class Cells(Sequence[Stored]):
         return len(self._cells)
 
     def __contains__(self, stored: object) -> bool:
-        """Whether this cell is among them, with however many replications."""
+        """Whether this cell is among them, with any number of replications."""
         return isinstance(stored, Stored) and stored.cell.key in self._of_key
 
     def __iter__(self) -> Iterator[Stored]:
@@ -47,15 +47,15 @@ class Cells(Sequence[Stored]):
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns that some cell has."""
+        """The columns that at least one cell has."""
         return list(dict.fromkeys(name for stored in self for name in stored.columns))
 
     def values(self, name: str) -> list[Any]:
-        """The different values of a column, of the cells that have it."""
+        """The distinct values of a column, over the cells that have it."""
         return list({repr(of[name]): of[name] for stored in self if name in (of := stored.columns)}.values())
 
     def varying(self) -> list[str]:
-        """The columns in which the cells differ; to be without one differs from every value but None."""
+        """The columns in which the cells differ; a cell without a column counts as None."""
         columns = [stored.columns for stored in self]
         return [name for name in self.columns if len({repr(of.get(name)) for of in columns}) > 1]
 
@@ -64,28 +64,28 @@ class Cells(Sequence[Stored]):
         return type(self)(filter(test, self))
 
     def where(self, **conditions: Any) -> Self:
-        """The cells whose columns meet all conditions: a value, any of several, or none of those {without: ...}."""
+        """The cells whose columns meet all conditions: column=value, column=[values], or column={"without": values}."""
         return self.only(lambda stored: meets(stored.columns, conditions))
 
     def grouped(self, key: Callable[[Stored], Key]) -> dict[Key, Self]:
-        """The cells with equal keys, in the order in which keys come first."""
+        """The cells grouped by `key`, groups in the order in which their keys first occur."""
         found: dict[Key, list[Stored]] = {}
         for stored in self:
             found.setdefault(key(stored), []).append(stored)
         return {of: type(self)(cells) for of, cells in found.items()}
 
     def by(self, *columns: str) -> dict[tuple[Any, ...], Self]:
-        """The cells with equal values in these columns, None for a cell without one."""
+        """The cells grouped by their values in these columns, None for a cell without the column."""
         return self.grouped(lambda stored: tuple(stored.columns.get(name) for name in columns))
 
     def measure(self, quantity: str) -> list[Values]:
-        """The `quantity` of each replication of each cell. Raises `ParameterError` where nothing of it is recorded."""
+        """The `quantity` of each replication, for each cell. Raises `ParameterError` if a cell does not record it."""
         return [stored.measure(quantity) for stored in self]
 
     def lacks(self, stored: Stored, name: str) -> bool:
-        """Whether a column is a parameter of policies alone, and the policy of the cell `stored` has none of that name.
+        """Whether column `name` is a parameter of policies only, and the policy of the cell `stored` does not have it.
 
-        Without privacy there is no epsilon, and where nothing can be spent, no delta.
+        A policy without privacy lacks epsilon; a policy without delta in its guarantee or its parameters lacks delta.
         """
         if name not in self._of_policies:
             return False
@@ -98,7 +98,7 @@ class Cells(Sequence[Stored]):
 
     @cached_property
     def _of_policies(self) -> set[str]:
-        """Columns that say something of policies alone."""
+        """The columns that are parameters of policies only."""
         names: set[str] = set()
         others: set[str] = set()
         for stored in self:

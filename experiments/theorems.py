@@ -1,4 +1,4 @@
-"""Bounds of theorems, named in configs by their dotted path, at stored cells."""
+"""Evaluate bounds of theorems, named in configs by their dotted path, for stored cells."""
 
 import importlib
 import math
@@ -16,7 +16,7 @@ Words = dict[str, Any]  # arguments of a bound: a number, or a word, see `Stored
 
 
 def imported(path: str, key: str) -> Callable[..., Any]:
-    """The function that a dotted `path` names. Raises `ParameterError` on `key`."""
+    """The function that a dotted `path` names. Raises `ParameterError` that names `key`."""
     module_name, _, name = path.rpartition(".")
     _require_trusted(path, module_name, key)
     try:
@@ -31,22 +31,23 @@ def imported(path: str, key: str) -> Callable[..., Any]:
 
 
 def _functions(module: ModuleType) -> list[str]:
-    """The functions that a module defines for others."""
+    """The public functions that a module defines."""
     known = vars(module).items()
     return [name for name, of in known if isfunction(of) and of.__module__ == module.__name__ and name[0] != "_"]
 
 
 def _require_trusted(path: str, module: str, key: str) -> None:
-    """Raise `ParameterError` unless a function of `module` may be called with what a config says."""
+    """Raise `ParameterError` unless a config may name functions of `module`."""
     refused = refusal(module, installed=False)
     if refused:
         raise ParameterError(key, f"{path}: {refused}")
 
 
 def value_of(bound: str, arguments: Words, stored: Stored, more: Mapping[str, float] | None = None) -> float:
-    """The bound for a cell, `more` being words besides those of the cell; NaN where its theorem does not apply to it.
+    """The value of a bound for a stored cell; NaN if the theorem does not apply, as an argument is out of range.
 
-    Raises `ParameterError` that names the argument where one that is written down, and not a word, is out of range.
+    `more` are words in addition to those of the cell. Raises `ParameterError`, which names the argument, if one that is
+    a number in the config, not a word, is out of range.
     """
     known = more or {}
     given = {

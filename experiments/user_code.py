@@ -1,4 +1,4 @@
-"""Classes of users: whose code a config may name, what is asked of it, and what is said when it fails."""
+"""Classes that users write: which modules a config may name, what their code must not do, and errors that it raises."""
 
 import importlib.util
 import json
@@ -29,34 +29,33 @@ if TYPE_CHECKING:
 
 OUR_FILES = tuple(str(Path(bandits.__file__).parents[1] / package) + "/" for package in ("bandits", "experiments"))
 LIBRARIES = ("site-packages", "lib/python")
-COMPILED = (".pyx", ".pxd")  # sources that libraries are compiled from, named without their folder
-NAMEABLE = ("bandits", "experiments.claims.checks")  # modules that a config may name, beside those of users
-_folders: list[Path] = []  # that the user named with --config-dir; what a config names may be there
+COMPILED = (".pyx", ".pxd")  # Cython sources of libraries; tracebacks name them without their folder
+NAMEABLE = ("bandits", "experiments.claims.checks")  # modules that a config may name, apart from those of users
+_folders: list[Path] = []  # given with --config-dir; a config may name modules in them
 
 
 def trust(folder: Path) -> None:
-    """From here on, configs may name what is in `folder`, and its modules can be imported."""
+    """From now on, configs may name modules in `folder`, and they can be imported."""
     if folder not in _folders:
         _folders.append(folder)
     own_source.follow(folder)
 
 
 def trusted() -> tuple[Path, ...]:
-    """The folders that were named, the first that is looked in first."""
+    """The trusted folders, in the order in which modules are searched."""
     return tuple(folder for folder in own_source.places() if folder in _folders)
 
 
 def refusal(module: str, installed: bool = True) -> str | None:
-    """Why a config may not name something of `module`; None where it may. Nothing of it is imported.
+    """Why a config may not name something in `module`; None if it may. The module is not imported.
 
-    It may be of `bandits`, of the checks of claims, of a folder that was named with --config-dir, and, unless
-    `installed` is false, of an installed package.
+    Allowed are `bandits`, the checks of claims, folders given with --config-dir; if `installed`, installed packages.
     """
     if any(module == ours or module.startswith(f"{ours}.") for ours in NAMEABLE):
         return None
     top = module.partition(".")[0]
     try:
-        found = importlib.util.find_spec(top)  # of a name without dots: it imports nothing
+        found = importlib.util.find_spec(top)  # imports nothing, as the name has no dots
     except (ImportError, ValueError):
         found = None
     if found is None:
@@ -73,12 +72,12 @@ def refusal(module: str, installed: bool = True) -> str | None:
 
 @cache
 def _installed() -> Collection[str]:
-    """The modules of installed packages; it takes a third of a second to list them."""
+    """The modules of installed packages; slow to list, so they are cached."""
     return packages_distributions().keys()
 
 
 class NotRepeatableError(Exception):
-    """A policy or an instance whose numbers do not follow from the seed alone; the message says what it did."""
+    """The numbers of a policy or instance do not depend on the seed alone; the message says what it did."""
 
 
 def is_own(part: Environment | Learner[Any]) -> bool:
@@ -87,7 +86,7 @@ def is_own(part: Environment | Learner[Any]) -> bool:
 
 
 def in_words(error: BaseException) -> str:
-    """An error in one line, with the place in a file of the user's where it was raised, if there is one."""
+    """An error in one line, with the place where it was raised, as `place_of` gives it."""
     what = "it ends the program" if isinstance(error, SystemExit) else type(error).__name__
     if isinstance(error, NotRepeatableError):
         return str(error)
@@ -97,7 +96,7 @@ def in_words(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Where an error was raised, the last place in a file of the user's if there is one: FILE, line N, in FUNCTION."""
+    """Where an error was raised, the last place in a user's file if there is one: FILE, line N, in FUNCTION."""
     every = traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in every if not frame.filename.startswith("<") and not frame.filename.endswith(COMPILED)]
     own = [frame for frame in frames if not any(part in frame.filename for part in (*OUR_FILES, *LIBRARIES))]
@@ -107,9 +106,9 @@ def place_of(error: BaseException) -> str:
 
 @contextmanager
 def blamed(where: str) -> Iterator[None]:
-    """Say of whatever is raised within, and of the end of the program, that it came from `where`, a user's file.
+    """Turn any error raised within, even `SystemExit`, into a `UserError` that names `where`, a file of the user.
 
-    Raises `UserError`.
+    `ParameterError`, `UserError` and `KeyboardInterrupt` are not changed.
     """
     try:
         yield
@@ -120,7 +119,7 @@ def blamed(where: str) -> Iterator[None]:
 
 
 def require_own_name(part: Environment | Learner[Any], where: str) -> None:
-    """Raise `UserError` for the class of a user that is called as one of ours: tables tell them apart by name."""
+    """Raise `UserError` if a user's class has the `name` of a built-in one: tables tell them apart only by name."""
     ours = _ours().get((isinstance(part, Learner), part.name)) if is_own(part) else None
     if ours:
         raise UserError(
@@ -130,9 +129,9 @@ def require_own_name(part: Environment | Learner[Any], where: str) -> None:
 
 
 def revisions(identity: str) -> dict[str, int]:
-    """The revisions that the instance and the policy of a cell have now, from its identity; those of this repository.
+    """The present revisions of the instance and policy that an identity names, those of them that are in `bandits`.
 
-    They are found by name: no class is made, and nothing is imported, on the word of a file.
+    Classes are found by name: nothing that only a file names is imported or called.
     """
     content = json.loads(identity)
     found = {}
@@ -146,7 +145,7 @@ def revisions(identity: str) -> dict[str, int]:
 
 @cache
 def _ours() -> dict[tuple[bool, str], type[Any]]:
-    """Every class of this repository by whether it is a learner, and its name."""
+    """Every instance and policy class of `bandits`, by whether it is a learner, and its name."""
     for item in pkgutil.walk_packages(bandits.__path__, "bandits."):
         import_module(item.name)
     waiting: list[type[Any]] = [Learner, Environment]
@@ -159,30 +158,30 @@ def _ours() -> dict[tuple[bool, str], type[Any]]:
     return found
 
 
-PYTHONS = ("__", "_abc_")  # how the names of attributes begin that Python itself adds to a class, some of them late
-REFUSED = {  # what ends, stops or doubles the process that simulates
+PYTHONS = ("__", "_abc_")  # prefixes of attributes that Python itself adds to a class, even after it is made
+REFUSED = {  # functions that end, stop or fork the process that simulates
     os: ("fork", "forkpty", "kill", "killpg", "abort", "_exit", "execv", "execve"),
     signal: ("raise_signal", "signal", "alarm", "setitimer"),
 }
 
 
 def names_of(cell: "Cell") -> str:
-    """The user's classes that take part in a cell."""
+    """The names of the user's classes in a cell."""
     return " and ".join(cls.__qualname__ for cls in cell.own)
 
 
 @contextmanager
 def playing(cell: "Cell") -> Iterator[None]:
-    """Within, replications of a cell are simulated.
+    """Check a user's classes while replications of a cell are simulated within.
 
-    Raises `NotRepeatableError` if own classes leave global generators or themselves otherwise than they were, or end or
-    double this process. Cells of this repository's classes alone are not looked at.
+    Raises `NotRepeatableError` if they change the state of a global random generator or of their own class, or try to
+    end or fork this process. Cells without classes of the user are not checked.
     """
     if not cell.own:
         yield
         return
     before = _around(list(cell.own))
-    getattr(cell.instance, "gaps", None)  # means may be drawn from a seed that is a parameter, once
+    getattr(cell.instance, "gaps", None)  # the means of some instances are drawn once, from a seed in their parameters
     with _without_processes(names_of(cell)):
         yield
     for what, state in _around(list(cell.own)).items():
@@ -192,7 +191,7 @@ def playing(cell: "Cell") -> Iterator[None]:
 
 @contextmanager
 def _without_processes(names: str) -> Iterator[None]:
-    """Within, this thread starts and ends no process."""
+    """Within, the functions in `REFUSED` raise `NotRepeatableError` in this thread, if it is the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -217,9 +216,9 @@ def _without_processes(names: str) -> Iterator[None]:
 
 
 def _around(classes: list[type[Any]]) -> dict[str, Any]:
-    """What a replication has to leave as it is, by what is said otherwise.
+    """The state that a replication must not change, by the text of the error if it does.
 
-    Beside other threads, as those of Dask, which draw from the global generators too, these say nothing.
+    Outside the main thread the global generators are left out, as other threads, such as those of Dask, use them too.
     """
     of_classes = {
         "changes its class; what is learned belongs into the state of a run": [

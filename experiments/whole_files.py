@@ -1,4 +1,4 @@
-"""Files that other processes read while they are written: they see the old one or the new, never a half."""
+"""Write files that other processes may read meanwhile: they see the old file or the new one, never a part."""
 
 import os
 import tempfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def put(path: Path, content: bytes, lasting: bool = True) -> None:
-    """Make `content` the file at `path` in one step; `lasting` waits until the disk has it. Raises `OSError`."""
+    """Write `content` to `path` in one step; `lasting` waits until it is on the disk. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
     temporary = Path(name)

@@ -1,4 +1,4 @@
-"""What a process that simulates does besides: it ends with the command that started it, and says when it compiles."""
+"""Prepare a worker process: it ends with the command that started it, and says when it compiles a loop."""
 
 import os
 import sys
@@ -9,34 +9,34 @@ from typing import Any
 
 from numba.core import event
 
-PATIENCE = 8.0  # seconds of compiling before it is said
-LOOK = 1.0  # seconds between two looks for the parent
+PATIENCE = 8.0  # seconds of compiling before it is announced
+LOOK = 1.0  # seconds between two checks of the parent
 
 
 @cache
 def prepare(parent: int) -> None:
-    """Call it in every process before it simulates, with the number of the process that asks; once is enough."""
+    """Prepare this process before it simulates; later calls do nothing. `parent` is the id of the asking process."""
     event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
     if os.getppid() == parent:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after its parent: nobody would read what it simulates. Compiled loops let it run."""
+    """End this process soon after its parent; works during compiled loops too, as these release the interpreter."""
     while os.getppid() == parent:
         time.sleep(LOOK)
     os._exit(1)
 
 
 class Announcer(event.Listener):
-    """Says which loop is compiled, if that takes a while: the first run of a policy would seem to hang."""
+    """Prints which loop is compiled, if that takes long, as the first run of a policy would seem to hang."""
 
     def __init__(self) -> None:
         self._within = 0
         self._timer: threading.Timer | None = None
 
     def on_start(self, event: Any) -> None:
-        """A loop begins to be compiled, perhaps as part of another."""
+        """The compilation of a loop starts, perhaps within that of another loop."""
         self._within += 1
         if self._within == 1:
             function = event.data["dispatcher"].py_func
@@ -45,7 +45,7 @@ class Announcer(event.Listener):
             self._timer.start()
 
     def on_end(self, event: Any) -> None:
-        """It is compiled."""
+        """The compilation of a loop has ended."""
         self._within -= 1
         if self._within == 0 and self._timer is not None:
             self._timer.cancel()

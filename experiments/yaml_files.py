@@ -1,4 +1,4 @@
-"""YAML files of a user's, looked at before anything else reads them: text in UTF-8, and no more than it seems."""
+"""Check YAML files of a user before they are read: text in UTF-8, whose aliases do not expand to too much."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -7,11 +7,11 @@ import yaml
 
 from experiments.errors import UserError
 
-MOST = 100_000  # values that a file may stand for
+MOST = 100_000  # values that a file may have once its aliases are expanded
 
 
 def require_readable(file: Path) -> None:
-    """Raise `UserError` for a file that is no text, or whose aliases stand for more values than anyone means."""
+    """Raise `UserError` for a file that is not UTF-8 text, or whose aliases expand to more than `MOST` values."""
     try:
         about = file.stat()
         _require_readable(file, about.st_mtime_ns, about.st_size)
@@ -32,14 +32,14 @@ def _require_readable(file: Path, _changed: int, _size: int) -> None:
         return
     try:
         count = _values(yaml.compose(text), {})
-    except yaml.YAMLError:  # whoever reads it tells
+    except yaml.YAMLError:  # reported when the file is read
         return
     if count > MOST:
         raise UserError(f"{file}: its aliases (*NAME) stand for more than {MOST} values")
 
 
 def _values(node: yaml.Node | None, known: dict[int, float]) -> float:
-    """How many values a node stands for, with what its aliases repeat; infinite for one within itself."""
+    """How many values a node has with its aliases expanded; infinite if it contains itself."""
     if node is None or isinstance(node, yaml.ScalarNode):
         return 1
     if id(node) not in known:

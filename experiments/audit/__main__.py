@@ -16,7 +16,7 @@ from experiments.errors import UserError
 
 
 def as_text(row: AuditRow) -> str:
-    """A row, a line for each column that says something."""
+    """A row as text, a line for each column that is not empty."""
     values = {name: value for name, value in dataclasses.asdict(row).items() if not _silent(value)}
     return "\n".join(f"{name:16} {_shown(value)}" for name, value in values.items())
 

@@ -42,10 +42,10 @@ def plays(
 ) -> Plays:
     """`runs` plays on each of two neighbouring tables. Raises `ParameterError`.
 
-    Every block has a random stream of its own, which follows from the policy, the table and the number of the block.
-    Of a policy of this repository the inputs are those that its theorem is about. A class of the user's may spend its
-    privacy anywhere: half as many plays first look for the pair of inputs that shows the most. One that takes its noise
-    from a generator of its own, or whose arms never vary with the rng, is refused.
+    Every block has its own random stream, which follows from the policy, the table and the number of the block. For a
+    policy of this repository the inputs are those that its theorem is about. A class of the user may lose privacy on
+    any inputs: half as many plays first search for the pair of inputs that shows the most. Classes that take their
+    noise from a generator of their own, or whose arms never vary with the rng, are refused.
     """
     require_playable(policy)
     limits = policy.reward_limits(arms, horizon, domain) if isinstance(policy, Policy) else (0.0, 1.0)
@@ -63,7 +63,7 @@ def plays(
 
 @dataclass
 class _Player:
-    """Plays of one policy, shared among processes."""
+    """Plays one policy in several processes."""
 
     policy: Any
     horizon: int
@@ -73,7 +73,7 @@ class _Player:
     _varies: bool = False  # whether two plays on one table were ever different
 
     def both(self, tables: tuple[FloatArray, FloatArray], runs: int, identity: str) -> tuple[IntArray, IntArray]:
-        """So many plays on both tables."""
+        """`runs` plays on each of the two tables."""
         blocks = [(side, begin) for side in (0, 1) for begin in range(0, runs, BLOCK)]
         tasks = [
             (tables[side], min(BLOCK, runs - begin), f"{identity} {side}", begin // BLOCK) for side, begin in blocks
@@ -85,7 +85,7 @@ class _Player:
         return np.concatenate(found[0]), np.concatenate(found[1])
 
     def looked_at(self, found: Sequence[Pair], wanted: list[int], runs: int, number: int) -> list[tuple[Any, Any]]:
-        """So many plays on both tables of some pairs, in round `number` of a search."""
+        """`runs` plays on both tables of the `wanted` pairs, in round `number` of a search."""
         tasks = [
             (found[pair].tables[side], runs, f"{self.identity} pair {pair} {side}", number)
             for pair in wanted
@@ -147,6 +147,6 @@ def _block(
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        if is_own(policy):  # whatever a class of the user's raises
+        if is_own(policy):  # a class of the user may raise anything
             return UserError(f"{policy.name}: {in_words(error)}")
         raise

@@ -32,22 +32,21 @@ from experiments.config.values import whole_number
 from experiments.errors import UserError, nearest
 from experiments.user_code import is_own
 
-AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are none of a cell
+AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
-DECLARED = "declared"  # of a class of the user's that was not played: nothing ties its ledger to its code
+DECLARED = "declared"  # verdict on a user's class that was not played: nothing shows that its ledger fits its code
 Word = TypeVar("Word", bound=StrEnum)
 
 
 @dataclass(frozen=True)
 class AuditRow:
-    """What an audit found. NaN stands for what was not computed; numbers of delta are at the epsilon claimed.
+    """The result of an audit. Numbers that were not computed are NaN; those of delta are at the epsilon claimed.
 
-    `verdict` is an `AuditVerdict`, or says that nothing is promised, at this level or at all; of a class of the user's
-    that was not played it says that what is kept is what the class declares. It is about what the class declares,
-    `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what the paper promises of the algorithm with these
-    parameters, `paper_epsilon` and `paper_delta`. `slack` is what the class claims over what is kept, `parameters`
-    those of the policy without its budget, `excuse` what the YAML of the policy says about a promise of the class that
-    is violated.
+    `verdict` is about the guarantee of the class, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what
+    the paper promises for these parameters, `paper_epsilon` and `paper_delta`. Both are an `AuditVerdict`, or
+    `NO_PROMISE`, or `NOT_PROMISED` at this level, or `DECLARED`, for a class of the user that was not played, whose own
+    ledger is the only evidence. `slack` is what the class claims over what is kept. `parameters` are those of the
+    policy without its budget. `excuse` is the reason in the YAML of the policy for a violated promise of the class.
     """
 
     policy: str
@@ -82,14 +81,14 @@ class AuditRow:
 
     @property
     def deciding(self) -> tuple[str, float, float]:
-        """What the deciding bounds are on, δ where the class promises one, else ε; what is kept, what is shown."""
+        """What the verdict is on, δ if the class promises one, else ε; and what is kept and what is shown of it."""
         if self.delta_claimed > 0 and self.level != Level.EVENT:
             return "δ", self.delta_kept, self.delta_shown
         return "ε", self.epsilon_kept, self.epsilon_shown
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What tells rows apart: what was audited, the budget that was asked for, and the parameters of the policy."""
+        """What identifies a row: what was audited, the budget that was asked for, and the parameters of the policy."""
         about = {name: getattr(self, name) for name in ("policy", "level", "domain", "convention", "arms", "horizon")}
         parameters = dict(part.split("=", 1) for part in self.parameters.split(", ") if part)
         read = {name: None if text == "None" else yaml.safe_load(text) for name, text in parameters.items()}
@@ -97,7 +96,7 @@ class AuditRow:
 
     @property
     def share(self) -> tuple[float, float]:
-        """What is shown and what is kept over what the paper promises, of δ where it promises one, else of ε."""
+        """What is shown and what is kept, divided by what the paper promises: of δ if it promises one, else of ε."""
         if self.paper_delta == 0:
             return self.epsilon_shown / self.paper_epsilon, self.epsilon_kept / self.paper_epsilon
         if self.paper_epsilon != self.epsilon_claimed:  # bounds on delta are those at the epsilon that the class claims
@@ -111,9 +110,9 @@ class AuditRow:
 
 
 def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, workers: int = 1) -> AuditRow:
-    """Audit the policy that `overrides` build, at what the keys `AUDIT_KEYS` of `about` say. Raises `UserError`.
+    """Audit the policy that `overrides` configure; `about` has the `AUDIT_KEYS`. Raises `UserError`.
 
-    Sampled runs are shared among `workers` processes; the numbers do not depend on how many.
+    Sampled runs are divided among `workers` processes; the numbers do not depend on how many.
     """
     config = composer.choose(composed := composer.compose(overrides), {}).config
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
@@ -164,7 +163,7 @@ def row_of(
     arms: int,
     horizon: int,
 ) -> AuditRow:
-    """What one reward costs, as a row."""
+    """A privacy cost as a row."""
     claimed = policy.guarantee
     bounds, _ = cost.bounds_of(claimed)
     told = bounds or cost.epsilon or cost.delta
@@ -205,7 +204,7 @@ def row_of(
 
 
 def _verdict(promise: Guarantee, claimed: Guarantee, cost: PrivacyCost, level: Level) -> str:
-    """The verdict on a promise. Bounds on delta are those at the epsilon that the class claims: for another, none."""
+    """The verdict on a promise; undecided if it has a delta at another epsilon than the class claims."""
     if not promise.private:
         return NO_PROMISE
     if promise.scope is Scope.DECISION and level in (Level.TRANSCRIPT, Level.EVENT):
@@ -240,7 +239,7 @@ def _at_least(config: DictConfig, key: str, least: int) -> int:
 
 
 def _excuse(config: DictConfig, file: Path) -> str:
-    """Why a violated promise stands, as the YAML of the policy says under `_excuse_`; empty without it."""
+    """The key `_excuse_` in the YAML of the policy, why a violated promise is accepted; empty without it."""
     said = config.policy.get(EXCUSE, "")
     if not isinstance(said, str) or (EXCUSE in config.policy and not said.strip()):
         raise UserError(f"{file}: {EXCUSE}: must be a reason in words, got {'nothing' if said is None else said}")

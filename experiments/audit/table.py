@@ -1,4 +1,4 @@
-"""The table of audits: what `conf/audits.yaml` lists, and the rows that came out."""
+"""The table of audits: the cases in `conf/audits.yaml`, and their rows."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from experiments.stored import matches
 
 AUDITS = CONF / "audits.yaml"
 ROWS = REPOSITORY / "results" / "audit.parquet"
-UNLISTED = {"arms": 2, "horizon": 50, "runs": 20_000}  # how a policy is audited that no file of audits names
+UNLISTED = {"arms": 2, "horizon": 50, "runs": 20_000}  # the audit of a policy that no file of audits names
 
 
 def cases_of(folder: Path) -> list[dict[str, Any]]:
-    """What `audits.yaml` in a folder of one's own lists, and a case for each policy that it leaves out."""
+    """The cases in `audits.yaml` of a user's folder, and one for each policy there that it does not name."""
     path = folder / "audits.yaml"
     listed = cases(path) if path.exists() else []
     known = {case["policy"] for case in listed}
@@ -50,7 +50,7 @@ def _sweeps(path: Path) -> list[dict[str, Any]]:
 
 
 def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> AuditRow | UserError:
-    """One row, or why there is none."""
+    """The row of one case, or the error."""
     settings = OmegaConf.create({**about, **{key: value for key, value in case.items() if key in AUDIT_KEYS}})
     overrides = [f"{key}={value}" for key, value in case.items() if key not in AUDIT_KEYS]
     try:
@@ -60,7 +60,7 @@ def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> 
 
 
 def stored_audits(path: Path = ROWS) -> list[AuditRow]:
-    """The rows of a file; none where it is missing."""
+    """The rows of a file; none if there is no file."""
     rows = pd.read_parquet(path).to_dict("records") if path.exists() else []
     return [AuditRow(**{str(name): value for name, value in row.items()}) for row in rows]
 
@@ -72,9 +72,9 @@ def store(rows: Sequence[AuditRow], path: Path) -> None:
 
 
 def picked(rows: Sequence[AuditRow], conditions: Mapping[str, Any]) -> list[AuditRow]:
-    """The rows that meet the conditions, which may list several values of a column; none unless each value has a row.
+    """The rows that meet the conditions, which may list several values of a column; none if a value has no row.
 
-    Raises `ParameterError` for a word that is no column of any row.
+    Raises `ParameterError` for a name that is not a column of any row.
     """
     known = {name for row in rows for name in row.columns}
     for name in conditions:

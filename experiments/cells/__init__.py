@@ -10,7 +10,7 @@ from experiments.cells.base import RECORDED, Cell, Quantity, Rows, Schema, Value
 
 
 def _kinds() -> dict[str, type[Cell]]:
-    """Every kind by the word for its record."""
+    """Every kind of cell by its record."""
     found = {}
     for item in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{item.name}")
@@ -26,7 +26,7 @@ QUANTITIES = {word: quantity.label for kind in KINDS.values() for word, quantity
 
 
 def kind_of(instance: Environment, policy: Learner[Any], exact: bool) -> type[Cell]:
-    """The kind of record of `policy` on `instance`. Raises `ParameterError` where there is none."""
+    """The kind of cell of `policy` on `instance`. Raises `ParameterError` if there is none."""
     for kind in KINDS.values():
         if kind.records(instance, policy, exact):
             return kind

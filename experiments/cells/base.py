@@ -1,4 +1,4 @@
-"""What is planned, run and stored as one, and what a kind of record says of itself."""
+"""Cells, the units that are planned, run and stored, and what each kind of cell defines."""
 
 import dataclasses
 import hashlib
@@ -27,7 +27,7 @@ Values = NDArray[Any]  # a number, or yes or no, for each replication
 
 
 class Quantity(NamedTuple):
-    """What a run can be asked for: how an axis or a table calls its mean, and its value of each replication.
+    """A quantity of a run: the label of its mean on an axis or in a table, and its value for each replication.
 
     The label begins with "mean" for a number, and with "share of runs" or the like for yes or no.
     """
@@ -37,12 +37,12 @@ class Quantity(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """A table of what replications leave behind: a row for each, or for each place where the `fields` are lists.
+    """The schema of a table: a row for each replication, or for each item if the `fields` are lists.
 
     Attributes
     ----------
-    fields: the columns of a results file that it has.
-    place: the column that numbers places 0, 1, ...; None for none.
+    fields: the columns of a results file that are in the table.
+    place: the name of a column with the position of each item, 0, 1, ...; None for no such column.
     """
 
     fields: tuple[str, ...]
@@ -53,7 +53,7 @@ class Schema(NamedTuple):
         return ("replication", *(() if self.place is None else (self.place,)), *self.fields)
 
     def rows(self, stored: Rows) -> dict[str, NDArray[Any]]:
-        """The table by its columns, from the columns of a results file."""
+        """The columns of the table, from the columns of a results file."""
         first = stored[self.fields[0]]
         count, places = len(first), first[:1].size if first.ndim > 1 else 1
         numbered = {} if self.place is None else {self.place: np.tile(np.arange(places), count)}
@@ -63,10 +63,10 @@ class Schema(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell(ABC):
-    """Instance x policy (its budget among its parameters) x horizon; a subclass is a kind of record.
+    """Instance x policy (with its budget) x horizon; each subclass is a kind of cell.
 
-    A kind says what a replication leaves behind, and every word that a table, figure or check needs of it: a file of
-    this package holds all of a kind. `recorded` is about how many checkpoints are kept of a curve; it changes no other
+    A kind defines the record that a replication leaves behind, and all that tables, figures and checks need to know of
+    it, in one file of this package. `recorded` is about how many checkpoints of a curve are kept; it changes no other
     number.
 
     Raises `ParameterError` if the policy cannot learn from the instance, or refuses it, and for a horizon
@@ -74,15 +74,15 @@ class Cell(ABC):
 
     Attributes
     ----------
-    record: the word for what a replication leaves behind; "regret" is left out of identities and footers.
-    fields: its columns in a results file, beside `replication`; those in `optional` may be missing, as NaN.
-    repeatable: whether another replication would tell anything new; if not, the numbers are computed exactly.
-    resolution: of computed numbers: how far a search for them ends from where it would on another processor.
-    spread: the same of a headline that is searched for, relative to it; 0 where nothing is searched for.
-    headline: the quantity that sums up a run in tables and checks, and `title`, what a table of it is called.
-    unit: what the horizon counts.
-    quantities: what runs can be asked for, by the word that configs use.
-    tables: what `experiments.load` makes of it, by the word for a table; the first is what `experiments.run` returns.
+    record: the name of what a replication leaves behind; "regret" is left out of identities and footers.
+    fields: its columns in a results file, besides `replication`; those in `optional` may be missing, as NaN.
+    repeatable: whether another replication gives new information; if not, the numbers are computed exactly.
+    resolution: the absolute difference of computed numbers that another processor may make.
+    spread: the relative difference of a searched headline that another processor may make; 0 without a search.
+    headline: the quantity that sums up a run in tables and checks; `title` is the title of a table of it.
+    unit: the unit of the horizon.
+    quantities: the quantities of a run, by their names in configs.
+    tables: the tables of `experiments.load`, by their names; `experiments.run` returns the first.
     """
 
     instance: Environment
@@ -110,7 +110,7 @@ class Cell(ABC):
         self.policy.check(self.instance)
 
     def _check_own(self) -> None:
-        """What does not depend on how instance and policy go together; names become names of files."""
+        """The checks of each part alone, as of names, which become names of files. Raises `ParameterError`."""
         for part, name in (("instance", self.instance.name), ("policy", self.policy.name)):
             if not (isinstance(name, str) and NAME.fullmatch(name)):
                 raise ParameterError(part, f"{name!r} is no name: lower-case letters, digits and _, 100 at most")
@@ -120,11 +120,11 @@ class Cell(ABC):
     @classmethod
     @abstractmethod
     def records(cls, instance: Environment, policy: Learner[Any], exact: bool) -> bool:
-        """Whether this is the kind for `policy` on `instance`, simulated or, where `exact` is asked for, computed."""
+        """Whether this is the kind of cell for `policy` on `instance`, simulated, or computed if `exact`."""
 
     @abstractmethod
     def replicate(self, replication: int) -> dict[str, Any]:
-        """The row of one replication, a value for each of `fields`; depends on nothing but the cell and its number."""
+        """The row of one replication, a value for each of `fields`; a pure function of the cell and the number."""
 
     @staticmethod
     @abstractmethod
@@ -132,21 +132,21 @@ class Cell(ABC):
         """Raise `ValueError` if stored `rows` cannot be those of the cell that their `footer` describes."""
 
     def implied(self, rows: Rows) -> Rows:
-        """Those columns that can be computed from the others of `rows`, computed again; none for most kinds."""
+        """The columns that follow from other columns of `rows`, computed again; none for most kinds."""
         return {}
 
     @abstractmethod
     def simulated_steps(self, rows: Rows) -> int:
-        """Steps that were simulated for `rows`; 0 where nothing is simulated step by step."""
+        """How many steps were simulated for `rows`; 0 if nothing is simulated step by step."""
 
     @classmethod
     def until(cls, horizons: str) -> str:
-        """How a caption says where runs end, from the horizons as text."""
+        """The words of a caption for where runs end, from the horizons as text."""
         return f"T = {horizons}"
 
     @classmethod
     def repeated(cls, runs: str) -> str:
-        """How a caption says what a point stands for, from the numbers of runs as text."""
+        """The words of a caption for what a point stands for, from the numbers of runs as text."""
         return f"{runs} runs; mean and 95 % interval"
 
     @property
@@ -167,21 +167,21 @@ class Cell(ABC):
 
     @cached_property
     def own(self) -> tuple[type[Any], ...]:
-        """The classes from outside this repository that its numbers come from: of policy, instance and their parts."""
+        """The classes from outside this repository among those of the policy, the instance and their parts."""
         parts = [*_parts(self.policy), *_parts(self.instance)]
         classes = dict.fromkeys(map(type, parts))
         return tuple(cls for cls in classes if cls.__module__.partition(".")[0] != "bandits")
 
     @cached_property
     def code(self) -> str | None:
-        """A digest of the source of its `own` classes; None without such, or where no file has it."""
+        """A digest of the source of its `own` classes; None if it has none, or their source is in no file."""
         return digest_of(self.own) if self.own else None
 
     @cached_property
     def key(self) -> str:
-        """What its stored numbers are filed under: the identity and the revisions of instance and policy.
+        """The key of its stored numbers: a hash of the identity, the revisions of instance and policy, and `recorded`.
 
-        For classes from outside this repository also the `code`: another source is another cell, with the same seeds.
+        For classes from outside this repository also of the `code`: other source is another cell, with the same seeds.
         """
         kept = "" if self.recorded == RECORDED else f" recorded {self.recorded}"
         text = (
@@ -192,7 +192,7 @@ class Cell(ABC):
 
     @cached_property
     def columns(self) -> dict[str, Any]:
-        """What `experiments.load` tells about the cell in every row; epsilon is infinite without privacy."""
+        """The columns of the cell in every row of `experiments.load`; epsilon is infinite without privacy."""
         guarantee = self.policy.guarantee
         return {
             **_parameters(self.instance),
@@ -209,7 +209,7 @@ class Cell(ABC):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Why a theorem does not apply here, for whoever reads the results."""
+        """Why a theorem does not apply to this cell, as a warning for readers of the results."""
         return self.policy.caveats(self.instance, self.horizon)
 
 
@@ -236,17 +236,17 @@ def check_finite(rows: Rows, name: str) -> None:
 
 
 def column(name: str) -> Callable[[Cell, Rows], Values]:
-    """The quantity that is stored as it is under `name`."""
+    """The quantity that is stored in the field `name`."""
     return lambda _, rows: np.asarray(rows[name])
 
 
 def is_part(value: Any) -> bool:
-    """Whether a field's value is a described thing by itself, as the inner instance or the gap profile."""
+    """Whether the value of a field is itself a dataclass with a name, as an inner instance or a gap profile."""
     return dataclasses.is_dataclass(value) and hasattr(value, "name")
 
 
 def _parts(part: Any) -> Iterator[Any]:
-    """A described thing, and those within it."""
+    """An instance or policy, and all parts within it."""
     yield part
     for item in dataclasses.fields(part):
         if is_part(getattr(part, item.name)):
@@ -254,7 +254,7 @@ def _parts(part: Any) -> Iterator[Any]:
 
 
 def _parameters(part: Any) -> dict[str, Any]:
-    """The fields of `part`; of a part within it the name, and its own fields besides."""
+    """The fields of `part` with their values; for a part within it the name, and its own fields too."""
     values: dict[str, Any] = {}
     for item in dataclasses.fields(part):
         value = getattr(part, item.name)

@@ -1,4 +1,4 @@
-"""What whole runs spend, between two bounds."""
+"""The privacy loss of whole runs, between two bounds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class PrivacyCell(Cell):
     record: ClassVar[str] = "privacy"
     fields: ClassVar[dict[str, pa.DataType]] = {"epsilon_kept": pa.float64(), "epsilon_shown": pa.float64()}
     repeatable: ClassVar[bool] = False
-    resolution: ClassVar[float] = 2e-9  # epsilon at a delta is found by halving, down to 1e-9
+    resolution: ClassVar[float] = 2e-9  # epsilon at a delta is found by bisection, down to 1e-9
     headline: ClassVar[str] = "epsilon_shown"
     title: ClassVar[str] = "Epsilon that the transcript shows"
     quantities: ClassVar[dict[str, Quantity]] = {

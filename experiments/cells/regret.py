@@ -1,4 +1,4 @@
-"""Simulated regret: what a bandit policy, or one of full information, leaves behind."""
+"""Simulated regret of bandit policies and policies under full information."""
 
 import math
 from collections.abc import Mapping

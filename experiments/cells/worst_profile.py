@@ -35,9 +35,9 @@ def found_regret(cell: Cell, rows: Rows) -> Values:
 
 @dataclass(frozen=True)
 class WorstProfileCell(Cell):
-    """A search for the worst gap profile; a replication is a search of its own, from other first guesses.
+    """A search for the worst gap profile; each replication is an independent search from other starting points.
 
-    It leaves the profile's suboptimal gaps and counts, the expected regret there, and how many profiles it tried.
+    It records the suboptimal gaps and counts of the profile, the expected regret on it, and how many profiles it tried.
     """
 
     record: ClassVar[str] = "worst_profile"
@@ -80,7 +80,7 @@ class WorstProfileCell(Cell):
             check_finite(rows, name)
 
     def implied(self, rows: Rows) -> Rows:
-        """Expected regret on the profiles that are stored."""
+        """Expected regret on the stored profiles."""
         instance, policy = cast(WorstProfile, self.instance), cast(RNMFTNL, self.policy)
         profiles = [
             Free(tuple(map(float, gaps)), tuple(map(int, counts)))

@@ -5,13 +5,14 @@
     python -m experiments.claims id=by-5x results_dir=elsewhere
     python -m experiments.claims --config-dir mine             # with mine/claims/*.yaml
 
-A claim is judged in one or many settings, as one for each instance and epsilon. All intervals of a ledger, which is
-all claims in one folder, together miss with probability 5 % at most (Bonferroni): each claim that takes intervals has
-an equal share, which its forms share, and the settings of a form. Shares follow from the files, before any result is
-read, so that one claim alone is judged as among all. A setting passes if its whole interval lies where the claim says,
-fails if its whole interval does not, and is open otherwise. It is vacuous if no result that is possible could fail, as
-where a bound is above the largest gap times the horizon: then it does not count. Nor does a setting that the theorem
-does not cover, or that passes because all runs that are compared came to one number. Then the claim
+A claim is judged in one or many settings, such as one for each instance and epsilon. A ledger is all claims in one
+folder; the probability that any of its intervals misses is at most 5 % (Bonferroni). This error is divided equally
+among the claims that use intervals, then among the forms of a claim, then among the settings of a form. The division
+follows from the files alone, so that a claim is judged in the same way alone and among all. A setting passes if its
+whole interval is where the claim says, fails if its whole interval is not, and is open otherwise. It is vacuous, and
+does not count, if no possible result could fail, as when a bound is above the largest gap times the horizon. Settings
+that the theorem does not cover, or that pass because all compared runs gave the same number, do not count either. Then
+the claim
 
 - holds, if all settings pass;
 - fails, if one fails;
@@ -21,19 +22,20 @@ does not cover, or that passes because all runs that are compared came to one nu
 - cannot be judged, if results are missing: the evidence is the command that computes them;
 - is not judged, if its file gives a reason for that.
 
-A claim may have variants, which test the same in other places, as against another baseline. If the main form holds and
-a variant fails, or the main form fails and a variant holds, the claim `holds under` the one that does; so it does if
-its file limits it to a `condition`. What is claimed is the same in all variants: what a false claim should say
-is a claim of its own, `ours`.
+A claim may have variants, which test the same statement elsewhere, as against another baseline. If the main form holds
+and a variant does not, or the main form fails and a variant holds, the claim `holds under` the form that holds; also if
+its file limits it to a `condition`. All variants claim the same: what a false claim should say instead is a claim of
+its own, `ours`.
 
-Beside an outcome stands what takes away from it. `threshold ours`: the number that estimates are held to is not the
-paper's, so that what fails may be our number. `chosen after the data`: so was the condition or variant under which it
-holds. `says nothing`: its settings pass, and would with a bound nearer to the data by a factor of 10^4, or whatever the
-estimate had been. A claim of ours is no failure of a paper.
+Remarks weaken an outcome. `threshold ours`: the number that estimates are compared with is not the paper's, so a
+failure may be due to our number. `chosen after the data`: the condition or variant under which it holds was chosen
+after the data were seen. `says nothing`: its settings pass, and would still pass with a bound nearer to the data by a
+factor of 10^4, or with any estimate. A claim of ours that fails is no failure of a paper.
 
-Beside every verdict stands its power: what result would have turned it. For a bound that is by how much nearer to the
-data it would have to be, and its share of what is possible at all; elsewhere the nearest estimate that would have
-failed, with the noise that was measured and the correction for many settings. A truth there fails in half of all cases.
+Every verdict has its power: which result would have changed it. For a bound, this is the factor by which it would have
+to be nearer to the data, and its share of the largest possible value; otherwise it is the nearest estimate that would
+have failed, with the measured noise and the correction for many settings. If the true value is there, the claim fails
+in half of all cases.
 """
 
 from experiments.claims.files import Claim, Erratum, claims, errata

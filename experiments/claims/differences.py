@@ -1,4 +1,4 @@
-"""What a claim says of the difference of two numbers, as of the regret that privacy adds."""
+"""Forms of claims about differences of two numbers, such as the regret that privacy adds."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -18,9 +18,10 @@ Samples = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class ExtraGrowth(TwoSides):
-    """The factor by which what `numerator` cells have beyond `denominator` cells grows along a column.
+    """The factor by which the difference of `numerator` and `denominator` cells grows along a column.
 
-    Both are compared where they agree in `by` and in the column `along`: 1 is an extra that stays.
+    The difference is that of their mean quantities, for cells that agree in `by` and in the column `along`, between
+    neighbouring values of `along`. 1 is a constant difference.
     """
 
     test: ClassVar[str] = "extra_growth"

@@ -41,13 +41,13 @@ class Claim:
     forms: the main form, under the name `main`, then the variants.
     condition: what a verdict in favour is limited to, as the profiles that were searched; may be empty.
     condition_chosen: when the condition, or the places of the main form and its variants, were chosen: before the
-        data, after the data, or `as run`, where they say no more than what was run.
-    threshold: whose the number is that estimates are held to, where it is someone's choice: the paper's or ours.
-    proof: where it is proved, so that a verdict in favour is more than what was tested; may be empty.
-    ours: whether the claim is ours, as what a false one of the paper should say.
-    note: what else is to be known, as what the paper leaves open; may be empty.
-    error: probability with which the intervals of one of its forms may miss. The 5 % of a ledger are shared evenly by
-        its claims, and those of a claim by its forms; claims that take no intervals have no share and need none.
+        data, after the data, or `as run`, if they only say what was run.
+    threshold: who chose the number that estimates are compared with: the paper or we; None if nobody chose one.
+    proof: where the claim is proved, so that a verdict in favour does not rest on tests alone; may be empty.
+    ours: whether the claim is ours, such as what a false claim of the paper should say.
+    note: a remark, as what the paper leaves open; may be empty.
+    error: probability that any interval of one of its forms misses. The 5 % of a ledger are divided equally among its
+        claims, and the share of a claim among its forms; claims without intervals have no share.
     """
 
     file: str
@@ -67,21 +67,21 @@ class Claim:
 
     @property
     def estimates(self) -> bool:
-        """Whether it takes intervals, which may miss."""
+        """Whether one of its forms uses intervals, which may miss."""
         return any(form.estimates for form in self.forms.values())
 
     @property
     def by_our_threshold(self) -> bool:
-        """Whether it is the paper's, and held to a number of ours."""
+        """Whether it is a claim of the paper, judged by a threshold of ours."""
         return self.threshold == "ours" and not self.ours
 
 
 @dataclass(frozen=True)
 class Erratum:
-    """A misprint or slip: what is `printed`, in our words, the `finding`, and the test or command that shows it.
+    """A misprint or slip: what is `printed`, our `finding` in our words, and the test or command that shows it.
 
-    `matters` says how much: a harmless slip, something left out, a constant that changes, or a statement that is false
-    as printed.
+    `matters` says how serious it is: a harmless slip, an omission, a constant that changes, or a statement that is
+    false as printed.
     """
 
     id: str
@@ -95,7 +95,7 @@ class Erratum:
 
 @dataclass(frozen=True)
 class _Entry:
-    """One item of a file, whose keys are taken one by one."""
+    """One item of a file of claims or errata."""
 
     file: str
     name: str
@@ -133,7 +133,7 @@ def errata(config_dirs: Iterable[Path] = ()) -> list[Erratum]:
 
 
 def _files(folder: str, config_dirs: Iterable[Path]) -> list[Path]:
-    """A file for each paper: papers in their order, then whatever else is there."""
+    """The files in `folder`, one for each paper: papers in their order, then any others."""
     found = [file for place in (CONF, *config_dirs) for file in sorted((place / folder).glob("*.yaml"))]
     order = list(papers(config_dirs))
     return sorted(found, key=lambda file: order.index(file.stem) if file.stem in order else len(order))
@@ -186,7 +186,7 @@ def _claim(entry: _Entry, paper: str) -> Claim:
 
 
 def _require_origins(entry: _Entry, claim: Claim) -> None:
-    """Raise `UserError` unless a claim says whose its thresholds are, and when its condition was chosen."""
+    """Raise `UserError` unless a claim says who set its thresholds, and when its condition was chosen."""
     keys = ", ".join(dict.fromkeys(key for form in claim.forms.values() for key in form.thresholds))
     if keys and not claim.ours and not claim.threshold:
         raise entry.error("threshold", f"missing; whose is {keys}: paper or ours?")

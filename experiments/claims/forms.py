@@ -1,7 +1,7 @@
-"""What a claim says of measured numbers: ratios, orders, growth and slopes.
+"""Forms of claims about measured numbers: ratios, orders, growth and slopes.
 
-Each form is a frozen dataclass of what a claim's file says, and turns stored results into settings. Its intervals miss
-anywhere, all its settings together, with the probability `error` that it is given, at most (Bonferroni).
+Each form is a frozen dataclass of the keys in a claim's file, and turns stored results into settings. The probability
+that any interval of its settings misses is at most the `error` that it is given (Bonferroni).
 """
 
 import itertools
@@ -32,11 +32,11 @@ class Form(ABC):
 
     Attributes
     ----------
-    test: the word for it in a claim's file.
-    places: the keys that say where a claim is tested, and not what is claimed.
-    measures: what is estimated, for evidence.
-    estimates: whether its settings are intervals, which may miss; it has a share in the error of the ledger then.
-    held_to: the keys that estimates are held to; of a number there a claim has to say whose it is.
+    test: its name in a claim's file.
+    places: the keys that say where a claim is tested, not what is claimed.
+    measures: what is estimated, for the evidence.
+    estimates: whether its settings are intervals, which may miss; then it has a share of the error of the ledger.
+    held_to: the keys of thresholds; for a number there the claim must say who chose it.
     """
 
     test: ClassVar[str]
@@ -50,9 +50,9 @@ class Form(ABC):
 
     @property
     def thresholds(self) -> tuple[str, ...]:
-        """The keys of `held_to` with a number that someone chose.
+        """The keys of `held_to` whose number someone chose.
 
-        A word of the cell, as beta, is no such number; nor are 0 and 1, which say less, more or never.
+        Words of the cell, as beta, do not count; nor do 0 and 1, which only say less, more or never.
         """
         given = {key: getattr(self, key) for key in self.held_to}
         words = {key for key in ("at_least", "at_most") if isinstance(given.get(key), str)}
@@ -60,7 +60,7 @@ class Form(ABC):
 
     @abstractmethod
     def settings(self, results: Results, error: float) -> list[Setting]:
-        """One setting for each comparison, all intervals together of this `error`.
+        """One setting for each comparison; any of their intervals misses with probability `error` at most.
 
         Raises `ParameterError` that names a key, or `CannotJudgeError`.
         """
@@ -83,7 +83,7 @@ class NotJudged(Form):
 
 
 def limits(at_least: float | None, at_most: float | None) -> tuple[float, float]:
-    """Both limits of what is claimed; raises `ParameterError` if there is none."""
+    """Both limits of what is claimed, infinite if not given. Raises `ParameterError` if neither is given."""
     for key, value in (("at_least", at_least), ("at_most", at_most)):
         require(value is None or not math.isnan(value), key, value, "a number")
     require(at_least is not None or at_most is not None, "at_least", None, "given, or at_most")
@@ -110,7 +110,7 @@ class TwoSides(Form):
         limits(self.at_least, self.at_most)
 
     def sides(self, results: Results) -> dict[tuple[Any, ...], tuple[Cells, Cells]]:
-        """The cells of the numerator and of the denominator by what both agree in."""
+        """The cells of the numerator and of the denominator, by their common values of `by`."""
         cells = results.cells(self.experiments)
         above = groups(pick(cells, self.numerator, "numerator"), self.by)
         below = groups(pick(cells, self.denominator, "denominator"), self.by)
@@ -138,7 +138,7 @@ class Ratio(TwoSides):
         ]
 
     def _labels(self, key: tuple[Any, ...], top: Stored, bottom: Stored) -> Labels:
-        """What the pair agrees in, and the words of each that its conditions leave open."""
+        """The labels of a pair: the columns in which both agree, and those for which a condition has several values."""
         where = dict(zip(self.by, key, strict=True))
         for name in (name for name in dict.fromkeys((*self.numerator, *self.denominator)) if name not in self.by):
             several = [isinstance(of.get(name), list) for of in (self.numerator, self.denominator)]
@@ -149,7 +149,7 @@ class Ratio(TwoSides):
         return where
 
     def _check(self, pairs: Sequence[tuple[tuple[Any, ...], Stored, Stored]]) -> None:
-        """Raise `ParameterError` if pairs cannot be told apart."""
+        """Raise `ParameterError` if two pairs have the same labels."""
         seen = [str(self._labels(key, top, bottom)) for key, top, bottom in pairs]
         above = [(where, bottom.cell.key) for where, (_, _, bottom) in zip(seen, pairs, strict=True)]
         below = [(where, top.cell.key) for where, (_, top, _) in zip(seen, pairs, strict=True)]
@@ -158,7 +158,7 @@ class Ratio(TwoSides):
 
 
 def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
-    """Of means; exact where both are."""
+    """The interval of the ratio of two means; exact if both cells are."""
     above, below = values_of(top, quantity).astype(float), values_of(bottom, quantity).astype(float)
     if top.exact and bottom.exact:
         return intervals.exactly(float(above[0] / below[0]))
@@ -172,18 +172,18 @@ def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
 def compared(
     where: Labels, top: Stored, bottom: Stored, quantity: str, error: float, asked: tuple[float, float]
 ) -> Setting:
-    """The ratio of two cells, held to both limits that are `asked`."""
+    """The setting that compares the ratio of two cells with the limits `asked`."""
     setting = of_ratio(where, ratio(top, bottom, quantity, error), *asked)
     return replace(setting, same=the_same([top, bottom], quantity))
 
 
 def of_ratio(where: Labels, interval: Interval, at_least: float, at_most: float) -> Setting:
-    """A ratio of positive numbers, whose noise is in proportion to it."""
+    """The setting of a ratio of positive numbers, whose noise is proportional to it."""
     return Setting(where, interval, at_least, at_most, unseen=scaled(interval, at_least, at_most))
 
 
 def the_same(cells: Sequence[Stored], quantity: str) -> bool:
-    """Whether every run of all these simulated cells came to one number: then nothing was compared."""
+    """Whether all cells are simulated and all their runs gave the same number: then nothing was compared."""
     values = [values_of(cell, quantity) for cell in cells if not cell.exact]
     return len(values) == len(cells) and len(np.unique(np.concatenate(values))) == 1
 
@@ -231,10 +231,10 @@ class Monotone(Form):
 
 @dataclass(frozen=True)
 class Growth(Form):
-    """How much mean regret grows over a `stretch` of time, as a share of what it is at its beginning.
+    """The relative growth of mean regret over a `stretch` of time: its increase over its value at the beginning.
 
-    `stretch` is in shares of the horizon; the last checkpoints up to both ends are taken. 0 is flat; over a doubling
-    of time, 1 is linear. Cells that meet `without` are left out.
+    `stretch` is in shares of the horizon; for both ends the last checkpoint up to there is used. 0 means constant
+    regret; over a doubling of time, 1 means linear regret. Cells that meet `without` are left out.
     """
 
     test: ClassVar[str] = "growth"
@@ -286,13 +286,13 @@ class Growth(Form):
 
 @dataclass(frozen=True)
 class Slope(Form):
-    """The power of `x` with which the mean `quantity` grows: least squares in logarithms over x in `between`.
+    """The power of `x` with which the mean `quantity` grows: least squares of logarithms, for x in `between`.
 
-    In place of `between`, `fitted_in` names the {experiment, policy} whose figure fits this slope: its window is taken.
-    `x` is a word, see `Stored.word`; one fit for the cells that agree in `by`. `expected` is a number, or one for
-    each value of the only column in `by`. The interval is Student's over the points, so that a curve which is no
-    power has a wide one, and not narrower than the replications make it. Through computed points there is no chance,
-    and nothing to share: their interval is one of `FAMILY`. Fewer than 8 points show no power.
+    In place of `between`, `fitted_in` names the {experiment, policy} whose figure fits this slope; its window is used.
+    `x` is a word, see `Stored.word`; there is one fit for the cells that agree in `by`. `expected` is a number, or one
+    for each value of the only column in `by`. The interval is Student's over the points, so that it is wide for a curve
+    that is not a power, and at least as wide as the noise of the replications makes it. Computed points have no noise,
+    so their fits need no share of the error of the ledger, and use `FAMILY`. At least 8 points are needed.
     """
 
     test: ClassVar[str] = "slope"
@@ -346,7 +346,7 @@ class Slope(Form):
         return float(self.expected[key[0]])
 
     def _window(self, results: Results) -> tuple[float, ...]:
-        """The x that the fit is over. Raises `ParameterError` if the figure named does not fit such a slope."""
+        """The range of x of the fit. Raises `ParameterError` if the figure in `fitted_in` has no such fit."""
         if self.fitted_in is None:
             return self.between
         experiment, policy = self.fitted_in["experiment"], self.fitted_in["policy"]
@@ -377,7 +377,7 @@ class Slope(Form):
 
 @dataclass(frozen=True)
 class OctaveSlope(Slope):
-    """The same for what moves in steps: the mean growth per doubling of `x`, Student's interval over doublings."""
+    """The same for quantities that grow in steps: mean growth per doubling of x, Student's interval over doublings."""
 
     test: ClassVar[str] = "octave_slope"
 

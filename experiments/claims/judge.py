@@ -12,7 +12,7 @@ from experiments.errors import UserError
 
 
 def judge_claims(claims: Iterable[Claim], results: Results) -> list[ClaimVerdict]:
-    """A verdict on each claim. Raises `UserError` that names file, id and key if a claim cannot be meant so."""
+    """A verdict on each claim. Raises `UserError`, which names file, id and key, if a claim makes no sense."""
     return [judge_claim(claim, results) for claim in claims]
 
 
@@ -41,7 +41,7 @@ def judge_claim(claim: Claim, results: Results) -> ClaimVerdict:
 
 
 def _find(claim: Claim, name: str, form: Form, results: Results) -> FormVerdict:
-    """What one form comes to. Raises `UserError`."""
+    """The verdict on one form. Raises `UserError`."""
     if isinstance(form, NotJudged):
         return FormVerdict(Outcome.NOT_JUDGED, form.reason)
     try:
@@ -54,14 +54,14 @@ def _find(claim: Claim, name: str, form: Form, results: Results) -> FormVerdict:
 
 
 def _joined(texts: Mapping[str, str]) -> str:
-    """What is said of each form, after its name; a form of which nothing is said is left out."""
+    """The texts of all forms, each after its name; forms without a text are left out."""
     return "; ".join(f"{name}: {text}" if name else text for name, text in texts.items() if text)
 
 
 def _decide(claim: Claim, findings: Mapping[str, FormVerdict]) -> tuple[Outcome, str]:
-    """The outcome and what it holds under: the main form's, unless a variant differs from it.
+    """The outcome of a claim, and what it holds under: that of the main form, unless a variant differs from it.
 
-    A variant in which nothing could have failed says nothing.
+    Vacuous variants, in which nothing could have failed, do not count.
     """
     main, *variants = findings
     outcome = findings[main].outcome

@@ -1,7 +1,7 @@
-"""What result would have turned a verdict: how far an estimate may stray before its setting fails.
+"""The power of a verdict: which estimate would have made a setting fail.
 
-The further it may stray unseen, the less a verdict in favour says. Intervals are those of the judge, corrected for
-the number of settings; so an estimate that would have been seen is one that the judge calls a failure.
+The further an estimate can be from the limits without failing, the less a verdict in favour says. Intervals are those
+of the verdict, corrected for the number of settings.
 """
 
 import math
@@ -17,7 +17,7 @@ from experiments.stored import Stored
 
 
 def possible_of(cell: Stored, quantity: str, t: float) -> Range:
-    """All that a `quantity` of a cell can be after `t` steps, whatever its policy does."""
+    """The range of possible values of a `quantity` of a cell after `t` steps, whatever its policy does."""
     if quantity in ("regret", "found_regret", "worst_regret"):
         gaps = getattr(cell.cell.instance, "gaps", None)  # a search for profiles has them in [0, 1]
         return Range(0.0, t * (1.0 if gaps is None else float(gaps.max())))
@@ -27,7 +27,7 @@ def possible_of(cell: Stored, quantity: str, t: float) -> Range:
 
 
 def scaled(interval: Interval, at_least: float, at_most: float) -> Range:
-    """The estimates that do not fail where noise is in proportion to a positive number, as to regret or a ratio."""
+    """The range of estimates that do not fail, if noise is proportional to a positive number, as regret or a ratio."""
     estimate, low, high = interval
     above = at_most * estimate / low if low > 0 else math.inf
     below = at_least * (estimate / high if estimate > 0 else 0.0) if at_least > 0 else -math.inf
@@ -36,14 +36,14 @@ def scaled(interval: Interval, at_least: float, at_most: float) -> Range:
 
 @lru_cache(maxsize=100)
 def counted(runs: int, at_least: float, at_most: float, error: float) -> Range:
-    """The shares of `runs` that do not fail, by Clopper and Pearson's intervals."""
+    """The range of shares of `runs` that do not fail, by Clopper and Pearson's intervals."""
     low, high = intervals.share_ends(runs, error)
     kept = np.flatnonzero((low <= at_most) & (high >= at_least))
     return Range(float(kept[0]) / runs, float(kept[-1]) / runs)
 
 
 def power_of(settings: Sequence[Setting]) -> str:
-    """What would have turned these settings, which count, in a sentence."""
+    """What would have made these settings fail, in a sentence; only for settings that count."""
     slack = [setting.slack for setting in settings if not math.isnan(setting.slack)]
     parts = [_of_slack(slack)] if slack else _of_departures(settings)
     reach = [setting.reach for setting in settings if not math.isnan(setting.reach)]
@@ -62,7 +62,7 @@ def _of_slack(slack: Sequence[float]) -> str:
 
 
 def _of_departures(settings: Sequence[Setting]) -> list[str]:
-    """For each side that is claimed: the estimate that fails in the sharpest setting and in the bluntest one."""
+    """For each limit that is claimed: the nearest estimate that fails, in the sharpest and in the bluntest setting."""
     parts = []
     for word, ends, limits in (
         ("below", [setting.silent.low for setting in settings], [setting.at_least for setting in settings]),

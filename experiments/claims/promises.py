@@ -1,4 +1,4 @@
-"""What a claim promises of every run or on average: bounds, and how often something happens."""
+"""Forms of claims that promise something of every run or on average: bounds, and how often something happens."""
 
 import inspect
 import math
@@ -23,14 +23,14 @@ from experiments.stored import Stored, require_quantity
 from experiments.theorems import Words, imported, value_of
 
 SHARES = Range(0.0, 1.0)
-UNSEEN = 0.05  # ours: the power of what no run shows is the probability that is seen in all but so many of 100 cases
+UNSEEN = 0.05  # our choice: the power of `Never` is the event probability that all runs would miss with this chance
 
 
 @dataclass(frozen=True)
 class Bound(Form):
-    """The mean `quantity` is never above what `bound` gives for the `arguments` (below it for the side `lower`).
+    """The mean `quantity` is never above what `bound` gives for the `arguments` (or below it, if `side` is lower).
 
-    For regret that is so at every checkpoint, which `t` stands for among the arguments.
+    Regret is compared at every checkpoint, for which `t` stands among the arguments.
     """
 
     test: ClassVar[str] = "bound"
@@ -56,7 +56,7 @@ class Bound(Form):
         return [self._closest(cell, where, share) for where, cell in zip(labels(cells), cells, strict=True)]
 
     def _closest(self, cell: Stored, where: dict[str, Any], error: float) -> Setting:
-        """The checkpoint at which the bound is the nearest, relative to it."""
+        """The setting of the checkpoint at which the bound is nearest, relative to its size."""
         points = self._points(cell)
         settings = []
         limit = math.nan
@@ -70,7 +70,7 @@ class Bound(Form):
 
     @staticmethod
     def _setting(where: Labels, interval: Interval, at_least: float, at_most: float, possible: Range) -> Setting:
-        """The bound and the data, apart by the `slack`: the bound over the end of the interval that is away from it."""
+        """The setting; `slack` is the factor between the bound and the end of the interval that is farther from it."""
         slack = at_most / interval.low if math.isfinite(at_most) and interval.low > 0 else math.nan
         if at_least > 0:
             slack = interval.high / at_least
@@ -78,7 +78,7 @@ class Bound(Form):
         return Setting(where, interval, at_least, at_most, possible, unseen, slack)
 
     def _points(self, cell: Stored) -> list[tuple[float, Any]]:
-        """Times, and the number of each run then; the last alone where neither bound nor mean can be closer before."""
+        """Times, with the quantity of each run then; only the last time if the bound cannot be closer before."""
         values = values_of(cell, self.quantity)
         if self.quantity != "regret":
             return [(float(cell.cell.horizon), values)]
@@ -89,10 +89,11 @@ class Bound(Form):
 
 @dataclass(frozen=True)
 class BoundGrowth(Form):
-    """The growth of mean regret over a `stretch` of time, relative to that of `bound`: 1 is a bound that is met.
+    """The growth of mean regret over a `stretch` of time, divided by that of `bound`: 1 if regret grows as the bound.
 
-    `stretch` is in shares of the horizon; the last checkpoints up to both ends are taken. `t` stands for them among the
-    `arguments`. Of a limit of regret / log T this shows more than the ratio at T, which still has what came first.
+    `stretch` is in shares of the horizon; for both ends the last checkpoint up to there is used, for which `t` stands
+    among the `arguments`. For a limit of regret / log T this is more accurate than the ratio at T, which includes the
+    regret of early steps.
     """
 
     test: ClassVar[str] = "bound_growth"
@@ -136,10 +137,10 @@ class BoundGrowth(Form):
 
 @dataclass(frozen=True)
 class PullsBound(Form):
-    """In no run is a suboptimal arm pulled more often than `bound` gives for the `arguments`, `gap` being the arm's.
+    """In no run is a suboptimal arm pulled more often than `bound` gives for the `arguments`, where `gap` is the arm's.
 
-    For promises that may fail with a probability as small as 1 / T, which no number of runs can tell from 0: a
-    setting passes if no run breaks the promise. Its number is the most pulls in a run, of the arm nearest to its bound.
+    For promises that may fail with a probability as small as 1 / T, which runs cannot distinguish from 0: a setting
+    passes if no run breaks the promise. Its number is the most pulls in any run, for the arm nearest to its bound.
     """
 
     test: ClassVar[str] = "pulls_bound"
@@ -175,7 +176,7 @@ class PullsBound(Form):
 
 @dataclass(frozen=True)
 class Frequency(Form):
-    """How often something happens, an `event` of the runs; limits are numbers or words, as beta."""
+    """The probability of an `event` of the runs; limits are numbers or words of the cell, as beta."""
 
     test: ClassVar[str] = "frequency"
     held_to: ClassVar[tuple[str, ...]] = ("at_least", "at_most")
@@ -214,9 +215,9 @@ class Frequency(Form):
 
 @dataclass(frozen=True)
 class Never(Frequency):
-    """An `event` that no run shows. For promises that may fail with a probability as small as 1 / T.
+    """An `event` that no run shows, for promises that may fail with a probability as small as 1 / T.
 
-    Its power is the probability that so many runs would have shown at least once, in 95 of 100 cases.
+    Its power is the probability of an event that at least one run would have shown with probability 1 - `UNSEEN`.
     """
 
     test: ClassVar[str] = "never"
@@ -231,7 +232,7 @@ class Never(Frequency):
 
 @dataclass(frozen=True, kw_only=True)
 class Exceedance(Frequency):
-    """How often the `event`, a number of each run, is above what `bound` gives for the `arguments`."""
+    """The probability that the `event`, a number of each run, is above what `bound` gives for the `arguments`."""
 
     test: ClassVar[str] = "exceedance"
     held_to: ClassVar[tuple[str, ...]] = ("bound", "at_least", "at_most")
@@ -263,7 +264,7 @@ class Exceedance(Frequency):
 
     @staticmethod
     def _slack(values: Values, limit: float, unseen: Range) -> float:
-        """The factor that brings the bound to where too many runs are above it, or too few."""
+        """The factor by which the bound would have to be smaller, or larger, for the setting to fail."""
         ordered, runs = np.sort(values)[::-1], len(values)
         if unseen.high < 1:  # one run more than this share lies above all below the value of that run
             return limit / float(ordered[round(unseen.high * runs)])
@@ -272,10 +273,10 @@ class Exceedance(Frequency):
 
 @dataclass(frozen=True)
 class Audited(Form):
-    """Rows of the table of audits (`make audit`): no more is kept than the paper promises, times `at_most`.
+    """Rows of the table of audits (`make audit`): the loss is at most what the paper promises, times `at_most`.
 
-    `rows` are conditions on `AuditRow.columns`; each row that meets them is a setting, from what it shows to what it
-    keeps. A claim about rows that no audit made cannot be judged.
+    `rows` are conditions on `AuditRow.columns`. Each row that meets them is a setting, whose interval goes from the
+    lower bound on the loss (shown) to the upper bound (kept). A claim about rows that are not there cannot be judged.
     """
 
     test: ClassVar[str] = "audit"
@@ -305,7 +306,7 @@ class Audited(Form):
 
 @dataclass(frozen=True)
 class Exact(Form):
-    """What a function without arguments, `check`, computes: a list of settings."""
+    """Settings that a function without arguments, `check`, computes."""
 
     test: ClassVar[str] = "exact"
     estimates: ClassVar[bool] = False

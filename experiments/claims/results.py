@@ -1,4 +1,4 @@
-"""Stored results as claims see them: cells with their columns, picked by conditions."""
+"""Stored results for claims: cells, selected by conditions on their columns."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ Labels = dict[str, Any]
 
 
 class CannotJudgeError(Exception):
-    """There is not enough stored to judge by; the message says what to do."""
+    """The stored results are not enough to judge a claim; the message says what to do."""
 
 
 def values_of(stored: Stored, quantity: str) -> Values:
@@ -35,7 +35,7 @@ def values_of(stored: Stored, quantity: str) -> Values:
 
 @dataclass
 class Results:
-    """What is stored, each experiment planned and `read` once; `overrides` as in a command, results_dir among them."""
+    """Stored results; each experiment is planned and read once. `overrides` are those of a command, as results_dir."""
 
     composer: Composer
     overrides: Sequence[str] = ()
@@ -54,13 +54,13 @@ class Results:
         return cells
 
     def audits(self) -> list[AuditRow]:
-        """The rows of the tables of audits: those published, and those of policies of one's own in `results_dir`."""
+        """The rows of the published table of audits, and of that in `results_dir`, for policies of the user."""
         config = self.composer.compose(self.overrides).config
         folders = dict.fromkeys(folder for folder in (config.published_dir, config.results_dir) if folder is not None)
         return [row for folder in folders for row in stored_audits(Path(folder) / ROWS.name)]
 
     def figure(self, name: str) -> dict[str, Any]:
-        """What the figure of an experiment says. Raises `ParameterError` where there is none."""
+        """The `figure` of an experiment's config. Raises `ParameterError` if there is none."""
         self._require_known(name)
         figure = self.composer.compose([f"+experiment={name}"]).config.figure
         if figure is None:
@@ -81,7 +81,7 @@ class Results:
 
 
 def pick(cells: Cells, conditions: Conditions, key: str) -> Cells:
-    """The `cells` that meet all `conditions`, which stand under `key` in the claim. Raises `ParameterError`."""
+    """The `cells` that meet all `conditions`, which are under `key` in the claim. Raises `ParameterError`."""
     for name, wanted in conditions.items():
         if name not in cells.columns:
             raise ParameterError(f"{key}.{name}", f"is no column of these cells; {nearest(name, cells.columns)}")
@@ -96,7 +96,7 @@ def pick(cells: Cells, conditions: Conditions, key: str) -> Cells:
 
 
 def labels(cells: Cells) -> list[Labels]:
-    """For each cell the columns in which the `cells` differ; lists are left out, as they rarely read well."""
+    """For each cell the columns in which the `cells` differ, without lists, which are hard to read."""
     shown = [name for name in cells.varying() if not any(isinstance(of, list | tuple) for of in cells.values(name))]
     return [
         {name: of.columns[name] for name in shown if of.columns.get(name) is not None}
@@ -106,7 +106,7 @@ def labels(cells: Cells) -> list[Labels]:
 
 
 def groups(cells: Cells, by: Sequence[str]) -> dict[tuple[Any, ...], Cells]:
-    """The cells with equal columns `by`. Raises `ParameterError` for a word that is no column."""
+    """The cells grouped by the columns `by`. Raises `ParameterError` for a word that is no column."""
     for name in by:
         if name not in cells.columns:
             raise ParameterError("by", f"{name} is no column of these cells; {nearest(name, cells.columns)}")
@@ -114,7 +114,7 @@ def groups(cells: Cells, by: Sequence[str]) -> dict[tuple[Any, ...], Cells]:
 
 
 def apart(cells: Sequence[Stored], values: Sequence[Any], shown: Sequence[Any] | None = None) -> None:
-    """Raise `ParameterError` unless `values` tell the cells of a group apart; `shown` is what a message has of them."""
+    """Raise `ParameterError` unless the `values` of all cells differ; `shown` are their values in the message."""
     for value, cell, other in _twins(cells, values, shown or values):
         first, second = cell.columns, other.columns
         more = [name for name in first if str(first[name]) != str(second.get(name))]

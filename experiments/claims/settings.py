@@ -1,4 +1,4 @@
-"""One comparison that a claim comes down to: what was measured, what is claimed, and what could have been measured."""
+"""A setting: one comparison of a claim, with what was measured, what is claimed, and what is possible."""
 
 import math
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 from experiments.intervals import Interval
 
-FAMILY = 0.05  # probability with which the intervals of a ledger may miss anywhere, all settings of all claims together
-SAYS_NOTHING = 1e4  # ours: a bound so many times further from the data than needed, or more, says nothing of them
+FAMILY = 0.05  # probability that any interval of a ledger misses, over all settings of all claims
+SAYS_NOTHING = 1e4  # our choice: a bound that is further from the data than needed by this factor says nothing
 
 
 class Standing(StrEnum):
-    """Of one setting: its whole interval meets what is claimed, violates it, or neither; or nothing could.
+    """The result of a setting: its whole interval meets the claim, or violates it, or neither, or nothing could.
 
-    `SAME` is what meets a claim only because all runs that are compared came to one number, as where no policy got
-    beyond pulling each arm in turn.
+    `SAME` meets a claim only because all runs that are compared gave the same number, as when no policy got beyond
+    pulling each arm in turn.
     """
 
     PASSES = "passes"
@@ -27,11 +27,11 @@ class Standing(StrEnum):
     NOT_COVERED = "not covered"
 
 
-COUNTED = (Standing.FAILS, Standing.OPEN, Standing.PASSES)  # by these alone a claim is judged
+COUNTED = (Standing.FAILS, Standing.OPEN, Standing.PASSES)  # only these count for the verdict on a claim
 
 
 class Range(NamedTuple):
-    """Both ends of what a number may be."""
+    """Both ends of the range of a number."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -44,11 +44,11 @@ ANYTHING = Range()
 class Setting:
     """One comparison: an estimate with its interval, and the range in which it is claimed to lie.
 
-    `labels` tell settings apart. A limit or estimate that is NaN says that the claim does not cover the setting.
-    `possible` is all that the estimate can be at all, whatever the policy does: limits beyond it claim nothing.
+    `labels` distinguish settings. If a limit or the estimate is NaN, the claim does not cover the setting.
+    `possible` is the range of estimates that are possible, whatever the policy does: limits beyond it claim nothing.
     `unseen` are the estimates that would not have failed, by default those within the limits, with the noise that the
-    measured estimate has. `slack` is the factor by which a bound would have to be nearer to the data to fail; NaN where
-    no bound is judged. `same` says that all runs that are compared came to one number.
+    measured estimate has. `slack` is the factor by which a bound would have to be nearer to the data to fail; NaN if
+    no bound is judged. `same` says that all runs that are compared gave the same number.
     """
 
     labels: Mapping[str, Any]
@@ -82,7 +82,7 @@ class Setting:
 
     @property
     def severity(self) -> tuple[int, float]:
-        """The smaller, the worse: what fails before what is open before what passes, then by margin."""
+        """For sorting, the worst first: by failing, open, passing, then by margin."""
         return [*COUNTED, Standing.SAME, Standing.VACUOUS, Standing.NOT_COVERED].index(self.result), self.margin
 
     @property
@@ -93,7 +93,7 @@ class Setting:
 
     @property
     def silent(self) -> Range:
-        """The estimates that would not have failed."""
+        """The range of estimates that would not have failed."""
         if self.unseen is not None:
             return self.unseen
         estimate, low, high = self.interval

@@ -1,4 +1,4 @@
-"""How many claims came to what, in a few sentences."""
+"""A summary of verdicts in a few sentences: how many claims have each outcome."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ NOTHING = "says nothing"
 
 
 def summary(verdicts: Sequence[ClaimVerdict]) -> str:
-    """The counts of each outcome, with what takes away from it, and of what says nothing."""
+    """The count of each outcome, with remarks, and of verdicts that say nothing."""
     ours = sum(verdict.ours for verdict in verdicts)
     each = ((words, [verdict for verdict in verdicts if verdict.outcome is of]) for of, words in IN_WORDS.items())
     counts = ", ".join(f"{len(found)} {words}{_remarks(found)}" for words, found in each if found)

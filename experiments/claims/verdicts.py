@@ -1,4 +1,4 @@
-"""What is found out about a claim: settings that pass or fail, and the verdict that they add up to."""
+"""Verdicts on claims and their forms, from settings that pass or fail."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ BESIDE = (Standing.NOT_COVERED, Standing.VACUOUS, Standing.SAME)  # settings tha
 
 
 class Outcome(StrEnum):
-    """Of a claim, see `experiments.claims`."""
+    """The outcome of a claim, see `experiments.claims`."""
 
     PROVED = "proved"
     HOLDS = "holds"
@@ -33,7 +33,7 @@ JUDGED = (*IN_FAVOUR, Outcome.FAILS, Outcome.UNDECIDED)
 
 @dataclass(frozen=True)
 class FormVerdict:
-    """What one form of a claim comes to: its outcome, the settings behind it, and both in words.
+    """The verdict on one form of a claim: its outcome, the settings behind it, and both in words.
 
     `power` says what result would have turned it, see `experiments.claims.power`.
     """
@@ -51,10 +51,7 @@ class FormVerdict:
 
     @classmethod
     def of(cls, settings: Sequence[Setting], measures: str) -> "FormVerdict":
-        """Holds if all settings pass, fails if one fails, undecided otherwise; the vacuous do not count.
-
-        Nor do those that are not covered.
-        """
+        """Holds if all settings pass, fails if one fails, undecided otherwise; only settings in `COUNTED` count."""
         standings = Counter(setting.result for setting in settings)
         counted = [setting for setting in settings if setting.result in COUNTED]
         if not counted and standings[Standing.SAME]:
@@ -95,21 +92,21 @@ def _beside(standings: Mapping[Standing, int], which: Sequence[Standing]) -> str
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """The judgement of one claim.
+    """The verdict on one claim.
 
     Attributes
     ----------
     paper, id, where, claim: as in the file of the claim.
     outcome: see `experiments.claims`.
-    under: the form or condition under which it holds, where the outcome is `HOLDS_UNDER`; else empty.
+    under: the form or condition under which it holds, if the outcome is `HOLDS_UNDER`; else empty.
     evidence: the numbers in a sentence.
-    power: what results would have turned the verdict, in a sentence; empty where none was judged.
+    power: which results would have changed the verdict, in a sentence; empty if no setting was judged.
     ours: whether the claim is ours and not the paper's.
     our_threshold: whether the claim is the paper's and the number that estimates are held to is ours.
     after_the_data: whether what it holds under was chosen after the data.
     note: what else is to be known, as what the paper leaves open; may be empty.
-    findings: what each form of the claim came to, the main form first.
-    command: what to type to judge it again.
+    findings: the verdict on each form of the claim, the main form first.
+    command: the command that judges it again.
     """
 
     paper: str
@@ -135,7 +132,7 @@ class ClaimVerdict:
 
     @property
     def remarks(self) -> list[str]:
-        """What takes away from an outcome: whose claim or threshold it is, a condition after the data, empty words."""
+        """Remarks that weaken an outcome: claim or threshold ours, condition chosen after the data, says nothing."""
         if self.outcome not in JUDGED:
             return ["claim of ours"] if self.ours else []
         remarks = ["claim of ours"] if self.ours else ["threshold ours"] if self.our_threshold else []
@@ -145,7 +142,7 @@ class ClaimVerdict:
 
     @property
     def says_nothing(self) -> str:
-        """That a verdict in favour says nothing, or in how many settings; empty where it says something in all."""
+        """Whether a verdict in favour says nothing, or in how many settings; empty if all settings say something."""
         if self.outcome not in IN_FAVOUR:
             return ""
         each = [finding.saying_nothing for finding in self.findings.values() if finding.outcome is Outcome.HOLDS]

@@ -1,1 +1,1 @@
-"""From YAML and the shell to the cells that are asked for, every value checked once."""
+"""From YAML files and the command line to the cells that are asked for; every value is checked once."""

@@ -1,4 +1,4 @@
-"""From a config node to the dataclass that its `_target_` names, every value checked once."""
+"""From a config node to an object of the dataclass that its `_target_` names; every value is checked once."""
 
 import dataclasses
 import importlib
@@ -21,7 +21,7 @@ from experiments.user_code import blamed, in_words, refusal
 
 Built = TypeVar("Built")
 EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated, see docs/reference.md
-ABOUT = ("_target_", EXCUSE)  # keys that are no parameters
+ABOUT = ("_target_", EXCUSE)  # keys that are not parameters
 
 
 class Parts:
@@ -49,7 +49,7 @@ def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[
 
 
 def resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[str, Any]:
-    """The keys and values of a node. Raises `UserError` that names the key which refers to nothing."""
+    """The keys and values of a node, references resolved. Raises `UserError`, which names the key that cannot be."""
     node: DictConfig = config[group]
     try:
         return typing.cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
@@ -109,7 +109,7 @@ def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
         cls = getattr(importlib.import_module(module), name)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever a user's module raises when it is imported
+    except BaseException as error:  # a user's module may raise anything when it is imported
         found = getattr(sys.modules.get(module), "__file__", None)
         where = f" (it was found in {found})" if found else ""
         raise UserError(f"{file}: _target_: cannot import {target}: {in_words(error)}{where}") from error
@@ -126,7 +126,7 @@ def _is_part(of: Any) -> bool:
 
 
 def _keys(node: DictConfig, group: str) -> dict[str, str]:
-    """Full key of every field of `node`: where the value comes from, as in budget.epsilon, if it is interpolated."""
+    """The full key of every field of `node`: of an interpolated value the key it comes from, as budget.epsilon."""
     raw = typing.cast(dict[str, Any], OmegaConf.to_container(node, resolve=False))
     return {
         name: value[2:-1] if isinstance(value, str) and value.startswith("${") else f"{group}.{name}"
@@ -144,8 +144,13 @@ def read(
 ) -> Built:
     """The dataclass `of` from keys and values of a file.
 
-    `error` makes an error of a key and its problem, `beside` are further keys that the file may have, and `value_of`
-    makes the value of a key, of what is given and the type of the field. Raises what `error` makes.
+    Raises what `error` returns.
+
+    Parameters
+    ----------
+    error: makes the error, from a key and its problem.
+    beside: further known keys of the file, for the nearest name of an unknown one.
+    value_of: makes the value of a field, from its key, what is given, and the type of the field.
     """
     fields = {item.name: item for item in dataclasses.fields(of)}  # type: ignore[arg-type]
     for key in keys:

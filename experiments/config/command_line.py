@@ -1,4 +1,4 @@
-"""The command line that every command shares: it is in Hydra's grammar, and errors end in one line."""
+"""The command line that all commands share, in Hydra's grammar; errors are reported in one line."""
 
 import argparse
 import errno
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from experiments.config.plan import Plan
 
 MOST_WORKERS = 1024
-ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "LOKY_MAX_CPU_COUNT": 1, "SOURCE_DATE_EPOCH": 0}  # and the least that they take
+ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "LOKY_MAX_CPU_COUNT": 1, "SOURCE_DATE_EPOCH": 0}  # and their smallest values
 
 
 @dataclass
 class CommandLine:
-    """What the shell asked for: one list of overrides per job of a sweep, and the config of the first, for the run.
+    """What the command line asks for: a list of overrides for each job, and the config of the first job.
 
-    No jobs: --help and the like, which have been answered.
+    There are no jobs after --help or --cfg, which have been answered already.
     """
 
     jobs: list[list[str]]
@@ -58,13 +58,13 @@ class CommandLine:
         return workers
 
     def value(self, job: Sequence[str], key: str) -> Any:
-        """What `job` sets a key to that is of no cell, as in id=NAME."""
+        """The value of a key that is not part of a cell, as in id=NAME: the one set in `job`, else the default."""
         given = [item.value() for item in map(parsed, job) if item.key_or_group == key]
         return given[-1] if given else self.config[key]
 
     def plans(self) -> "list[Plan]":
-        """What each job asks for; says where a policy that joins could not."""
-        from experiments.config.plan import plan_all  # brings all policies along, which --help need not wait for
+        """The plan of each job; prints a warning where a policy that joins could not join."""
+        from experiments.config.plan import plan_all  # imports all policies, which --help does not need
 
         composer = self.composer
         with Progress("planning", {"jobs": len(self.jobs)}) as progress:
@@ -74,7 +74,7 @@ class CommandLine:
         return plans
 
     def of_experiments(self) -> "CommandLine":
-        """The same for every experiment where none is named, as in python -m scripts.figures."""
+        """The same, with every experiment if none is named, as in python -m scripts.figures."""
         if any(named_experiment(job) for job in self.jobs):
             return self
         jobs = [[f"+experiment={name}", *job] for job in self.jobs for name in self.composer.choices("experiment")]
@@ -82,7 +82,7 @@ class CommandLine:
 
 
 def file_given(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The file that key=FILE names, the last of several, and the other words; for keys that are none of a config."""
+    """The file that the last key=FILE names, if any, and all other arguments; for a key that is not in the config."""
     others = [word for word in words if not word.startswith(f"{key}=")]
     return next((word.partition("=")[2] for word in reversed(words) if word not in others), None), others
 
@@ -95,14 +95,16 @@ def named_experiment(overrides: Sequence[str]) -> str | None:
 def read_command_line(config_name: str = "config") -> CommandLine:
     """Read `sys.argv`: overrides, -m, --config-dir, --help, ... Raises `UserError`.
 
-    `config_name` is a file of conf/, the keys that may be given.
+    Jobs are only collected, so that all cells are known, and valid, before the first is simulated. The config of the
+    first is composed here already; its plan gets it from the cache.
 
-    Jobs are only collected, so that all cells are known, and known to be valid, before the first is simulated. The
-    first of them is composed as it will be to plan it, so that it is composed once.
+    Parameters
+    ----------
+    config_name: the file of conf/ with the keys that may be given.
     """
     options, words = _options(sys.argv[1:])
     config_dirs = Composer([*options.config_dir, *search_path(words)]).config_dirs
-    composer = Composer(config_dirs, config_name)  # makes the user's modules importable, for what processes send back
+    composer = Composer(config_dirs, config_name)  # makes the user's modules importable, also for unpickling results
     jobs = jobs_of(words, options.multirun, composer)
     if options.help or options.cfg or options.resolve:
         print(_answer(options, jobs[0], composer))
@@ -143,7 +145,7 @@ def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def exit_on_user_error(command: Callable[[], None]) -> None:
-    """Run `command`; end with exit code 2 and one line where the user can mend it, 130 on Ctrl-C or SIGTERM."""
+    """Run `command`; errors of the user end it with one line and exit code 2, Ctrl-C and SIGTERM with 130."""
     _open_streams()
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: batch systems and services send it
@@ -157,7 +159,7 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
     except FailedRunsError as failures:
         print(failures, file=sys.stderr)
         sys.exit(1)
-    except BrokenPipeError:  # whoever read our output, as `head`, has had enough
+    except BrokenPipeError:  # the reader of our output, such as `head`, has ended
         sys.stdout = None
         sys.exit(0)
     except MemoryError as error:
@@ -177,21 +179,21 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
 
 
 def _open_streams() -> None:
-    """Where the shell closed one of the standard streams, as with >&-, nothing is said there.
+    """Open the null device for standard streams that the shell has closed, as with >&-.
 
-    Otherwise the next file that is opened would take its place, and what is printed would go into it.
+    Otherwise the next file that is opened would take its number, and what is printed would be written to it.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number, which is this one
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # for as long as we run
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
 def _check_environment() -> None:
-    """Raise `UserError` for variables that libraries would not take, each with a traceback of its own."""
+    """Raise `UserError` for environment variables with values that libraries would refuse with a traceback."""
     for name, least in ENVIRONMENT.items():
         value = os.environ.get(name)
         if value is not None and not (value.strip().isdecimal() and int(value) >= least):
@@ -199,9 +201,9 @@ def _check_environment() -> None:
 
 
 def help_alone(text: str | None, words: Sequence[str] = ()) -> bool:
-    """For a command without keys, or with the `words` that are none: whether --help was asked for, and is answered.
+    """For a command without config: print `text` if --help was given; returns whether it was.
 
-    Raises `UserError` for any other word.
+    Raises `UserError` for any other argument than WORD=... with one of `words`.
     """
     given = [word for word in sys.argv[1:] if word.partition("=")[0] not in words]
     if "--help" in given or "-h" in given:
@@ -219,8 +221,8 @@ def _end(problem: str) -> NoReturn:
 
 
 def _of_the_system(error: OSError) -> str:
-    """What the system refused, and where; a full disk without a file is where our output goes."""
+    """The message of an error of the system; without a file name, errors of writing are about standard output."""
     if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
-        sys.stdout = None  # or Python would try again at the end
+        sys.stdout = None  # else Python would try to write again at exit
         return f"standard output: {error.strerror}"
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)

@@ -1,4 +1,4 @@
-"""Hydra configs composed outside of a Hydra application, many at once."""
+"""Compose Hydra configs without a Hydra application, many in one process."""
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,19 +27,19 @@ CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
 NOT_OF_A_CELL = ("cells", "figure", "join")
 APPLICATION = ("output", "launcher", "sweeper", "help", "hydra_help", "hydra_logging", "job_logging", "env")
-NO_APPLICATION = [f"~hydra/{group}" for group in APPLICATION]  # what Hydra would run with: two fifths of composing
-OF_EACH_RUN = {"job", "overrides", "runtime", "searchpath"}  # keys of Hydra that are not the same in every run
+NO_APPLICATION = [f"~hydra/{group}" for group in APPLICATION]  # only needed to run an application; slow to compose
+OF_EACH_RUN = {"job", "overrides", "runtime", "searchpath"}  # keys of Hydra that differ between runs
 _MISSING = object()
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A config and how it came about.
+    """A composed config, and what it was composed from.
 
     Attributes
     ----------
-    choices: the name of the choice made in each group, as in policy: dp_se.
-    given: what the shell gave, choices and values, by key.
+    choices: the name of the choice in each group, as dp_se for policy.
+    given: the choices and values of the command line, by key.
     """
 
     config: DictConfig
@@ -52,11 +52,11 @@ class Composed:
         return pickle.dumps(of_cells)
 
     def of_cells(self) -> DictConfig:
-        """A copy without what no cell reads; by pickle, as `copy` takes five times as long."""
+        """A copy without `NOT_OF_A_CELL`; made by pickle, as `copy` is much slower."""
         return cast(DictConfig, pickle.loads(self._of_cells))
 
     def set(self, values: Mapping[str, Any], composer: "Composer") -> None:
-        """Set `values` of keys that exist. Raises `UserError`."""
+        """Set the values of existing keys. Raises `UserError`."""
         try:
             for key, value in values.items():
                 OmegaConf.update(self.config, key, value, merge=False)
@@ -65,10 +65,10 @@ class Composed:
 
 
 class Composer:
-    """The configs of this repository and of the folders in `config_dirs`, which also become importable.
+    """Composes configs of this repository and of the folders in `config_dirs`, whose modules become importable.
 
-    A folder holds groups like `policy/mine.yaml` and, beside them, the modules that these name. `config_name` is a file
-    of conf/, the keys that there are.
+    A folder has groups, as `policy/mine.yaml`, and beside them the modules that these name. `config_name` is the file
+    of conf/ with the known keys.
     """
 
     def __init__(self, config_dirs: Iterable[Path | str] = (), config_name: str = "config") -> None:
@@ -76,7 +76,7 @@ class Composer:
         self.config_name = config_name
         for folder in reversed(self.config_dirs):
             trust(folder)
-        own_source.forget()  # what was edited since it was imported
+        own_source.forget()  # modules that were edited since they were imported
         for folder in self.config_dirs:
             for file in folder.glob("*.yaml"):
                 require_readable(file)
@@ -87,10 +87,10 @@ class Composer:
                     raise UserError(f"{file}: this repository has a {file.parent.name} of that name; choose another")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Composer, (self.config_dirs, self.config_name)  # so that a process that it is sent to trusts them too
+        return Composer, (self.config_dirs, self.config_name)  # so that a process that unpickles it trusts them too
 
     def compose(self, overrides: Sequence[str]) -> Composed:
-        """The config that `overrides`, in Hydra's grammar and without sweeps, lead to. Raises `UserError`."""
+        """The config that follows from `overrides`, in Hydra's grammar and without sweeps. Raises `UserError`."""
         try:
             items = [parsed(text) for text in overrides]
             for item in items:
@@ -110,33 +110,33 @@ class Composer:
         return Composed(config, composed.choices, given)
 
     def _check_experiment(self, composed: Composed) -> None:
-        """Raise `UserError` for what the file of an experiment says and nothing reads."""
+        """Raise `UserError` for unknown keys in the file of an experiment."""
         if "experiment" in composed.choices:
             file = str(self.file_of("experiment", composed.choices["experiment"]))
             parts = {group: self.node(group, composed.choices[group]) for group in ("budget", "runner")}
             check_experiment(composed.config, file, _known_keys(self.config_name), parts)
 
     def choose(self, composed: Composed, choices: Mapping[str, str]) -> Composed:
-        """The same config with other `choices` in some of its parts; what an experiment or the shell sets stays set.
+        """A copy of the config with other `choices` in some groups; values set by an experiment or the shell are kept.
 
-        A config of its own, without what no cell reads. Raises `UserError`.
+        The copy is without `NOT_OF_A_CELL`. Raises `UserError`.
         """
         config = composed.of_cells()
         for group, choice in choices.items():
             file_node, now = self.node(group, composed.choices[group]), composed.config[group]
             set_there = {key: node for key, node in _raw(now).items() if _raw(file_node).get(key, _MISSING) != node}
             config[group] = OmegaConf.merge(self.node(group, choice), set_there)
-        OmegaConf.set_struct(config, True)  # from here on, a key that does not exist is an error
+        OmegaConf.set_struct(config, True)  # from now on, an unknown key is an error
         chosen = Composed(config, {**composed.choices, **choices}, composed.given)
         chosen.set({key: value for key, value in composed.given.items() if key.partition(".")[0] in choices}, self)
         return chosen
 
     def node(self, group: str, choice: str) -> DictConfig:
-        """The config of one choice of a group, as its file says. Raises `UserError` where there is none."""
+        """The config of one choice of a group, as in its file. Raises `UserError` if there is no such choice."""
         return _node(self, group, str(choice))
 
     def help(self) -> str:
-        """What --help shows: what the file of keys says, and every choice of every group."""
+        """The text of --help: that of the file `config_name`, and every choice of every group."""
         said = OmegaConf.load(CONF / f"{self.config_name}.yaml").hydra.help.template
         return "\n".join(
             [said, "", "== Choices ==", *(f"{group}: {', '.join(self.choices(group))}" for group in GROUPS)]
@@ -146,7 +146,7 @@ class Composer:
         """An error of Hydra or OmegaConf in one line, with the nearest names of the groups that `overrides` choose."""
         if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
             group, _, choice = error.missing_cfg_file.partition("/")
-            where = str(error).partition("'")[2].partition("'")[0]  # Hydra begins with: In 'the config that asks'
+            where = str(error).partition("'")[2].partition("'")[0]  # Hydra's message begins with: In 'CONFIG'
             asked = f"{group}={choice}" if where == "config" else f"{where}.yaml: defaults: {error.missing_cfg_file}"
             return UserError(f"{asked}: unknown {group}; {nearest(choice, self.choices(group))}")
         unknown = error if isinstance(error, OmegaConfBaseException) else error.__cause__
@@ -162,7 +162,7 @@ class Composer:
         return UserError(" ".join(str(error).split()) or " ".join(str(error.__cause__).split()))
 
     def file_of(self, group: str, choice: str) -> Path:
-        """The YAML file of a config group's choice."""
+        """The YAML file of a choice of a config group. Raises `UserError` if there is no such choice."""
         leaves = Path(choice).is_absolute() or ".." in Path(choice).parts
         for folder in () if leaves else (CONF, *self.config_dirs):
             file = folder / group / f"{choice}.yaml"
@@ -171,13 +171,13 @@ class Composer:
         raise UserError(f"{group}={choice}: unknown {group}; {nearest(choice, self.choices(group))}")
 
     def experiments(self, name: str) -> list[str]:
-        """The experiments that a name stands for: all in it where it is a folder, as a paper, else itself."""
+        """The experiments that a name stands for: all in a folder, as a paper, else the one of this name."""
         known = self.choices("experiment")
         of_folder = [choice for choice in known if choice.startswith(f"{name.rstrip('/')}/")]
         return [name] if name in known else of_folder or [name]
 
     def choices(self, group: str) -> list[str]:
-        """Every choice of a config group, as in sajed2019/fig01; files that begin with _ are shared parts."""
+        """Every choice of a config group, as sajed2019/fig01; files that begin with _ are shared parts and left out."""
         return sorted(
             file.relative_to(folder / group).with_suffix("").as_posix()
             for folder in (CONF, *self.config_dirs)
@@ -187,10 +187,10 @@ class Composer:
 
 
 def _folder(name: Path | str) -> Path:
-    """A folder that exists, by its whole name. Raises `UserError`."""
+    """The absolute path of an existing folder. Raises `UserError`."""
     try:
         folder = Path(name).expanduser().resolve()
-    except (RuntimeError, ValueError):  # ~ of nobody, or a name that no folder can have
+    except (RuntimeError, ValueError):  # ~ of an unknown user, or an impossible name
         folder = None
     if folder is None or not folder.is_dir():
         raise UserError(f"--config-dir {folder or name}: no such folder")
@@ -206,7 +206,7 @@ def searching(folders: Iterable[Path | str]) -> str:
 def _compose_choices(
     config_dirs: tuple[Path, ...], overrides: tuple[str, ...], config_name: str = "config"
 ) -> Composed:
-    """Composing takes tens of milliseconds, and the cells of a sweep share their choices of groups."""
+    """The config of some choices; cached, as composing is slow and the cells of a sweep share their choices."""
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose(config_name, [*overrides, searching(config_dirs), *NO_APPLICATION], return_hydra_config=True)
@@ -217,7 +217,7 @@ def _compose_choices(
 
 
 def _check_hydra(found: DictConfig, config_name: str, config_dirs: tuple[Path, ...]) -> None:
-    """Raise `UserError` where a user's file sets a key of Hydra itself, which would call what is named there."""
+    """Raise `UserError` if a user's file sets a key of Hydra itself, which could make Hydra call any function."""
     if not config_dirs:
         return
     ours = _hydra_of_ours(config_name)
@@ -230,13 +230,13 @@ def _check_hydra(found: DictConfig, config_name: str, config_dirs: tuple[Path, .
 
 @cache
 def _hydra_of_ours(config_name: str) -> dict[str, Any]:
-    """What Hydra is told without a folder of a user's."""
+    """The keys of Hydra without any folder of the user."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return _lasting(compose(config_name, list(NO_APPLICATION), return_hydra_config=True).hydra)
 
 
 def _lasting(hydra: DictConfig) -> dict[str, Any]:
-    """What Hydra is told in every run; of its job what is done to the process."""
+    """The keys of Hydra that are the same in every run; of `job` those that act on the process."""
     values = _raw(hydra)
     job = {key: values["job"][key] for key in ("chdir", "env_copy", "env_set")}
     return {**{key: value for key, value in values.items() if key not in OF_EACH_RUN}, "job": job}
@@ -260,13 +260,13 @@ def _node(composer: Composer, group: str, choice: str) -> DictConfig:
 
 @cache
 def _known_keys(config_name: str) -> frozenset[str]:
-    """The keys of every config, and of the one that is named."""
+    """The keys of config.yaml and of the config `config_name`, and the groups."""
     own = [str(key) for name in ("config", config_name) for key in OmegaConf.load(CONF / f"{name}.yaml")]
     return frozenset({*own, *GROUPS} - {"defaults", "hydra", "experiment"})
 
 
 def _raw(node: DictConfig) -> dict[str, Any]:
-    """The keys and values of a node, interpolations as they are written."""
+    """The keys and values of a node, with interpolations not resolved."""
     return cast(dict[str, Any], OmegaConf.to_container(node, resolve=False))
 
 

@@ -1,4 +1,4 @@
-"""What an experiment's file may say: a key that nothing reads is an error, as it is in the shell."""
+"""Check the file of an experiment: an unknown key is an error, as on the command line."""
 
 import re
 from collections.abc import Iterable
@@ -12,10 +12,14 @@ REFERENCE = re.compile(r"\$\{\s*([\w-]+)")
 
 
 def check_experiment(config: DictConfig, file: str, known: Iterable[str], parts: dict[str, DictConfig]) -> None:
-    """Raise `UserError`, with the file and the key, for what an experiment's file says and nothing reads.
+    """Raise `UserError`, which names the file and the key, for unknown keys in the file of an experiment.
 
-    `known` are the keys of every config, `parts` what the files of its choices say, as of its budget. A further key is
-    read where some value refers to it, as in ${arms}.
+    A key that is not known is allowed if some value refers to it, as in ${arms}.
+
+    Parameters
+    ----------
+    known: the keys of every config.
+    parts: the configs of the choices of some groups, as budget, whose keys are checked too.
     """
     if "experiment" in config:
         raise UserError(f"{file}: the line `# @package _global_` is missing at its beginning; nothing of it is read")

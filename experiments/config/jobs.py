@@ -1,4 +1,4 @@
-"""From the words of the shell to jobs: a sweep is all combinations of its values, a paper all its experiments."""
+"""From arguments of the shell to jobs: a sweep is all combinations of its values, a paper all its experiments."""
 
 import itertools
 from collections import Counter
@@ -12,10 +12,10 @@ from experiments.errors import UserError, nearest
 
 
 def jobs_of(words: Sequence[str], several: bool, composer: Composer) -> list[list[str]]:
-    """The overrides of every job that `words` ask for: all combinations of their values. Raises `UserError`.
+    """The overrides of every job that the arguments `words` ask for: all combinations of values. Raises `UserError`.
 
-    A folder of experiments, as a paper, stands for all experiments in it. `several` says that values separated by
-    commas, ranges and globs are wanted, as `-m` does.
+    A folder of experiments, as a paper, stands for all experiments in it. `several`, the option `-m`, allows several
+    values: with commas, ranges and globs.
     """
     items = [parsed(word) for word in words if not word.startswith(f"{SEARCH_PATH}=")]
     for key, times in Counter(item.key_or_group for item in items).items():
@@ -47,7 +47,7 @@ def _values(item: Override, several: bool, composer: Composer) -> list[str]:
 
 
 def _matching(item: Override, composer: Composer) -> list[str]:
-    """The choices of a group that a glob means."""
+    """The choices of a group that match a glob. Raises `UserError` if none does."""
     known = composer.choices(item.key_or_group)
     glob = item.value()
     found: list[str] = glob.filter(known) if isinstance(glob, Glob) and item.key_or_group in GROUPS else []

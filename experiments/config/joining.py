@@ -1,9 +1,8 @@
-"""Policies that join an experiment: `join=mine` puts a policy in the place of those that the experiment names.
+"""Policies that join an experiment: `join=mine` adds cells in which a policy replaces those of the experiment.
 
-A policy that joins has the instances, budgets, horizons and recorded checkpoints of the experiment's cells. Of the
-parameters that cells set of their policies it takes those that it has too, as the accuracy of a stopping rule, and has
-its own values of the others. It takes the place of the private policies only, if there are any: the others have no
-budget.
+A policy that joins gets the instances, budgets, horizons and recorded checkpoints of the experiment's cells. If cells
+set parameters of their policies that it has too, as the accuracy of a stopping rule, it gets these values; its other
+parameters keep their own. If there are private policies it replaces only these, as the others have no budget.
 """
 
 from dataclasses import dataclass
@@ -14,18 +13,18 @@ from omegaconf import DictConfig, OmegaConf
 from experiments.config.compose import Composed, Composer
 from experiments.errors import UserError
 
-Setting = tuple[tuple[str, Any], ...]  # keys of a config and what a cell sets them to
+Setting = tuple[tuple[str, Any], ...]  # the keys of a config that a cell sets, with their values
 
 
 @dataclass(frozen=True)
 class Seat:
-    """The place of an experiment's policies, with another policy in it.
+    """A policy that joins an experiment.
 
     Attributes
     ----------
     composed: the experiment's config with this policy.
-    parameters: those that its file names.
-    takes_delta: whether its file refers to budget.delta; if not, its cells have none.
+    parameters: the parameters in the file of the policy.
+    takes_delta: whether that file refers to budget.delta; if not, its cells have no delta.
     """
 
     composed: Composed
@@ -34,7 +33,7 @@ class Seat:
 
     @classmethod
     def of(cls, policy: str, composed: Composed, composer: Composer) -> Self:
-        """A seat for the `policy` in an experiment. Raises `UserError`."""
+        """The seat of `policy` in the experiment `composed`. Raises `UserError`."""
         file_node, own = composer.node("policy", policy), composer.node("policy", composed.choices["policy"])
         node, own_values, now = _raw(file_node), _raw(own), _raw(composed.config.policy)
         set_there = {key: value for key, value in now.items() if key not in own_values or own_values[key] != value}
@@ -50,12 +49,12 @@ class Seat:
         return cls(Composed(config, seat.composed.choices, given), seat.parameters, seat.takes_delta)
 
     def takes(self, key: str) -> bool:
-        """Whether a key that was set for the experiment's own policies is for this one too."""
+        """Whether a key that cells set for the experiment's own policies applies to this policy too."""
         group, _, name = key.partition(".")
         return group != "policy" or name.partition(".")[0] in self.parameters
 
     def settings(self, settings: list[Setting]) -> list[Setting]:
-        """What its cells set, each once, where those of the experiment set `settings`."""
+        """The settings of its cells, each once, from the `settings` of the experiment's cells."""
         without = () if self.takes_delta else (("budget.delta", None),)
         kept = [(*((key, value) for key, value in of if self.takes(key)), *without) for of in settings]
         return list({str(setting): setting for setting in kept}.values())

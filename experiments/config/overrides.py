@@ -1,4 +1,4 @@
-"""One word of the shell, in Hydra's grammar: what means nothing here is refused in one line."""
+"""Parse one override of the command line, in Hydra's grammar; what is not supported is refused in one line."""
 
 import re
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ GROUPS = (*PARTS, "runner", "experiment")
 SEARCH_PATH = "hydra.searchpath"
 
 
-# A key set to a number, as most words of a long sweep: Hydra's parser takes a millisecond for each.
+# A key set to a number, as most overrides of a long sweep; Hydra's parser is slow for so many.
 NUMBER = re.compile(r"([a-z_]+(?:\.[a-z_]+)*)=((?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?)")
 
 
 @cache
 def parsed(text: str) -> Override:
-    """One override in Hydra's grammar. Raises `UserError` for one that is wrong, or that nothing here understands."""
+    """One override in Hydra's grammar. Raises `UserError` for one that is wrong or not supported."""
     try:
         item = _number(text) or _in_quotes(text) or OverridesParser.create().parse_override(text)
     except HydraException as error:
@@ -48,7 +48,7 @@ def parsed(text: str) -> Override:
 
 
 def _number(text: str) -> Override | None:
-    """What Hydra makes of a key set to a number; None for any other text."""
+    """The override that Hydra makes of a key set to a number; None for any other text."""
     found = NUMBER.fullmatch(text)
     if not found:
         return None
@@ -58,7 +58,7 @@ def _number(text: str) -> Override | None:
 
 
 def _in_quotes(text: str) -> Override | None:
-    """What Hydra makes of a value with letters that its grammar has not, as those of a path; None for other texts."""
+    """The override for a value with letters outside Hydra's grammar, as in a path, put in quotes; else None."""
     key, sign, value = text.partition("=")
     if not sign or value.isascii() or not key.isascii() or set(value) & set("'\"[]{}(),$\\"):
         return None
@@ -66,7 +66,7 @@ def _in_quotes(text: str) -> Override | None:
 
 
 def _check_choice(item: Override) -> None:
-    """Raise `UserError` unless one or, in a sweep, several choices of a group are named."""
+    """Raise `UserError` unless the value names a choice of a group, or in a sweep several."""
     key, value = item.key_or_group, item.value()
     if isinstance(value, str | Sweep | Glob):
         return
@@ -81,7 +81,7 @@ def _check_choice(item: Override) -> None:
 
 
 def quoted(text: str) -> str:
-    """`text` as one value of Hydra's grammar, whatever is in it."""
+    """`text` in quotes, so that Hydra's grammar takes it as one value, whatever its characters."""
     return QuotedString(text, Quote.single).with_quotes()
 
 

@@ -1,4 +1,4 @@
-"""From overrides to the cells that they ask for."""
+"""Plans: from overrides to the cells that they ask for."""
 
 import itertools
 import json
@@ -24,15 +24,15 @@ from experiments.config.values import flag, shown, whole_number
 from experiments.errors import UserError
 from experiments.user_code import blamed, in_words, is_own, require_own_name
 
-PUBLISHED = REPOSITORY / "results"  # a copy may be without
-FEW = 3  # reasons are enough
+PUBLISHED = REPOSITORY / "results"  # a copy of the repository may lack it
+FEW = 3  # reasons that are listed at most
 MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
 MOST_RECORDED = 10**6  # checkpoints of a curve, each with the pulls of every arm
 
 
 @dataclass(frozen=True)
 class Request:
-    """A cell and how many replications of it are wanted, with the resolved config it came from."""
+    """A cell, how many replications of it are wanted, and the resolved config that it was built from."""
 
     cell: Cell
     replications: int
@@ -45,12 +45,12 @@ class Plan:
 
     Attributes
     ----------
-    overrides: as given in the shell, what reproduces the plan.
-    composed: the config and the choices that they lead to.
-    results: the folder of its results: the shell's word, else the experiment's, else `runs` of this repository.
+    overrides: as given in the shell; they reproduce the plan.
+    composed: the config and the choices that follow from them.
+    results: the folder of its results: from the shell, else from the experiment, else `runs` of this repository.
     published: a folder whose results count as stored and which is only read, None to compute everything.
     requests: each cell once, in the order of first mention.
-    left_out: where a policy that joins could not take every place, and why, a line for each policy.
+    left_out: a line for each policy that could not join everywhere, with the reasons.
     """
 
     overrides: tuple[str, ...]
@@ -72,11 +72,11 @@ class Plan:
 
 
 def plan(overrides: Sequence[str], composer: Composer) -> Plan:
-    """What `overrides` ask for: one cell, or those of `+experiment=...`. Raises `UserError`.
+    """The plan of `overrides`: one cell, or those of `+experiment=...`. Raises `UserError`.
 
-    Overrides win over what an experiment says of its cells: `+experiment=sajed2019/fig01 horizon=1e5`
-    is the same figure at a shorter horizon, `policy=dp_se` picks its cells of that policy, and `join=mine`
-    adds such cells of another policy.
+    Overrides have priority over the cells of an experiment: `+experiment=sajed2019/fig01 horizon=1e5`
+    is the same figure at a shorter horizon, `policy=dp_se` selects its cells with that policy, and `join=mine`
+    adds such cells with another policy.
     """
     composed = composer.compose(overrides)
     try:
@@ -103,7 +103,7 @@ def _hosted(planner: "_Planner", setting: Setting, composed: Composed, composer:
     except UserError as error:
         said = str(error)
         name = composed.choices.get("experiment")
-        key = re.split(r"[=:]", said, maxsplit=1)[0]  # that the error names
+        key = re.split(r"[=:]", said, maxsplit=1)[0]  # the key that the error names
         if name is None or key in composed.given or key not in dict(setting):
             raise
         items = enumerate(_sweeps(composed.config), start=1)
@@ -112,9 +112,9 @@ def _hosted(planner: "_Planner", setting: Setting, composed: Composed, composer:
 
 
 def plan_all(jobs: Sequence[Sequence[str]], composer: Composer) -> Iterator[Plan]:
-    """The plan of each job, as `plan` makes it: those that differ in values of their cell alone share a config.
+    """The plan of each job, as `plan` makes it; jobs that differ only in values of their cell share a config.
 
-    So a sweep of ten thousand cells is composed once. Raises `UserError`.
+    So the config of a sweep of ten thousand cells is composed only once. Raises `UserError`.
     """
     shared: dict[tuple[str, ...], tuple[Plan, _Planner]] = {}
     for job in jobs:
@@ -136,21 +136,21 @@ def plan_all(jobs: Sequence[Sequence[str]], composer: Composer) -> Iterator[Plan
 
 
 def _is_of_cell(key: str) -> bool:
-    """Whether a key is a value of a cell, and of nothing else."""
+    """Whether a key sets a value of a cell and nothing else, so not a choice of a group."""
     return key in OF_CELLS or (key.partition(".")[0] in PARTS and "." in key)
 
 
 class _Party(NamedTuple):
-    """The cells of a policy that joins, and where it could not, in a line; empty if nowhere."""
+    """The cells of a policy that joins, and a line about where it could not join; empty if it joins everywhere."""
 
     requests: list[Request]
     left_out: str
 
 
 def _join(policy: str, hosts: list[tuple[Setting, Request]], composed: Composed, composer: Composer) -> _Party:
-    """The cells of a policy that joins, in the place of the policies of `hosts`. Raises `UserError` if it finds none.
+    """The cells of a policy that joins, made from `hosts`, the experiment's cells. Raises `UserError` if none is valid.
 
-    It takes the place of private policies; a policy without privacy also that of the others.
+    A private policy replaces private policies only, if there are any; a policy without privacy replaces all of them.
     """
     where = composed.choices.get("experiment", "this cell")
     if not hosts:
@@ -168,7 +168,7 @@ def _join(policy: str, hosts: list[tuple[Setting, Request]], composed: Composed,
 
 
 def _seated(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request], list[str]]:
-    """The cells that can be, and why the others cannot."""
+    """The requests for the `settings` that are valid, and the errors of the others."""
     requests, refused = [], []
     for setting in settings:
         try:
@@ -177,7 +177,7 @@ def _seated(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request]
             refused.append(str(error))
             continue
         guarantee = request.cell.policy.guarantee
-        if guarantee.epsilon == guarantee.delta == 0:  # which promises that nothing is learned, and divides by 0
+        if guarantee.epsilon == guarantee.delta == 0:  # nothing can be learned, and noise scales divide by 0
             refused.append(
                 f"budget.epsilon: must be above 0 for {request.cell.policy.name}, which takes no delta, got 0"
             )
@@ -187,7 +187,7 @@ def _seated(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request]
 
 
 def published_folder(config: DictConfig) -> Path | None:
-    """Results that are read and never written; None for none. Raises `UserError` where the folder does not exist."""
+    """The folder of results that are only read, or None. Raises `UserError` if it does not exist."""
     if config.published_dir is None:
         return None
     place = folder(config, "published_dir")
@@ -208,7 +208,7 @@ def folder(config: DictConfig, key: str) -> Path:
 
 
 def merge(requests: Iterable[Request]) -> list[Request]:
-    """Each cell once, with the most replications that were asked of it, in the order of first mention."""
+    """Each cell once, with the largest number of replications asked for, in the order of first mention."""
     merged: dict[str, Request] = {}
     of_identity: dict[str, Cell] = {}
     for request in requests:
@@ -221,7 +221,7 @@ def merge(requests: Iterable[Request]) -> list[Request]:
 
 
 def _require_same_class(one: Cell, other: Cell) -> None:
-    """Raise `UserError` where two classes would be one cell, as they have the same name and parameters."""
+    """Raise `UserError` if two classes have the same name and parameters, so that their cells have the same key."""
     for here, there in ((one.policy, other.policy), (one.instance, other.instance)):
         if type(here) is not type(there):
             names = " and ".join(f"{type(part).__module__}.{type(part).__qualname__}" for part in (here, there))
@@ -229,7 +229,7 @@ def _require_same_class(one: Cell, other: Cell) -> None:
 
 
 def _settings(composed: Composed) -> list[Setting]:
-    """What each cell of an experiment sets: every combination of the values that its `cells` list."""
+    """The setting of each cell of an experiment: every combination of the values in its `cells`, without given keys."""
     sweeps, given = _sweeps(composed.config), composed.given
     for key, value in given.items():
         if any(value in sweep.get(key, ()) for sweep in sweeps):
@@ -242,7 +242,7 @@ def _settings(composed: Composed) -> list[Setting]:
 
 
 def _sweeps(config: DictConfig) -> list[dict[str, list[Any]]]:
-    """An experiment's `cells`: for each sweep the values of each key. Raises `UserError`."""
+    """The `cells` of an experiment: for each item the values of each key. Raises `UserError`."""
     without_figure = OmegaConf.masked_copy(config, [str(key) for key in config if key != "figure"])
     cells = cast(dict[str, Any], OmegaConf.to_container(without_figure, resolve=True))["cells"]
     if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
@@ -266,7 +266,7 @@ def _axes(sweep: dict[Any, Any], place: int) -> dict[str, list[Any]]:
 
 
 class _Planner:
-    """Turns what a cell sets into the cell: one config for each combination of choices, one build of each part."""
+    """Makes cells from their settings; configs are shared by cells with the same choices, and parts are built once."""
 
     def __init__(self, composed: Composed, composer: Composer) -> None:
         self._composed = composed
@@ -291,7 +291,7 @@ class _Planner:
             _check_profile({**dict(setting), **self._composed.given}, instance)
             cell = _cell(config, instance, policy)
             if is_own(policy) or is_own(instance):
-                json.dumps([cell.key, cell.columns, cell.caveats])  # what else will be asked of them
+                json.dumps([cell.key, cell.columns, cell.caveats])  # so that errors in these are raised now
         replications = _positive(config, "replications") if cell.repeatable else 1
         return Request(cell, replications, {key: config[key] for key in ("instance", "policy", "budget", "horizon")})
 
@@ -317,24 +317,24 @@ def _cell(config: Mapping[Any, Any], instance: Environment, policy: Learner[Any]
 
 
 def _check_guarantee(policy: Learner[Any], file: Path) -> None:
-    """Raise `UserError` unless a policy promises something that can be read, as those of users may not."""
+    """Raise `UserError` unless the guarantee of a policy is a `Guarantee`; that of a user's class may not be."""
     try:
         promised: Any = policy.guarantee
-    except Exception as error:  # whatever a user's property raises
+    except Exception as error:  # a user's property may raise anything
         raise UserError(f"{file}: guarantee of {policy.name}: {in_words(error)}") from error
     if not isinstance(promised, Guarantee):
         raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
 
 
 def _check_revision(part: Environment | Learner[Any], file: Path) -> None:
-    """Raise `UserError` unless the revision of a class, as those of users may not be, is a whole number."""
+    """Raise `UserError` unless the revision of a class is a whole number; that of a user's class may not be."""
     revision: Any = part.revision
     if isinstance(revision, bool) or not isinstance(revision, int) or revision < 1:
         raise UserError(f"{file}: revision of {part.name}: must be a whole number, 1 at least, got {revision!r}")
 
 
 def _check_budget(budget: Mapping[str, Any]) -> None:
-    """Raise `UserError` for a budget that is none, also where no policy takes it."""
+    """Raise `UserError` for an impossible epsilon or delta, even if the policy does not use it."""
     for key, least, most in (("epsilon", 0.0, math.inf), ("delta", 0.0, 1.0)):
         value = budget[key]
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -344,7 +344,7 @@ def _check_budget(budget: Mapping[str, Any]) -> None:
 
 
 def _check_delta(budget: Mapping[str, Any], policy: Learner[Any]) -> None:
-    """A pure guarantee has no use for a delta, and ignoring one would mislabel the results."""
+    """Raise `UserError` for a delta that a purely epsilon-private policy would ignore: results would be mislabelled."""
     if policy.guarantee.private and not hasattr(policy, "delta") and budget["delta"]:
         raise UserError(
             f"budget.delta: {policy.name} is purely epsilon-private and takes none; leave it null, "
@@ -353,7 +353,7 @@ def _check_delta(budget: Mapping[str, Any], policy: Learner[Any]) -> None:
 
 
 def _check_profile(set_keys: Mapping[str, Any], instance: Environment) -> None:
-    """A profile says nothing to an instance without one, and ignoring it would mislabel the results."""
+    """Raise `UserError` for a profile that the instance would ignore: results would be mislabelled."""
     asked = [f"{key}={value}" for key, value in set_keys.items() if key.partition(".")[0] == "profile"]
     if asked and not hasattr(instance, "profile"):
         raise UserError(f"{asked[0]}: {instance.name} has no gap profile; it is for the instances dtol_*")

@@ -1,4 +1,4 @@
-"""The config that many cells share, resolved once: OmegaConf takes a millisecond for each resolved config."""
+"""The config that many cells share, resolved once, as OmegaConf is slow to resolve one config for each cell."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,8 +13,8 @@ from experiments.config.build import resolved
 from experiments.config.compose import Composed, Composer
 from experiments.errors import UserError
 
-OF_CELLS = ("horizon", "replications", "recorded", "exact")  # keys, besides those of instance and policy
-# A whole value that is the value of another key, or a folder: it is as it was, wherever other values are set.
+OF_CELLS = ("horizon", "replications", "recorded", "exact")  # keys of a cell, apart from instance, policy and budget
+# A value that is only a reference, to another key or to a folder: a placeholder passes through it unchanged.
 REFERENCE = re.compile(r"\$\{(repository:)?[\w./]+\}")
 PLAIN = (int, float, str, type(None))
 
@@ -22,8 +22,8 @@ PLAIN = (int, float, str, type(None))
 class SharedConfig:
     """The config of all cells that make the same choices and set the same `keys`.
 
-    It is resolved once, with a place in place of each value that is set; a cell then only fills in its values. Where
-    that could be something else, because a value or the config refers to a part of a value, each cell is resolved.
+    It is resolved once, with a placeholder for each value that cells set; each cell then fills in its values. If this
+    could give another result, as a value has a reference or the config uses one inside a text, each cell is resolved.
     """
 
     def __init__(self, chosen: Composed, composer: Composer, files: Mapping[str, Path], keys: Iterable[str]) -> None:
@@ -31,17 +31,17 @@ class SharedConfig:
         self.files = files
         self._chosen = chosen
         self._composer = composer
-        self._places = {key: f"\0{key}" for key in keys}  # texts that no file has
+        self._places = {key: f"\0{key}" for key in keys}  # placeholders, texts that no file contains
 
     def of(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What a cell is made of, by key, where it sets `values` of the keys. Raises `UserError`."""
+        """The resolved config of a cell that sets these values of `keys`. Raises `UserError`."""
         if self._form is None or not all(map(_is_plain, values.values())):
             return self._resolved(values)
         in_places = {self._places[key]: value for key, value in values.items()}
         return {key: _filled(node, in_places) for key, node in self._form.items()}
 
     def _resolved(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The same without what was resolved before. Raises `UserError`."""
+        """The same, resolved for this cell alone. Raises `UserError`."""
         self._chosen.set(values, self._composer)
         parts = {group: resolved(self.config, group, self.files) for group in ("instance", "policy")}
         budget = OmegaConf.to_container(self.config.budget, resolve=True)
@@ -49,17 +49,17 @@ class SharedConfig:
 
     @cached_property
     def _form(self) -> dict[str, Any] | None:
-        """What a cell is made of, with the places for its values; None where that cannot be said."""
+        """The resolved config with placeholders; None if each cell must be resolved by itself."""
         try:
             form = self._resolved(self._places)
-        except (UserError, OmegaConfBaseException):  # a key that there is not, say: it is told where a cell sets it
+        except (UserError, OmegaConfBaseException):  # such as an unknown key; resolving a cell raises it again
             return None
         raw = OmegaConf.to_container(self.config, resolve=False)
         return form if all(REFERENCE.fullmatch(text) for text in _texts(raw) if "${" in text) else None
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is what it is wherever it stands: no reference, nothing missing, no keys of its own."""
+    """Whether a value can be filled in for a placeholder: it has no reference, is not missing, and is no mapping."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return isinstance(value, PLAIN) and not (isinstance(value, str) and ("${" in value or value == "???"))
@@ -75,7 +75,7 @@ def _texts(node: Any) -> Iterator[str]:
 
 
 def _filled(node: Any, values: Mapping[str, Any]) -> Any:
-    """A node of its own, with `values` in their places."""
+    """A copy of a node, with the placeholders that are keys of `values` replaced."""
     if isinstance(node, dict):
         return {key: _filled(item, values) for key, item in node.items()}
     if isinstance(node, list):

@@ -1,4 +1,4 @@
-"""Values of keys that are not free: true or false, and whole numbers. Needs nothing that takes long to import."""
+"""Check values that must be true or false, or whole numbers. This module imports nothing that is slow to import."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from experiments.errors import UserError
 
 
 def shown(value: Any) -> str:
-    """A value as an error names it; a text that looks like a number, or like true, says that it is a text."""
+    """A value as errors show it; a text that looks like a number, true, false or null is called a text."""
     if not isinstance(value, str):
         return "nothing" if value is None else str(value)
     try:
@@ -19,7 +19,7 @@ def shown(value: Any) -> str:
 
 
 def flag(config: Mapping[Any, Any], key: str) -> bool:
-    """The key of a config that is true or false. Raises `UserError`."""
+    """The value of a key that must be true or false. Raises `UserError`."""
     try:
         return truth(config[key])
     except ValueError as error:
@@ -27,14 +27,14 @@ def flag(config: Mapping[Any, Any], key: str) -> bool:
 
 
 def truth(value: Any) -> bool:
-    """`value` if it is true or false; raises `ValueError` for anything else, 1 and 0 too."""
+    """`value` if it is true or false. Raises `ValueError` for anything else, even 1 and 0."""
     if not isinstance(value, bool):
         raise ValueError(f"true or false, got {shown(value)}")
     return value
 
 
 def whole_number(value: Any) -> int:
-    """`value` as an int; 1e6 counts, 1.5, true and infinity do not."""
+    """`value` as an int; 1e6 is allowed. Raises `ValueError` for others, as 1.5, true and infinity."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
         raise ValueError(f"a whole number, got {shown(value)}")
     return int(value)

@@ -1,4 +1,4 @@
-"""Simulation of the cells of a plan: block by block, on this machine or others, until each cell is stored."""
+"""Simulation of the cells of a plan, block by block, on this machine or others, until each cell is stored."""
 
 from experiments.simulate.block import simulate_block
 from experiments.simulate.failures import PolicyError

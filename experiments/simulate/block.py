@@ -1,4 +1,4 @@
-"""A block: replications of a cell that one process simulates in one go."""
+"""A block: replications of a cell that a worker simulates together."""
 
 import time
 import traceback
@@ -16,7 +16,7 @@ from experiments.stored import Replications
 from experiments.user_code import NotRepeatableError, in_words, playing
 
 Timed = tuple[dict[str, Any], float]  # the row of a replication, and the seconds that it took
-REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message, if there is one, says all
+REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message, if not empty, is clear alone
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Failure:
-    """A block that came to nothing.
+    """A block that failed.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Failure:
     numbers: the replications of the block.
     replication: the first of them that failed.
     why: the reason in one line.
-    traceback: how Python tells it; empty where a process died.
-    died: whether a process died of it.
+    traceback: that of Python; empty if the process was killed.
+    died: whether its process was killed.
     """
 
     key: str
@@ -66,12 +66,12 @@ Attempted = Replications | Failure
 
 
 def simulate_block(cell: Cell, start: int, stop: int) -> Replications:
-    """Replications `start` to `stop` - 1 of `cell`; depends on nothing else. Raises `ValueError` for wrong numbers."""
+    """Replications `start` to `stop` - 1 of `cell`, a pure function. Raises `ValueError` for impossible numbers."""
     return _checked(cell, [_timed(cell, number) for number in range(start, stop)], range(start, stop))
 
 
 def attempt(task: Task) -> Attempted:
-    """The replications of a task, or why there are none: nothing that a policy does ends more than its block."""
+    """The replications of a task, or its failure: an error of a policy ends only its own block."""
     cell, done = task.cell, list[Timed]()
     try:
         with playing(cell):
@@ -93,9 +93,9 @@ def _timed(cell: Cell, replication: int) -> Timed:
 
 
 def _checked(cell: Cell, done: list[Timed], numbers: Sequence[int]) -> Replications:
-    """All replications together, which is checked in one go.
+    """The replications of a block, checked together.
 
-    Raises `ValueError` for the first whose numbers cannot be; `done` then ends before it.
+    Raises `ValueError` for the first one with impossible numbers, and cuts `done` off before it.
     """
     try:
         rows = _rows(cell, done)
@@ -112,7 +112,7 @@ def _checked(cell: Cell, done: list[Timed], numbers: Sequence[int]) -> Replicati
 
 
 def footer_of_block(cell: Cell) -> dict[str, Any]:
-    """What is said of replications that are not stored yet: of which cell they are, and what computed them."""
+    """The footer of replications that are not stored yet: their cell, and the provenance as `origin`."""
     return {
         **({} if cell.record == RegretCell.record else {"record": cell.record}),
         "key": cell.key,
@@ -123,7 +123,7 @@ def footer_of_block(cell: Cell) -> dict[str, Any]:
 
 
 def _rows(cell: Cell, done: Sequence[Timed]) -> Rows:
-    """The rows of replications. Raises `ValueError` for numbers that cannot be."""
+    """The rows of replications. Raises `ValueError` for impossible numbers."""
     rows = {name: np.array([row[name] for row, _ in done]) for name in cell.fields}
     cell.check(rows, {"columns": cell.columns})
     return rows

@@ -26,7 +26,7 @@ class Failures:
     root: Path
 
     def record(self, request: Request, failure: Failure) -> None:
-        """Say what failed, of which seed, where, and how the cell came about. Raises `OSError`."""
+        """Record what failed, where, with which seed, and the config of the cell. Raises `OSError`."""
         cell = request.cell
         told = {
             "key": cell.key,
@@ -46,7 +46,7 @@ class Failures:
         put(self.path(cell.key), json.dumps(told, indent=1, default=str).encode())
 
     def forget(self, key: str) -> None:
-        """The cell succeeded."""
+        """Remove the record of a cell, which has succeeded."""
         self.path(key).unlink(missing_ok=True)
 
     def keys(self) -> set[str]:
@@ -54,7 +54,7 @@ class Failures:
         return {path.stem for path in (self.root / FOLDER).glob("*.json")}
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """What was recorded of a cell, or None."""
+        """The record of a cell, or None."""
         try:
             found: dict[str, Any] = json.loads(self.path(key).read_bytes())
         except (FileNotFoundError, ValueError):
@@ -62,12 +62,12 @@ class Failures:
         return found
 
     def path(self, key: str) -> Path:
-        """The record of a cell, there or not."""
+        """The path of the record of a cell, whether it exists or not."""
         return self.root / FOLDER / f"{key}.json"
 
 
 class PolicyError(FailedRunsError):
-    """Cells failed, a line for each reason; what else was asked for is complete and stored."""
+    """Cells failed, a line for each reason; all other cells that were asked for are complete and stored."""
 
     def __init__(self, failures: Sequence[Failure], root: Path) -> None:
         found: dict[tuple[str, str], list[Failure]] = {}
@@ -87,7 +87,7 @@ def _places(failures: Sequence[Failure]) -> str:
 
 
 def _what_now(failures: Iterable[Failure], root: Path) -> str:
-    """Where to look, and how to see the first of them alone."""
+    """Where the failures are recorded, and the command that replays the first."""
     first, *_ = failures
     cells = len({first.key, *(failure.key for failure in failures)})
     words = [word for folder in trusted() for word in ("--config-dir", str(folder))]

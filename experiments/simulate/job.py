@@ -1,4 +1,4 @@
-"""A cell with replications still to be simulated, and what of them is there."""
+"""A job: a cell that is asked for, its stored replications, and those simulated since."""
 
 import itertools
 import math
@@ -20,13 +20,16 @@ from experiments.simulate.pieces import Pieces
 from experiments.store import CODE, Store
 from experiments.stored import Replications, Stored
 
-SECONDS = 2.0  # that a block should take: so much is lost where its process is killed
-FIRST = 5  # replications of a cell's first blocks at most, as like cells may take another time
+SECONDS = 2.0  # that a block should take; so much is lost if its process is killed
+FIRST = 5  # most replications in a cell's first blocks, as their time is only guessed from similar cells
 
 
 @dataclass
 class Job:
-    """What is asked of a cell, what is `stored` of it, and the `blocks` that were simulated since."""
+    """A requested cell, its `stored` replications, and the `blocks` that were simulated since.
+
+    `damage` says what is wrong with its file, if that is damaged.
+    """
 
     request: Request
     stored: Stored | None
@@ -44,16 +47,16 @@ class Job:
 
     @property
     def missing(self) -> int:
-        """Replications that are not stored."""
+        """How many replications are not stored."""
         return max(0, self.request.replications - self.first)
 
     @cached_property
     def _held(self) -> NDArray[np.bool_]:
-        """Which of the missing replications are in `blocks`."""
+        """Which of the missing replications are in `blocks`, a mask, shape (missing,)."""
         return np.zeros(self.missing, bool)
 
     def add(self, block: Replications) -> int:
-        """Take replications that were simulated; how many of them are new."""
+        """Add replications that were simulated; returns how many of them are new."""
         places = block.numbers - self.first
         places = places[(places >= 0) & (places < self.missing)]
         fresh = int(np.count_nonzero(~self._held[places]))
@@ -65,13 +68,17 @@ class Job:
 
     @cached_property
     def left(self) -> int:
-        """Replications that are neither stored nor in `blocks`."""
+        """How many replications are neither stored nor in `blocks`."""
         return self.missing
 
     def tasks(self, seconds_of_similar_cells: float = math.inf) -> Iterator[Task]:
-        """What is left to simulate, in blocks; ask for the next one as late as can be, when more is known of the time.
+        """What is left to simulate, as blocks; a lazy iterator, as their size depends on the time of earlier blocks.
 
-        A replication of similar cells took `seconds_of_similar_cells`. How replications are divided changes no number.
+        How replications are divided into blocks changes no number.
+
+        Parameters
+        ----------
+        seconds_of_similar_cells: that a replication of similar cells took; infinite if unknown.
         """
         left = self.first + np.flatnonzero(~self._held)
         for together in np.split(left, np.flatnonzero(np.diff(left) > 1) + 1):
@@ -82,9 +89,9 @@ class Job:
                 together = together[len(numbers) :]
 
     def _block_length(self, seconds_of_similar_cells: float) -> int:
-        """Replications that may take `SECONDS`, by what those of the last block took, and at most twice as many.
+        """How many replications take about `SECONDS`, estimated from the last block, and at most twice its number.
 
-        One where nothing is known: it may take hours.
+        Only one if nothing is known of their time, as it may take hours.
         """
         if not self.blocks:
             return max(1, min(FIRST, int(SECONDS / seconds_of_similar_cells)))
@@ -92,9 +99,9 @@ class Job:
         return max(1, min(2 * count, int(SECONDS * count / max(took, 1e-9))))
 
     def stored_now(self) -> Stored:
-        """Stored and fresh replications together, with a footer that says how they came about.
+        """Stored and new replications together, with a footer that has their provenance.
 
-        Call when nothing is `left`.
+        Only for a job of which nothing is `left`.
         """
         cell, fresh = self.cell, Replications.joined(self.blocks)
         fresh = fresh.at(np.flatnonzero((fresh.numbers >= self.first) & (fresh.numbers < self.request.replications)))
@@ -115,9 +122,9 @@ class Job:
         return Stored(rows, footer, cell)
 
     def _runs(self, fresh: Replications) -> Iterator[dict[str, Any]]:
-        """For the replications in `fresh` that one origin computed in a row: which, their time, and the origin."""
+        """Consecutive replications in `fresh` with the same origin: their numbers, their time, and the origin."""
         origins: dict[int, dict[str, Any]] = {}
-        for block in reversed(self.blocks):  # of a replication that two blocks have, the first is taken
+        for block in reversed(self.blocks):  # if two blocks have a replication, the first counts
             origins.update(dict.fromkeys(block.numbers.tolist(), block.origin))
         for origin, numbers in itertools.groupby(fresh.numbers.tolist(), key=lambda number: origins[number]):
             together = list(numbers)
@@ -126,13 +133,13 @@ class Job:
             yield {
                 "replications": [start, stop],
                 "seconds": float(seconds.sum()),
-                "typical_seconds": float(np.median(seconds)),  # of a replication; the first may have to compile
+                "typical_seconds": float(np.median(seconds)),  # median, as the first replication may include compiling
                 **origin,
             }
 
 
 def look_up(requests: Iterable[Request], store: Store) -> list[Job]:
-    """What of each request is stored already, also in pieces; nothing of a damaged file."""
+    """A job for each request, with what is stored of it, also in pieces; damaged files count as not stored."""
     pieces = Pieces(store.root)
     in_pieces = pieces.keys()
     jobs = [_looked_up(request, store) for request in requests]

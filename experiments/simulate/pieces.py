@@ -1,4 +1,4 @@
-"""Pieces of cells that take long: replications on disk before their cell is complete."""
+"""Pieces of long cells: replications that are saved before their cell is complete."""
 
 import json
 import shutil
@@ -13,8 +13,8 @@ from experiments.stored import Replications
 from experiments.whole_files import put
 
 FOLDER = ".pieces"
-SECONDS = 2.0  # of simulation that a cell may have in memory alone
-SHARE = 0.01  # of its time so far that it may have besides: a cell of days need not have a million pieces
+SECONDS = 2.0  # of simulation that a cell may have in memory only,
+SHARE = 0.01  # plus this share of its saved time, so that a cell that takes days does not have a million pieces
 SUFFIX = ".piece"
 
 
@@ -22,8 +22,8 @@ SUFFIX = ".piece"
 class Pieces:
     """Pieces below `root`, a folder of results: .pieces/KEY/FIRST-CHECKSUM.piece.
 
-    A piece is never changed, and says in its name what is in it: processes that save at once are not in each other's
-    way. A piece that is damaged, or that another version of a user's file made, counts as not there.
+    A piece is never changed, and its name has the checksum of its content, so that several processes can save at the
+    same time. Pieces that are damaged, or from another version of a user's code, are ignored.
     """
 
     root: Path
@@ -37,7 +37,7 @@ class Pieces:
 
     @staticmethod
     def is_due(unsaved: float, saved: float) -> bool:
-        """Whether a cell that has so many seconds of simulation in memory, and in pieces, needs another piece."""
+        """Whether to save a piece, given the seconds of simulation that are unsaved and those that are saved."""
         return unsaved > SECONDS + SHARE * saved
 
     def save(self, blocks: Sequence[Replications]) -> None:
@@ -51,13 +51,13 @@ class Pieces:
             put(self.root / FOLDER / key / f"{piece.numbers[0]}-{checksum(content)}{SUFFIX}", content)
 
     def read(self, cell: Cell) -> list[Replications]:
-        """What was saved of a cell."""
+        """The pieces of a cell."""
         found = [_read(path) for path in sorted(self._folder(cell).glob(f"*{SUFFIX}"))]
         wanted = cell.key, cell.code
         return [piece for piece in found if piece and (piece.footer["key"], piece.footer["source"]) == wanted]
 
     def remove(self, cell: Cell) -> None:
-        """Forget the pieces of a cell that is stored."""
+        """Remove the pieces of a cell."""
         shutil.rmtree(self._folder(cell), ignore_errors=True)
 
     def _folder(self, cell: Cell) -> Path:

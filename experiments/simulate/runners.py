@@ -1,7 +1,7 @@
-"""Where blocks are simulated: processes or threads of this machine, or Dask. The numbers are the same everywhere.
+"""Runners: simulate blocks in processes or threads of this machine, or with Dask. The numbers are always the same.
 
-A runner opens an executor, to which batches of tasks are submitted and whose futures complete. A batch whose worker is
-killed is given again, one replication at a time: that which kills its worker again is a failure.
+A runner submits batches of tasks to an executor and collects their futures. If the worker of a batch is killed, the
+batch is retried one replication at a time; a replication that kills its worker again is a failure.
 """
 
 import os
@@ -33,19 +33,19 @@ MOST_WORKERS = 1024
 IDLE = 300.0  # seconds after which a process without work ends
 WAIT = 20  # seconds for a Dask scheduler to answer
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
-ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES}  # in a process that is one of many
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES}  # in worker processes, as there is one per core
 Attempts = Generator[Attempted, None, None]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Tasks that one worker simulates, in their order; `again` after a worker was killed: each of one replication."""
+    """Tasks that one worker simulates, in their order; in a retry (`again`) each has a single replication."""
 
     tasks: list[Task]
     again: bool = False
 
     def one_by_one(self) -> list[Task]:
-        """A task for each of their replications."""
+        """A task for each replication of the batch."""
         return [Task(task.cell, range(number, number + 1)) for task in self.tasks for number in task.numbers]
 
 
@@ -55,10 +55,10 @@ class Runner(ABC):
 
     Attributes
     ----------
-    workers: processes of this machine, -1 for one per core; where tasks go elsewhere, for what is left here, as
-        drawing. Raises `ParameterError`.
-    killed: what a future raises whose worker was killed.
-    again_at_once: batches that are given again at once; one, where what kills its worker takes others along.
+    workers: processes of this machine, -1 for one per core; if tasks are simulated elsewhere, only for other work, such
+        as drawing. Raises `ParameterError`.
+    killed: the exceptions of a future whose worker was killed.
+    again_at_once: how many batches are retried at the same time; one if a killed worker ends the others too.
     """
 
     workers: int = -1
@@ -74,37 +74,37 @@ class Runner(ABC):
 
     @abstractmethod
     def executor(self) -> AbstractContextManager[tuple[Any, int]]:
-        """An executor, to `submit` to, and how many batches it is given at once, so that no worker waits.
+        """An executor for `submit`, and how many batches to submit at a time, so that no worker is idle.
 
-        Leaving it with an error ends what is being simulated.
+        An error within the context ends what is being simulated.
         """
 
     def batches(self, tasks: Iterator[Task]) -> Iterator[Batch]:
-        """How tasks are given away: one at a time, and the next one as late as can be, when more is known of it."""
+        """The tasks as batches; here each task is a batch, and they are made lazily, see `Job.tasks`."""
         return (Batch([task]) for task in tasks)
 
     def submit(self, executor: Any, batches: Sequence[Batch]) -> list[Any]:
-        """A future for each of the batches, whose result is the outcomes of the tasks."""
+        """A future for each batch, whose result is the list of outcomes of its tasks."""
         work = [Shipped((attempts, (os.getpid(), batch.tasks), {})) for batch in batches]
         return [executor.submit(call_shipped, shipped) for shipped in work]
 
     def completed(self, futures: Collection[Any]) -> Collection[Any]:
-        """Those that are done; waits for the first."""
+        """The futures that are done; waits for at least one."""
         return wait(futures, return_when=FIRST_COMPLETED).done
 
     def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Attempted], list[Batch]]:
-        """What is known of a batch whose worker was killed, and what of it is given again."""
+        """For a batch whose worker was killed: the outcomes that are known, and the batches to retry."""
         if not batch.again:
             return [], [Batch([task], again=True) for task in batch.one_by_one()]
-        how = str(error).partition("{")[2].partition("}")[0]  # loky says it, as in {SIGKILL(-9)}
+        how = str(error).partition("{")[2].partition("}")[0]  # from the message of loky, as in {SIGKILL(-9)}
         ended = f"ended from outside, twice{how and f' ({how})'}, most often as memory ran out"
         why = f"the process that simulated it was {ended}"
         return [Failure.of(batch.tasks[0], batch.tasks[0].numbers.start, why, died=True)], []
 
     def outcomes(self, tasks: Iterator[Task], wanted: Callable[[Task], bool]) -> Attempts:
-        """The outcome of every task, as they come about; those that are not `wanted` are not given again.
+        """The outcome of every task, in the order in which they finish; tasks that are not `wanted` are not retried.
 
-        Closing it ends what is being simulated.
+        Closing the generator ends what is being simulated.
         """
         batches, again, running = self.batches(tasks), list[Batch](), dict[Any, Batch]()
         with self.executor() as (executor, room):
@@ -128,7 +128,7 @@ class Runner(ABC):
 
 
 class Processes(Runner):
-    """Processes of this machine, started by loky; for one worker, this process."""
+    """Processes of this machine, started by loky; with one worker, this process alone."""
 
     killed = (BrokenProcessPool,)
 
@@ -147,7 +147,7 @@ class Processes(Runner):
 
 
 class Threads(Runner):
-    """Threads of this process: for machines that start no processes. Python runs one at a time, compiled loops all."""
+    """Threads of this process, if no processes can be started. Only compiled loops run in parallel, not Python code."""
 
     @contextmanager
     def executor(self) -> Iterator[tuple[Any, int]]:
@@ -169,7 +169,7 @@ class Dask(Runner):
 
     @property
     def killed(self) -> tuple[type[BaseException], ...]:  # type: ignore[override]  # imported where it is needed
-        """What is raised for a task of which Dask says, after several tries, that it kills workers."""
+        """What Dask raises for a task that has killed several workers."""
         return (library("distributed", "dask").KilledWorker,)
 
     @contextmanager
@@ -184,23 +184,23 @@ class Dask(Runner):
 
 
 class Here:
-    """An executor that is this process."""
+    """An executor that runs everything at once in this process."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """What the function returns now."""
+        """Call the function now; a future with its result."""
         future: Future[Any] = Future()
         future.set_result(function(*arguments))
         return future
 
 
 class OfProcesses:
-    """Processes of this machine; when one is killed, loky ends all, and others take their place."""
+    """Processes of this machine; if one is killed, loky ends all of them, and new ones are started."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """A future of what the function returns in one of them."""
+        """A future of the result of the function in one of the processes."""
         try:
             return _processes(self._workers).submit(function, *arguments)
         except BrokenProcessPool:
@@ -210,22 +210,22 @@ class OfProcesses:
 
 @cache
 def _processes(workers: int) -> Any:
-    """They wait for work, also for that of the next sweep."""
+    """The processes, which are kept for the next sweep."""
     return loky.ProcessPoolExecutor(workers, timeout=IDLE, env=ONE_THREAD)
 
 
 class OfThreads(ThreadPool):
-    """Threads of this process, which do not keep it from ending when it is stopped."""
+    """Threads of this process; they do not keep it alive when it is stopped."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """A future of what the function returns in one of them."""
+        """A future of the result of the function in one of the threads."""
         future: Future[Any] = Future()
         self.apply_async(function, arguments, callback=future.set_result, error_callback=future.set_exception)
         return future
 
 
 def attempts(parent: int, tasks: Sequence[Task]) -> list[Attempted]:
-    """The outcome of every task, for the process `parent` that asks for them."""
+    """The outcome of every task; runs in a worker of the process `parent`."""
     if os.getppid() == parent:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
@@ -244,7 +244,7 @@ def _attempt(task: Task) -> Attempted:
 
 
 def library(name: str, runner: str) -> Any:
-    """A module of an optional extra, which is called as the runner that needs it. Raises `UserError`."""
+    """A module of an optional extra, which has the name of the runner that needs it. Raises `UserError`."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Simulation by array jobs of a SLURM cluster, through submitit."""
+"""A runner that simulates in array jobs of a SLURM cluster, through submitit."""
 
 import shutil
 import sys
@@ -19,23 +19,23 @@ from experiments.simulate.runners import Batch, Runner, library
 from experiments.stored import Replications
 
 LOGS = ".slurm"
-LOOK = 1.0  # seconds between two looks at the jobs
-REQUEUED = 10**6  # times at most that a job goes on after its time was over
+LOOK = 1.0  # seconds between two checks of the jobs
+REQUEUED = 10**6  # how often a job may be requeued after a timeout; in effect without limit
 
 
 @dataclass(frozen=True)
 class Slurm(Runner):
-    """Array jobs of a SLURM cluster whose machines all see the folder `results`. Raises `ParameterError`.
+    """Array jobs of a SLURM cluster whose machines all share the folder `results`. Raises `ParameterError`.
 
-    The first has all tasks; the next what was left by jobs that were killed. What these simulated is in pieces.
+    The first array has all tasks; the next one those that killed jobs did not finish. What these did is in pieces.
 
     Attributes
     ----------
-    cluster: "local" runs the same jobs on this machine, for a try.
-    partition, account, qos: as the cluster calls them; None for its default.
-    jobs: of an array, each on one core.
-    array_parallelism: how many of them may run at once; None for all.
-    minutes, memory: what a job may take; memory in GB.
+    cluster: "local" runs the same jobs on this machine, to try them.
+    partition, account, qos: their names on the cluster; None for its default.
+    jobs: number of jobs of an array, each on one core.
+    array_parallelism: how many of them may run at the same time; None for all.
+    minutes, memory: time limit and memory of a job; memory in GB.
     """
 
     results: str = ""
@@ -48,8 +48,8 @@ class Slurm(Runner):
     minutes: int = 240
     memory: float = 4.0
 
-    killed: ClassVar[tuple[type[BaseException], ...]] = (Exception,)  # also that a job could not begin
-    again_at_once: ClassVar[int] = 10**6  # a job takes no other along
+    killed: ClassVar[tuple[type[BaseException], ...]] = (Exception,)  # also if a job could not start
+    again_at_once: ClassVar[int] = 10**6  # a killed job does not end the others
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,11 +59,11 @@ class Slurm(Runner):
 
     @contextmanager
     def executor(self) -> Iterator[tuple[Any, int]]:
-        """Submitit's, and a folder for what jobs say, which is removed where none was killed. Raises `UserError`."""
+        """The executor of submitit, with a folder for logs that is removed if no job was killed. Raises `UserError`."""
         submitit = library("submitit", "slurm")
         of_cluster: dict[str, Any] = {"partition": self.partition, "account": self.account, "qos": self.qos}
         of_cluster["array_parallelism"] = self.array_parallelism or self.jobs
-        of_cluster["signal_delay_s"] = min(90, 6 * self.minutes)  # before the end; a tenth of a time that is short
+        of_cluster["signal_delay_s"] = min(90, 6 * self.minutes)  # before the time limit; a tenth of a short one
         with _submitting():
             self._logs.mkdir(parents=True, exist_ok=True)
             logs = Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=self._logs))
@@ -86,7 +86,7 @@ class Slurm(Runner):
             shutil.rmtree(logs, ignore_errors=True)
 
     def batches(self, tasks: Iterator[Task]) -> Iterator[Batch]:
-        """Every job gets every so manieth task, so that all take about as long; how long is not known before."""
+        """The tasks, dealt round-robin to the jobs, so that all take about the same time, which is not known before."""
         every = list(tasks)
         return (Batch(every[first :: self.jobs]) for first in range(min(self.jobs, len(every))))
 
@@ -107,7 +107,7 @@ class Slurm(Runner):
 
     def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Attempted], list[Batch]]:
         known, left = _saved(Pieces(Path(self.results)), batch.one_by_one())
-        if batch.again and len(left) == len(batch.tasks):  # it ended at the first that it tried
+        if batch.again and len(left) == len(batch.tasks):  # nothing was saved: its first task killed it
             *_, reason = str(error).strip().splitlines() or [type(error).__name__]
             why = f"the job that simulated it ended, as one before: {reason}"
             return [*known, Failure.of(left[0], left[0].numbers.start, why, died=True)], [Batch(left[1:], again=True)]
@@ -120,7 +120,7 @@ class Slurm(Runner):
 
 @contextmanager
 def _submitting() -> Iterator[None]:
-    """Raises `UserError` for what keeps jobs from being submitted."""
+    """Turn errors of submitting jobs into `UserError`."""
     try:
         yield
     except (RuntimeError, OSError, library("submitit.core.utils", "slurm").FailedSubmissionError) as error:
@@ -128,7 +128,7 @@ def _submitting() -> Iterator[None]:
 
 
 def _saved(pieces: Pieces, tasks: Sequence[Task]) -> tuple[list[Attempted], list[Task]]:
-    """What pieces have of the cells of some tasks, and the tasks that are not all in them."""
+    """The pieces of the cells of some tasks, and the tasks that are not completely in them."""
     known = pieces.keys()
     cells = {task.cell.key: task.cell for task in tasks if task.cell.key in known}
     blocks = [block for cell in cells.values() for block in pieces.read(cell)]
@@ -139,13 +139,14 @@ def _saved(pieces: Pieces, tasks: Sequence[Task]) -> tuple[list[Attempted], list
 
 @dataclass
 class Work:
-    """What a job of an array does: its tasks in order, with pieces saved for the case that it is ended.
+    """What a job of an array does: simulate its tasks in order, and save pieces in case it is killed.
 
     Attributes
     ----------
-    tasks: what it is sent. Those that are in pieces already are not simulated a second time.
+    tasks: of the job; those that are already in pieces are not simulated again.
     root: the folder of results.
-    again: whether a job was killed at these tasks. Then each is saved at once, so that the one is known that kills.
+    again: whether an earlier job with these tasks was killed. Then each task is saved immediately, so that the first
+        task that is not saved is the one that kills.
     """
 
     tasks: Shipped
@@ -156,21 +157,21 @@ class Work:
     _is_over: bool = field(default=False, init=False)
 
     def __call__(self) -> list[Attempted]:
-        """The outcome of every task."""
+        """Simulate the tasks; returns the outcome of each."""
         found, left = _saved(Pieces(Path(self.root)), self.tasks.open())
         for task in left:
             outcome = attempt(task)
-            if self._is_over:  # what ended the replication is the signal, and no failure of the policy
+            if self._is_over:  # the signal ended the replication, the policy did not fail
                 sys.exit(library("submitit.local.local", "slurm").LOCAL_REQUEUE_RETURN_CODE if self._saved else 1)
             found.append(outcome)
             self._unsaved += [outcome] if isinstance(outcome, Replications) else []
             if self.again or Pieces.is_due(sum(float(block.seconds.sum()) for block in self._unsaved), 0.0):
                 self._save()
-        self._save()  # the command that asked may have ended meanwhile
+        self._save()  # the command that submitted the job may have ended meanwhile
         return found
 
     def checkpoint(self) -> Any:
-        """What submitit queues when the time of the job is nearly over; None if it simulated nothing by then."""
+        """What submitit requeues shortly before the time limit of the job; None if the job has simulated nothing."""
         self._save()
         self._is_over = True
         again = Work(self.tasks, self.root, self.again)

@@ -1,4 +1,4 @@
-"""What a running sweep tells whoever asks: a small file beside its results, written anew every second."""
+"""The status of a running sweep: a small file beside its results, rewritten every second."""
 
 import json
 import os
@@ -20,15 +20,15 @@ from experiments.simulate.block import Failure
 from experiments.whole_files import put
 
 FOLDER = ".status"
-EVERY = 1.0  # seconds between two writings
-SILENT = 60.0  # seconds without a word after which a process on another machine counts as ended
-FEW = 10  # failures that are told
+EVERY = 1.0  # seconds between two writes
+SILENT = 60.0  # seconds without an update after which a process on another machine counts as ended
+FEW = 10  # failures that are listed at most
 RUNNING, DONE, STOPPED = "running", "done", "stopped"
 
 
 @dataclass
 class SweepStatus:
-    """What is said of a sweep; `began` and `written` in seconds since 1970."""
+    """The content of a status file; `began` and `written` in seconds since 1970."""
 
     machine: str
     process: int
@@ -42,7 +42,7 @@ class SweepStatus:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its process ended without a word, as after kill -9 or a power cut."""
+        """Whether its process ended without updating the status, as after kill -9 or a power cut."""
         if self.state != RUNNING:
             return False
         return not is_alive(self.process) if self.machine == platform.node() else self._age > SILENT
@@ -64,7 +64,7 @@ class SweepStatus:
 
 
 class Status:
-    """Says how far a sweep is, in a file of its process below `root`. A file that cannot be written stops nothing."""
+    """Writes the status of this process's sweep to a file below `root`; errors of writing are ignored."""
 
     def __init__(self, root: Path, progress: Progress) -> None:
         machine, process, now = platform.node(), os.getpid(), time.time()
@@ -76,7 +76,7 @@ class Status:
 
     def __enter__(self) -> Self:
         for path, told in _files(self._root):
-            if told.state != RUNNING or told.is_lost:  # what was said of sweeps that ended
+            if told.state != RUNNING or told.is_lost:  # the sweep has ended
                 path.unlink(missing_ok=True)
         self._write()
         self._thread.start()
@@ -89,7 +89,7 @@ class Status:
         self._write()
 
     def failed(self, failure: Failure) -> None:
-        """A block failed."""
+        """Count and list a failed block."""
         self._told.failed += 1
         if len(self._told.failures) < FEW:
             self._told.failures.append(f"{failure.policy} ({failure.key}): {failure.why}")
@@ -110,11 +110,11 @@ def command() -> str:
 
 
 def sweeps(root: Path) -> list[SweepStatus]:
-    """What is said of sweeps below `root`, the latest first."""
+    """The status of every sweep below `root`, the latest first."""
     return sorted((told for _, told in _files(root)), key=lambda told: told.began, reverse=True)
 
 
 def _files(root: Path) -> Iterator[tuple[Path, SweepStatus]]:
     for path in (root / FOLDER).glob("*.json"):
-        with suppress(OSError, ValueError, TypeError):  # gone again, or not ours
+        with suppress(OSError, ValueError, TypeError):  # removed meanwhile, or no status file
             yield path, SweepStatus(**json.loads(path.read_bytes()))

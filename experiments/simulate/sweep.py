@@ -1,4 +1,4 @@
-"""A sweep: all cells of a plan that are not stored yet are simulated, and each is stored when it is complete."""
+"""A sweep: simulate all cells of a plan that are not stored yet, and store each when it is complete."""
 
 import sys
 import time
@@ -23,19 +23,19 @@ from experiments.store import LEASES, Store
 from experiments.stored import Replications
 from experiments.user_code import NotRepeatableError
 
-PAUSE = 1.0  # seconds between two looks at what other processes are at
+PAUSE = 1.0  # seconds between two checks of the cells of other processes
 
 
 def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
-    """Simulate what is missing with so many processes of this machine; see `run_on`."""
+    """Simulate what is missing with `workers` processes of this machine; see `run_on`."""
     run_on(Processes(workers), jobs, store)
 
 
 def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
-    """Simulate what is missing; each cell is stored as soon as it is complete, and pieces of long ones before.
+    """Simulate what is missing; store each cell as soon as it is complete, and pieces of long cells before that.
 
-    A damaged file is set aside first, and reported. A cell that fails does not keep the others from being run; then
-    `PolicyError` is raised at the end. Cells that another process is at are left to it, and waited for.
+    Damaged files are first reported and set aside. If cells fail, the others are simulated all the same, and
+    `PolicyError` is raised at the end. Cells that another process is simulating are left to it and waited for.
     """
     missing = [job for job in jobs if job.missing]
     for job in missing:
@@ -62,13 +62,13 @@ def _set_damaged_aside(job: Job, store: Store) -> None:
     if job.damage:
         place = store.place(job.cell, job.request.replications)
         assert place is not None
-        # neither what is published is ours to move, nor a pack with other cells
+        # published files are not ours to move, nor is a pack, which has other cells
         done = f"moved to {set_aside(place.file).name}" if place.file == store.path(job.cell) else "left where it is"
         print(f"warning: {place}: {job.damage}; {done}, recomputing", file=sys.stderr)
 
 
 class Sweep:
-    """Cells on their way from missing to stored."""
+    """A running sweep: takes cells one by one, simulates what is missing, and stores them."""
 
     def __init__(
         self, runner: Runner, store: Store, leases: Leases, work: Work, progress: Progress, status: Status
@@ -77,16 +77,16 @@ class Sweep:
         self._runner, self._store, self._leases = runner, store, leases
         self._work, self._progress, self._status = work, progress, status
         self._pieces, self._records = Pieces(store.root), Failures(store.root)
-        self._open: dict[str, Job] = {}  # cells that this process is at
+        self._open: dict[str, Job] = {}  # cells whose lease this process has taken
         self._unsaved: dict[str, list[Replications]] = defaultdict(list)
-        self._seconds: dict[str, float] = defaultdict(float)  # of simulation of what is unsaved
+        self._seconds: dict[str, float] = defaultdict(float)  # seconds of simulation that are unsaved
         self._saved: dict[str, float] = defaultdict(float)  # seconds of simulation in pieces
         self._killers: set[str] = set()  # cells that killed a worker
         self.second_plays = SecondPlays()
-        self._asked: dict[str, Future[Played]] = {}  # second plays of cells with classes of the user's
+        self._asked: dict[str, Future[Played]] = {}  # second plays of cells with classes of the user
 
     def run(self, jobs: Sequence[Job]) -> None:
-        """Complete `jobs`, first what nobody is at, then what others left undone."""
+        """Complete `jobs`: first those that no other process has taken, then those that others did not finish."""
         waiting = self._round(jobs)
         if waiting:
             print(f"waiting for {len(waiting)} cells that other processes are at", file=sys.stderr)
@@ -101,13 +101,13 @@ class Sweep:
                 time.sleep(PAUSE)
 
     def save_all(self) -> None:
-        """Keep what was simulated of cells that are not complete, as well as it goes."""
+        """Save what was simulated of cells that are not complete; errors of the file system are ignored."""
         with suppress(OSError, UserError):
             for key in list(self._unsaved):
                 self._save(self._open[key])
 
     def _round(self, jobs: Sequence[Job]) -> list[Job]:
-        """Complete those of `jobs` that no other process is at; the others."""
+        """Complete those of `jobs` that no other process has taken; returns the others."""
         for job in jobs:
             if not job.left:
                 self._finish(job)
@@ -124,12 +124,12 @@ class Sweep:
         return others
 
     def _tasks(self, jobs: Iterable[Job], others: list[Job]) -> Iterator[Task]:
-        """The tasks of `jobs`, which this process takes one after another; those that it cannot go to `others`."""
+        """The tasks of `jobs`, whose leases this process takes one by one; jobs that it cannot take go to `others`."""
         for job in jobs:
             key = job.cell.key
             if not self._leases.take(key):
                 others.append(job)
-            elif self._store.replications(job.cell) > job.first:  # another process stored it since
+            elif self._store.replications(job.cell) > job.first:  # another process has stored it meanwhile
                 self._leases.release(key)
                 others.append(job)
             else:
@@ -142,9 +142,9 @@ class Sweep:
                     yield task
 
     def _take(self, job: Job, block: Replications) -> None:
-        """Replications of a cell were simulated."""
+        """Add simulated replications to their cell; save or store it if that is due."""
         new = job.add(block)
-        if not new:  # another job of an array has saved them too
+        if not new:  # a piece of another job of the array has them too
             return
         self._work.after(job.cell, new, float(block.seconds.sum()))
         self._progress.after(block, replications=new)
@@ -166,7 +166,7 @@ class Sweep:
             self._pieces.save(self._unsaved.pop(job.cell.key))
 
     def _finish(self, job: Job) -> None:
-        """A cell is complete; with a class of the user's, if a second play of it gives the same numbers."""
+        """Store a complete cell; one with a class of the user fails if its second play gives other numbers."""
         key = job.cell.key
         stored = job.stored_now()
         if job.cell.own:
@@ -189,7 +189,7 @@ class Sweep:
         self._progress.after(job, cells=1)
 
     def _fail(self, job: Job, failure: Failure) -> None:
-        """A block failed; of a cell that killed its worker nothing more is tried."""
+        """Note the failure of a block; no more tasks of a cell that killed its worker are tried."""
         earlier = [known.numbers.start for known in self.failures if known.key == failure.key]
         self.failures.append(failure)
         self._status.failed(failure)

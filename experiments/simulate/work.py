@@ -1,4 +1,4 @@
-"""How much of a sweep is done, in time and not in replications: those of one cell may take a thousand times longer."""
+"""The share of a sweep that is done, by time: replications of one cell may take a thousand times longer than others."""
 
 import math
 from collections import Counter
@@ -16,7 +16,7 @@ from experiments.store.costs import Costs
 
 
 class SimilarCells(NamedTuple):
-    """Cells whose replications take nearly the same time."""
+    """Cells with the same policy, number of arms and horizon, whose replications take about the same time."""
 
     policy: str
     arms: int
@@ -28,9 +28,9 @@ class SimilarCells(NamedTuple):
 
 
 class Work:
-    """Replications of like cells that are done and left, and what one of them takes.
+    """How many replications of similar cells are done and left, and the time that one takes.
 
-    That is what like cells in the store took, else those that were simulated since, else the mean of all others.
+    It is estimated from similar stored cells, else from this sweep, else by the mean over all other cells.
     """
 
     def __init__(self, jobs: Iterable[Job], store: Store) -> None:
@@ -44,7 +44,7 @@ class Work:
             self._left[SimilarCells.of(job.cell)] += job.left
 
     def after(self, cell: Cell, replications: int, seconds: float = 0.0) -> None:
-        """Replications of a cell are done, and took so many `seconds`; 0 where another process simulated them."""
+        """Note that replications of a cell are done, and took `seconds`; 0 if another process simulated them."""
         like = SimilarCells.of(cell)
         self._left[like] -= replications
         self._done[like] += replications
@@ -53,11 +53,11 @@ class Work:
             self._took[like] = before + seconds, count + replications
 
     def took(self, cell: Cell) -> float:
-        """Seconds that a replication of like cells took since the sweep began, infinite where none did."""
+        """Mean seconds of a replication of similar cells in this sweep, infinite if there is none yet."""
         return self._measured(SimilarCells.of(cell)) or math.inf
 
     def share(self) -> float:
-        """The share that is done, between 0 and 1."""
+        """The share of the time that is over, in [0, 1]."""
         known = {like: seconds for like in self._cells if (seconds := self._seconds(like)) is not None}
         other = mean(known.values()) if known else 1.0
         done = sum(count * known.get(like, other) for like, count in self._done.items())
@@ -68,14 +68,14 @@ class Work:
         return self._stored.get(like) or self._measured(like)
 
     def _measured(self, like: SimilarCells) -> float | None:
-        """Seconds of a replication since the sweep began, None where there was none."""
+        """Mean seconds of a replication in this sweep, None if there is none yet."""
         seconds, count = self._took.get(like, (0.0, 0))
         return seconds / count if count else None
 
     @cached_property
     def _stored(self) -> dict[SimilarCells, float]:
-        """What a replication takes by what is stored; read when it is first asked for, which no quick command does."""
-        with suppress(OSError, UserError):  # then by what is simulated
+        """Seconds of a replication, estimated from stored cells; lazy, as quick commands do not need it."""
+        with suppress(OSError, UserError):  # then only times of this sweep are known
             costs = Costs(self._store.index())
             return {like: seconds for like, cell in self._cells.items() if (seconds := costs.of(cell))}
         return {}

@@ -22,10 +22,10 @@ from experiments.stored import Replications, Stored
 from experiments.stored_cells import Cells
 from experiments.whole_files import put
 
-RUNS = REPOSITORY / "runs"  # of whoever works here
+RUNS = REPOSITORY / "runs"  # results of one's own
 RESULTS = REPOSITORY / "results"  # published with the repository
-LEASES = ".leases"  # of processes that work here
-OF_COMMANDS = ("plan", "complete", "redraw", "strict", "accept")  # keys that say what is done, not what is asked for
+LEASES = ".leases"  # folder of the leases of running processes
+OF_COMMANDS = ("plan", "complete", "redraw", "strict", "accept")  # keys of the command, not of the experiment
 CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
 
 
@@ -47,11 +47,11 @@ class Store:
 
     @staticmethod
     def default() -> Path:
-        """Where results are if nothing is said."""
+        """The default folder of results."""
         return RUNS
 
     def check_writable(self) -> None:
-        """Raise `UserError` now rather than after an hour of simulation."""
+        """Check that results can be written, before anything is simulated. Raises `UserError`."""
         with self.writing():
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
@@ -59,7 +59,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Errors of the file system, said as what is wrong with `results_dir`."""
+        """Turn an `OSError` into a `UserError` that names `results_dir`."""
         try:
             yield
         except OSError as error:
@@ -69,15 +69,18 @@ class Store:
             ) from error
 
     def path(self, cell: Cell) -> Path:
-        """Where the replications of `cell` are written; packs are made of such files."""
+        """The results file to which the replications of `cell` are written; packs are made of such files."""
         return self.root / f"{name_of(cell)}.parquet"
 
     def folders(self) -> list[Path]:
-        """Where it reads, in the order in which one of two equal files is chosen."""
+        """The folders that are read; of two places with equally many replications the one in the first is read."""
         return [self.root] if self.published in (None, self.root) else [self.published, self.root]
 
     def place(self, cell: Cell, replications: int) -> Place | None:
-        """What to read for so many replications: the published ones if they are enough, else the most."""
+        """Where to read `replications` of `cell`: the first place that has enough, else the one that has most.
+
+        None if the cell is not stored.
+        """
         name, record = name_of(cell), cell.record
         found = [place for folder in self.folders() for place in held(folder, name, record)]
         if len(found) < 2:
@@ -86,15 +89,15 @@ class Store:
         return found[counts.index(max(counts))]
 
     def read(self, cell: Cell, replications: int = 1) -> Stored | None:
-        """The stored replications of `cell`, all in the `place` to read, or None. Raises `DamagedFileError`."""
+        """All replications in the `place` chosen for `cell`, None if it is not stored. Raises `DamagedFileError`."""
         place = self.place(cell, replications)
         return None if place is None else _read(place, cell)
 
     def write(self, stored: Stored) -> None:
-        """Keep `stored`, unless as many replications or more of the cell are kept already: those of another process.
+        """Write `stored`, unless another process has written as many replications of the cell, or more.
 
-        What is there is read again first, so that two runs of a cell lose nothing, whichever ends last. Replications
-        that both have must be the same to the bit; if not, both files are kept, and it is an error. Raises `UserError`.
+        What is stored is read again first, so that two runs of a cell lose nothing, whichever ends last. Replications
+        that both have must be the same bit by bit. Raises `UserError` if not, and then both files are kept.
         """
         path = self.path(stored.cell)
         with self.writing(), alone(self.root / LEASES, f"{stored.cell.key}-write"):
@@ -110,17 +113,17 @@ class Store:
                 write_file(path, stored)
 
     def replications(self, cell: Cell) -> int:
-        """How many replications `root` has of a cell now; none of what is damaged."""
+        """How many replications of a cell are stored in `root` now; damaged ones do not count."""
         found = [0]
         for place in held(self.root, name_of(cell), cell.record):
-            with suppress(DamagedFileError):  # a damaged file was set aside; of a pack only reading tells
+            with suppress(DamagedFileError):  # damaged files were set aside; a pack must be read to know
                 found.append(place.read().replications if place.is_packed else place.replications())
         return max(found)
 
     def adopt(self, place: Place) -> None:
-        """Keep a cell of another folder, unless as many replications are kept already.
+        """Copy a cell of another folder into `root`, unless as many replications are stored here already.
 
-        Raises `UserError` if both have different numbers; a damaged file in its place is set aside.
+        A damaged file of the same cell in `root` is set aside. Raises `UserError` if the numbers differ.
         """
         path = self.root / f"{place.name}.parquet"
         with self.writing(), alone(self.root / LEASES, f"{place.key}-write"):
@@ -140,7 +143,7 @@ class Store:
                     put(path, place.file.read_bytes())
 
     def _known(self, cell: Cell) -> Stored | None:
-        """What `root` has of the cell, the most; a damaged file is set aside."""
+        """What is stored of the cell in `root`, from the place with most replications; a damaged file is set aside."""
         found = []
         for place in held(self.root, name_of(cell), cell.record):
             try:
@@ -151,16 +154,16 @@ class Store:
         return max(found, key=lambda stored: stored.replications, default=None)
 
     def index(self) -> Index:
-        """Every cell that there is to read."""
+        """The index of every cell that is stored."""
         return index_of_folders([folder for folder in self.folders() if folder.is_dir()])
 
     def index_of(self, requests: Iterable[Request]) -> Index:
-        """What there is to read for some requests, those that have something stored; as `place` chooses."""
+        """The index of the requested cells that are stored, each in the place that `place` would choose."""
         asked = {name_of(of.cell): (file_of(of.cell.record), of.replications) for of in requests}
         return index_of_folders(self.folders(), asked)
 
     def find(self, key: str) -> Place | None:
-        """Where the cell with a key is stored. Raises `UserError` for a damaged pack, which may have it."""
+        """Where the cell with this key is stored, or None. Raises `UserError` for a damaged pack, which may have it."""
         for file in (file for place in self.folders() for file in files_in(place)):
             try:
                 places = places_in(file)
@@ -173,14 +176,14 @@ class Store:
 
 
 def name_of(cell: Cell) -> str:
-    """The name of a cell in any folder of results."""
+    """The name of a cell, the same in every folder of results: INSTANCE/POLICY-KEY."""
     return f"{cell.instance.name}/{cell.policy.name}-{cell.key}"
 
 
 def held(folder: Path, name: str, record: str) -> list[Place]:
-    """Where a folder has a cell, its own file first, as that is younger than the pack.
+    """The places of a cell in a folder: first its own file, which is newer than the pack, then the pack.
 
-    A pack that cannot be read may have it.
+    A pack that cannot be read is included, as it may contain the cell.
     """
     own = Place(folder / f"{name}.parquet", name)
     in_pack = Place(own.file.with_name(file_of(record)), name)
@@ -195,7 +198,7 @@ def _read(place: Place, cell: Cell) -> Stored:
 
 
 def agree(known: Replications, other: Replications) -> bool:
-    """Whether the replications that both have are the same to the bit."""
+    """Whether the replications that both have are the same bit by bit."""
     both = min(known.replications, other.replications)
     return all(
         np.array_equal(values[:both], other.rows[name][:both], equal_nan=values.dtype.kind == "f")
@@ -204,15 +207,16 @@ def agree(known: Replications, other: Replications) -> bool:
 
 
 def stored_cells(asked: Plan) -> Cells:
-    """The stored replications of every cell of a plan, as many as are asked for.
+    """The stored cells of a plan, each with as many replications as the plan asks for.
 
-    Raises `UserError`, with the command that completes them, when some are not stored.
+    Raises `NotStoredError`, with the command that completes them, if some are not stored; `UserError` for a damaged
+    file.
     """
     return read_cells(asked, complete_places(asked))
 
 
 def read_cells(asked: Plan, places: Iterable[Place]) -> Cells:
-    """As `stored_cells`, from the `complete_places` of the plan. Raises `UserError` for a damaged one."""
+    """As `stored_cells`, from the `complete_places` of the plan. Raises `UserError` for a damaged place."""
     found = []
     for request, place in zip(asked.requests, places, strict=True):
         contents = trusted(place).first(request.replications)
@@ -221,7 +225,10 @@ def read_cells(asked: Plan, places: Iterable[Place]) -> Cells:
 
 
 def complete_places(asked: Plan) -> list[Place]:
-    """Where every cell of a plan is stored, all replications of it. Raises `NotStoredError`."""
+    """The place of every cell of a plan, with all replications that the plan asks for, in its order.
+
+    Raises `NotStoredError` if some are not stored, `UserError` for a damaged file.
+    """
     wanted = {name_of(request.cell): request.replications for request in asked.requests}
     index = Store.of(asked).index_of(asked.requests).sound()
     held = zip(index.places, index.replications, strict=True)

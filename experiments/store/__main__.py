@@ -58,7 +58,7 @@ class Asked(NamedTuple):
 
     @property
     def store(self) -> Store:
-        """The results that are meant. Raises `UserError`."""
+        """The store that `results_dir` names, else the default one. Raises `UserError`."""
         named = self.keys["results_dir"]
         if named is None:
             return Store(RUNS, RESULTS)
@@ -68,11 +68,11 @@ class Asked(NamedTuple):
 
     @property
     def published(self) -> Path:
-        """The one folder that is meant by a command on what is published. Raises `UserError`."""
+        """The folder for commands on published results. Raises `UserError`."""
         return RESULTS if self.keys["results_dir"] is None else self.store.root
 
     def cells(self) -> Index:
-        """The cells that pass the filters; damaged files are told, and left out."""
+        """The cells that pass the filters, without damaged files, of which it prints a warning."""
         index = self.store.index()
         for file, reason in sorted(index.damaged.items()):
             print(f"warning: {file}: damaged: {reason}", file=sys.stderr)
@@ -80,7 +80,7 @@ class Asked(NamedTuple):
 
 
 def list_cells(asked: Asked) -> None:
-    """Print a line for each cell, and their sum."""
+    """Print a line for each cell, and the totals."""
     index = asked.cells()
     names = [*SHOWN, *([CODE] if CODE in index.columns else [])]
     shown = [index.column(name) for name in names]
@@ -105,7 +105,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def verify_files(asked: Asked) -> None:
-    """Read every cell of every folder, not only those that a reader chooses; exit code 1 for damaged ones."""
+    """Read every stored cell, also those of which another folder has a better copy; exit code 1 if one is damaged."""
     result = verify(file for folder in asked.store.folders() for file in files_in(folder))
     for where, reason in result.damaged.items():
         print(f"{where}: damaged: {reason}")
@@ -114,7 +114,7 @@ def verify_files(asked: Asked) -> None:
 
 
 def merge(asked: Asked, other: str) -> None:
-    """Bring in the results of `other`, unless one of its cells is refused; then nothing is written, exit code 1."""
+    """Copy in the results of `other`; if one of its cells is refused, write nothing, exit code 1."""
     store, folder = asked.store, Path(other)
     if not folder.is_dir():
         raise UserError(f"{other}: no such folder")
@@ -134,7 +134,7 @@ def merge(asked: Asked, other: str) -> None:
 
 
 def diff(asked: Asked, other: str) -> None:
-    """Print what the published results, or those named, and another folder differ in; exit code 1 if in anything."""
+    """Print how the published results, or those in `results_dir`, differ from `other`; exit code 1 if they do."""
     folder = asked.published
     if not Path(other).is_dir():
         raise UserError(f"{other}: no such folder")
@@ -146,7 +146,7 @@ def diff(asked: Asked, other: str) -> None:
 
 
 def pack_files(asked: Asked) -> None:
-    """Put results files into packs; a line for each that was renewed."""
+    """Put results files into packs; print a line for each pack that was renewed."""
     without = [key for key in asked.keys["without"].split(",") if key]
     renewed = 0
     for renewed, told in enumerate(pack(asked.published, without), 1):  # noqa: B007  # they are counted
@@ -155,7 +155,7 @@ def pack_files(asked: Asked) -> None:
 
 
 def export(asked: Asked, form: str) -> None:
-    """Write rows as CSV, or what the files are."""
+    """Write rows as CSV to standard output, or a description of the files as an RO-Crate."""
     from experiments.store import export as to  # it needs pandas, whose import is slow
 
     if form == "crate":
@@ -168,7 +168,7 @@ def export(asked: Asked, form: str) -> None:
 
 
 def remove_cells(asked: Asked) -> None:
-    """Print the chosen cells of one folder and what was begun of them; remove them if asked to."""
+    """Print the chosen cells of one folder, with their pieces and failures; remove them if remove=true."""
     if not asked.filters:
         raise UserError("remove: which results? give COLUMN=VALUE, as in policy=mine")
     remove, root = _is_removed(asked), asked.store.root
@@ -190,7 +190,7 @@ def _is_removed(asked: Asked) -> bool:
 
 
 def collect_garbage(asked: Asked) -> None:
-    """Print what nothing reads any more; remove it if asked to."""
+    """Print what nothing reads any more; remove it if remove=true."""
     remove = _is_removed(asked)
     root = asked.store.root
     found = list(garbage(root)) if root.is_dir() else []
@@ -205,7 +205,7 @@ def collect_garbage(asked: Asked) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(message)
@@ -232,7 +232,7 @@ def _parser() -> Parser:
 
 
 def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> Asked:
-    """The `words` as values of `keys` and as filters. Raises `UserError` for a key that nothing reads."""
+    """The arguments, as values of `keys` and as filters. Raises `UserError` for an unknown key."""
     given = {item.key_or_group: _value(item) for item in map(parsed, words)}
     filters = {name: value for name, value in given.items() if name not in keys}
     if filters and not filtered:
@@ -241,7 +241,7 @@ def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> Asked:
 
 
 def _value(item: Override) -> Any:
-    """The value of a word, or all of several between commas; keys of cells stay text, though some look like numbers."""
+    """The value of an argument, or its values if it has commas; keys of cells stay text even if they look numeric."""
     if item.key_or_group == "without":
         return str(item.input_line).partition("=")[2]
     if not item.is_sweep_override():

@@ -1,4 +1,4 @@
-"""What a replication of a cell may take, from what like cells took that are stored."""
+"""Estimates of how long a replication of a cell takes, from the stored times of similar cells."""
 
 import math
 from collections import defaultdict
@@ -20,11 +20,11 @@ class Costs:
                 self._known[policy, arms][horizon].append(float(seconds))
 
     def of(self, cell: Cell) -> float | None:
-        """Seconds of a replication of a cell, None where nothing is known.
+        """Estimated seconds of a replication of `cell`; None if no cell of its policy and number of arms is stored.
 
-        Those of the stored cells of the same policy and number of arms at the nearest horizon, times the power of the
-        horizon with which they grow from the least to the largest that is stored, between 0 and 1; 1 if there is but
-        one, which overrates policies whose cost does not grow.
+        The median seconds at the nearest stored horizon, times (horizon / nearest)^p. The power p is that with which
+        seconds grow from the smallest to the largest stored horizon, limited to [0, 1]. With only one stored horizon
+        p = 1, which overestimates policies whose cost does not grow with the horizon.
         """
         known = self._known.get((cell.policy.name, cell.arms))
         if not known:
@@ -34,7 +34,7 @@ class Costs:
 
 
 def _growth(known: dict[int, list[float]]) -> float:
-    """The power of the horizon with which seconds grow."""
+    """The power of the horizon with which seconds grow, in [0, 1]."""
     least, largest = min(known), max(known)
     before, after = median(known[least]), median(known[largest])
     if least == largest or min(before, after) <= 0:

@@ -1,4 +1,4 @@
-"""What two folders of results hold differently, whether in packs or in files of their own."""
+"""Differences between two folders of results, cell by cell, in packs or in results files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +8,11 @@ from experiments.store import agree
 from experiments.store.index import index_of_folders
 from experiments.store.place import Place
 
-OF_FORMAT = ("format", "rows")  # what a footer says of the file, and not of the cell
+OF_FORMAT = ("format", "rows")  # keys of a footer that are about the file, not the cell
 
 
 def differences(folder: Path, other: Path) -> Iterator[str]:
-    """A line for each cell that is not in both, or not the same in both, in the order of names."""
+    """A line for each cell that is in only one of the folders, or differs, in the order of names."""
     here, there = _places(folder), _places(other)
     for name in sorted(here.keys() | there.keys()):
         if name not in there or name not in here:
@@ -26,7 +26,7 @@ def _places(folder: Path) -> dict[str, Place]:
 
 
 def _difference(here: Place, there: Place) -> str | None:
-    """What the same cell has differently in two places, if anything."""
+    """How the cell in two places differs, None if it does not."""
     found = []
     for place in (here, there):
         try:

@@ -14,14 +14,14 @@ from experiments.frames import CELL, Rows, Wanted
 from experiments.store.index import Index
 from experiments.whole_files import put
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula for a spreadsheet
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
 CRATE = "ro-crate-metadata.json"
 
 
 def csv(cells: Index, table: str, filters: dict[str, Any]) -> Iterator[str]:
-    """The table in pieces of CSV, as `load` gives it; never more than one cell is in memory.
+    """The table that `load` gives, as CSV text, cell by cell; only one cell at a time is in memory.
 
-    A number is written with all its digits. A text that a spreadsheet would compute begins with ' instead.
+    Numbers are written with all their digits. A ' is put before a text that a spreadsheet would take for a formula.
     """
     rows = Rows(table, Wanted(cells, {}), filters)
     columns = list(dict.fromkeys([*CELL, *TABLES[table].columns, *sorted(rows.cells.columns)]))
@@ -37,7 +37,7 @@ def _plain(value: Any) -> Any:
 
 
 def crate(folder: Path, cells: Index) -> Path:
-    """Write beside the results what each file and cell is, as an RO-Crate; where it is. Raises `UserError`."""
+    """Write an RO-Crate that describes each file and cell, beside the results; returns its path. Raises `UserError`."""
     try:
         from rocrate.model.contextentity import ContextEntity  # type: ignore[import-untyped]
         from rocrate.rocrate import ROCrate  # type: ignore[import-untyped]
@@ -71,7 +71,7 @@ def _of_file(file: Path) -> dict[str, Any]:
 
 
 def _described(cells: Index, row: int) -> dict[str, Any]:
-    """What the metadata say of one cell."""
+    """The metadata of one cell."""
     cell = cells.cell(row)
     parameters = ", ".join(f"{name} = {value}" for name, value in sorted(cell.items()) if name not in CELL)
     return {

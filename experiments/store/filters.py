@@ -1,4 +1,4 @@
-"""Which cells of an index are wanted: column=value or column=[values]."""
+"""Filters that choose cells of an index: column=value or column=[values]."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -24,7 +24,7 @@ def chosen(index: Index, filters: Mapping[str, Any], known: Iterable[str]) -> In
 
 
 def require_stored(name: str, wanted: Any, stored: Iterable[Any]) -> None:
-    """Raise `UserError` for a wanted value that is not among the stored ones, with the nearest of these."""
+    """Raise `UserError` for a wanted value that is not stored; the message names the nearest that are."""
     known = list(stored)
     several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
     options = list(wanted) if several and not any(isinstance(value, list) for value in known) else [wanted]
@@ -34,7 +34,7 @@ def require_stored(name: str, wanted: Any, stored: Iterable[Any]) -> None:
 
 
 def _nearest_values(option: Any, known: Iterable[Any]) -> str:
-    """The stored numbers on both sides of a number; else the nearest words."""
+    """The stored numbers just below and above `option` if it is a number, else the nearest words."""
     numbers = sorted({value for value in known if isinstance(value, int | float)})
     if not isinstance(option, int | float) or not numbers:
         return nearest(str(option), {str(value) for value in known if value is not None})

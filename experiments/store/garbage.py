@@ -1,4 +1,4 @@
-"""Files in a folder of results that nothing will read again: results that were replaced, and what sweeps left."""
+"""Garbage in a folder of results, which nothing will read again: replaced results, and what sweeps left."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from experiments.store.packs import is_pack
 from experiments.store.place import Place, places_in
 from experiments.user_code import revisions
 
-ORPHANED = 24 * 3600.0  # seconds: what nobody touched for so long has no owner
+ORPHANED = 24 * 3600.0  # seconds: a file that has not changed for so long has no process that needs it
 ASIDE = (".damaged", ".conflict")
 FAILURE = re.compile(r"[0-9a-f]{16}\.json")
 LEFT = "left by a process that ended a day ago or longer"
@@ -33,7 +33,7 @@ class Garbage(NamedTuple):
 
 
 def garbage(folder: Path) -> Iterator[Garbage]:
-    """What may be removed from a folder of results. Files of others are never among it."""
+    """What may be removed from a folder of results; never files that this project did not write."""
     of_sweeps = Leftovers(folder)
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if path.parent.parent == folder and (is_pack(path.name) or FILE.fullmatch(path.name)):
@@ -55,15 +55,15 @@ def remove(folder: Path, found: Iterable[Garbage]) -> None:
 
 
 def _remove_file(path: Path) -> None:
-    """Remove a file, and the folder that it leaves empty if only sweeps make such."""
+    """Remove a file, and its folder if that is empty now and was made by a sweep."""
     path.unlink(missing_ok=True)
     if path.parent.parent.name in (pieces.FOLDER, slurm.LOGS):
-        with suppress(OSError):  # there is more in it
+        with suppress(OSError):  # the folder is not empty
             path.parent.rmdir()
 
 
 def _why(path: Path) -> str | None:
-    """Why nothing will read a file that was set aside, or that a process was writing; None for others."""
+    """Why nothing will read a file: it was set aside, or not completely written; None for others."""
     name, _, rest = path.name.partition(".parquet")
     if FILE.fullmatch(f"{name}.parquet") and rest.rstrip("0123456789") in ASIDE:
         return f"set aside: {'damaged' if rest.startswith('.damaged') else 'in conflict with the file that was kept'}"
@@ -71,8 +71,8 @@ def _why(path: Path) -> str | None:
 
 
 def _outdated(file: Path) -> Iterator[Garbage]:
-    """The cells in a results file or pack whose class in this repository has a later revision now."""
-    with suppress(DamagedFileError):  # whoever runs its cells sees to it
+    """The cells in a results file or pack whose policy or instance in this repository has a later revision now."""
+    with suppress(DamagedFileError):  # the next run of its cells deals with it
         for place in places_in(file):
             footer = place.footer()
             for part, now in revisions(footer["identity"]).items():
@@ -84,7 +84,7 @@ def _outdated(file: Path) -> Iterator[Garbage]:
 
 
 class Leftovers:
-    """What sweeps left below `root`: pieces, leases, failures, words about themselves, jobs."""
+    """What sweeps left below `root`: pieces, leases, failures, status files, job folders."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -97,7 +97,7 @@ class Leftovers:
         }
 
     def why(self, path: Path) -> str | None:
-        """Why nothing will read a file, None for one that may be read, and for what no sweep made."""
+        """Why nothing will read a file; None if it may still be read, or no sweep wrote it."""
         top, *below = path.relative_to(self._root).parts
         return self._reasons[top](path) if below and top in self._reasons else None
 
@@ -123,16 +123,16 @@ class Leftovers:
 
     @cached_property
     def _is_running(self) -> bool:
-        """Whether a sweep is at work here, which may last for days."""
+        """Whether a sweep is running here; it may take days."""
         return any(told.state == status.RUNNING and not told.is_lost for told in status.sweeps(self._root))
 
     def _replications(self, key: str) -> int:
-        """How many replications are stored of the cell of that key."""
+        """How many replications of the cell with this key are stored."""
         return self._stored.get(key, 0)
 
     @cached_property
     def _stored(self) -> dict[str, int]:
-        """The replications of every cell that is stored here, by key."""
+        """How many replications of each cell are stored here, by key."""
         index = index_of_folders([self._root])
         return {place.key: int(count) for place, count in zip(index.places, index.replications, strict=True)}
 
@@ -142,7 +142,7 @@ def _of_process(path: Path) -> str | None:
 
 
 def _failed_at(path: Path) -> float:
-    """The replication of a record of a failure; infinite if it does not say."""
+    """The number of the replication that failed; infinite if the record does not have it."""
     try:
         return float(json.loads(path.read_bytes())["replication"])
     except (OSError, ValueError, LookupError, TypeError):

@@ -1,8 +1,9 @@
-"""What folders of results hold, in a moment: the footers of their files and packs, from a cache that is not relied on.
+"""An index of the cells in folders of results, which a cache makes fast to read.
 
-The cache, `.index` in a folder, tells of a file only while its name, size and time of change are as they were. It
-chooses which cells are read, and no more: what a table says comes from the files themselves. A cache that is damaged,
-or cannot be written, costs time and nothing else. Processes that write it at once replace it, each in one step.
+The cache is the file `.index` in a folder. What it says of a file is used only if the name, size and modification time
+of the file are still the same. It only decides which cells are read: the numbers of a table always come from the
+results files. If the cache is damaged, or cannot be written, only time is lost. Each process that writes it replaces it
+in one step.
 """
 
 import hashlib
@@ -40,37 +41,37 @@ OWN = {
     "replications": pa.int64(),
     "seconds": pa.float64(),
 }
-CELL = "cell."  # begins the names of the other columns: each value as JSON, each distinct value once
-Status = tuple[int, int]  # of a file: its size in bytes, and when it was changed, in nanoseconds
+CELL = "cell."  # prefix of the other columns: values are JSON, dictionary-encoded
+Status = tuple[int, int]  # of a file: its size in bytes, and its modification time in nanoseconds
 
 
 class Coded(NamedTuple):
-    """One column of many cells: for each the place of its value among the distinct `values`, -1 for none."""
+    """A dictionary-encoded column: for each cell the position of its value in `values`, -1 if it has none."""
 
     codes: IntArray
     values: list[Any]
 
     def where(self, fits: Callable[[Any], bool]) -> NDArray[np.bool_]:
-        """The cells whose value, None where there is none, fits; each distinct value is looked at once."""
+        """Which cells have a value that `fits`, as a mask; cells without a value count as None."""
         return np.array([*map(fits, self.values), fits(None)])[self.codes]
 
     def distinct(self) -> list[Any]:
-        """The values that occur, and None where a cell has none."""
+        """The values that occur, with None if some cell has none."""
         return [self.values[code] if code >= 0 else None for code in np.unique(self.codes)]
 
 
 @dataclass(frozen=True)
 class Index:
-    """Stored cells and their columns, `record` always among them.
+    """Stored cells and their columns, of which `record` is always one.
 
     Attributes
     ----------
-    files: the path of the results file or pack of each, as text.
-    names: of each in any folder of results, INSTANCE/POLICY-KEY.
+    files: the path of the results file or pack of each cell, as text.
+    names: INSTANCE/POLICY-KEY of each cell.
     sizes, replications: of each cell, shape (cells,); sizes in bytes.
-    seconds: of a typical replication of each, shape (cells,).
-    columns: what the cells are, as `Cell.columns`, by column.
-    damaged: files that are left out, and why.
+    seconds: of a typical replication of each cell, NaN if unknown, shape (cells,).
+    columns: the values of `Cell.columns`, by name of the column.
+    damaged: the files that could not be read, and why.
     """
 
     files: list[str]
@@ -88,15 +89,15 @@ class Index:
         return [Place(paths[file], name) for file, name in zip(self.files, self.names, strict=True)]
 
     def column(self, name: str) -> Coded:
-        """A column, with no value anywhere if no cell has it."""
+        """A column; without any value if no cell has it."""
         return self.columns.get(name) or Coded(np.full(len(self.files), -1), [])
 
     def cell(self, row: int) -> dict[str, Any]:
-        """The columns that one cell has."""
+        """The columns that one cell has, with their values."""
         return {name: of.values[of.codes[row]] for name, of in self.columns.items() if of.codes[row] >= 0}
 
     def only(self, wanted: NDArray[np.bool_]) -> "Index":
-        """The index of some of its cells."""
+        """The index of the cells where `wanted` is true; a mask, shape (cells,)."""
         columns = {name: Coded(of.codes[wanted], of.values) for name, of in self.columns.items()}
         present = {name: of for name, of in columns.items() if (of.codes >= 0).any()}
         rows = np.flatnonzero(wanted)
@@ -105,14 +106,14 @@ class Index:
         return Index(files, names, sizes, replications, seconds, present, self.damaged)
 
     def sound(self) -> "Index":
-        """Itself. Raises `UserError` that names a damaged file, if there is one."""
+        """This index, if no file is damaged. Raises `UserError`, which names a damaged file."""
         for file, reason in sorted(self.damaged.items()):
             raise damaged(file, reason)
         return self
 
 
 def index_of_places(places: Sequence[Place]) -> Index:
-    """The index of some cells that are stored, in their order."""
+    """The index of the cells at `places`, in this order."""
     files: dict[Path, set[str]] = {}
     for place in places:
         files.setdefault(place.file.parents[1], set()).add("/".join(place.file.parts[-2:]))
@@ -123,10 +124,14 @@ def index_of_places(places: Sequence[Place]) -> Index:
 
 
 def index_of_folders(folders: Sequence[Path], asked: Mapping[str, tuple[str, int]] | None = None) -> Index:
-    """The index of all cells in some folders, or of those `asked` for: a name, the pack it may be in, and replications.
+    """The index of all cells in some folders, or of those in `asked`, in the order of their names.
 
-    Of two places of one cell that with more replications, of so many as are asked for, else the first; in one folder a
-    file of its own comes before a pack. In the order of their names. Files with other names are not ours to read.
+    If a cell is in several places, that with most replications is chosen, where more than are asked for do not count;
+    of equal ones the first, and in one folder a results file before a pack. Files of other programs are not read.
+
+    Parameters
+    ----------
+    asked: by name of a cell, the pack that it may be in, and how many replications are asked for.
     """
     if asked is None:
         scans = {folder: _scan(folder) for folder in folders}
@@ -155,7 +160,7 @@ def index_of_folders(folders: Sequence[Path], asked: Mapping[str, tuple[str, int
 
 
 def _files_of(name: str, pack: str) -> tuple[str, str]:
-    """Where a folder may have a cell: its own file, and a pack."""
+    """The two files of a folder that may contain a cell: its own, and the pack."""
     return f"{name}.parquet", f"{name.partition('/')[0]}/{pack}"
 
 
@@ -174,7 +179,7 @@ def _coded(column: pa.ChunkedArray) -> Coded:
 
 
 def _of_folders(found: Mapping[Path, Mapping[str, Status]]) -> tuple[pa.Table, dict[str, str]]:
-    """The cells in the files that were found in each folder, by the paths of these, and which files are damaged."""
+    """The cells in the files that were found in each folder, with full paths, and why some files are damaged."""
     tables: list[pa.Table] = []
     unread: dict[str, str] = {}
     for folder, files in found.items():
@@ -188,9 +193,9 @@ def _of_folders(found: Mapping[Path, Mapping[str, Status]]) -> tuple[pa.Table, d
 
 
 def _of_folder(folder: Path, found: Mapping[str, Status]) -> tuple[pa.Table, dict[str, str]]:
-    """The cells in files that were found in a folder, and which of these are damaged; brings its cache up to date.
+    """The cells in the `found` files of a folder, and why some files are damaged; brings the cache up to date.
 
-    Of files that were not found the cache keeps what it holds: they may be others than those that were looked for.
+    The cache keeps what it has of other files, as only some files may have been looked for.
     """
     settled = time.time_ns() - SETTLED
     cached = read_cache(folder / CACHE)
@@ -208,19 +213,19 @@ def _of_folder(folder: Path, found: Mapping[str, Status]) -> tuple[pa.Table, dic
 
 
 def _scan(folder: Path) -> dict[str, Status]:
-    """Every results file and pack of a folder by its name in it."""
+    """The status of every results file and pack of a folder, by its path below the folder."""
     found = {}
     for group in os.scandir(folder):
         if group.is_dir():
             for file in os.scandir(group):
                 if is_ours(file.name):
-                    with suppress(FileNotFoundError):  # set aside meanwhile by whoever computes it again
+                    with suppress(FileNotFoundError):  # set aside meanwhile by a process that computes it again
                         found[f"{group.name}/{file.name}"] = _status(file.stat())
     return found
 
 
 def _statuses(folder: Path, files: Iterable[str]) -> dict[str, Status]:
-    """Those of some files that there are in a folder."""
+    """The status of those of `files` that exist in a folder."""
     found = {}
     for name in files:
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -233,7 +238,7 @@ def _status(of: os.stat_result) -> Status:
 
 
 def _read(folder: Path, files: Mapping[str, Status]) -> tuple[pa.Table, dict[str, str]]:
-    """What is said of the cells in some files, and which files are damaged."""
+    """The rows of the index for the cells in some files, and why some files are damaged."""
     rows: dict[str, list[Any]] = {name: [] for name in OWN}
     cells: list[dict[str, Any]] = []
     unread = {}
@@ -258,13 +263,13 @@ def _read(folder: Path, files: Mapping[str, Status]) -> tuple[pa.Table, dict[str
 
 
 def _seconds(run: Mapping[str, Any]) -> float:
-    """Seconds of a typical replication, NaN where the footer does not say."""
+    """Seconds of a typical replication, NaN if the footer does not have them."""
     said = run.get("typical_seconds")
     return float(said) if isinstance(said, int | float) else math.nan
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of all tables; a column that one has not is missing there."""
+    """The rows of all tables; a column that a table lacks is null in its rows."""
     return pa.concat_tables([table for table in tables if len(table)] or [_nothing()], promote_options="default")
 
 
@@ -277,7 +282,7 @@ def _pairs(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
 
 
 def read_cache(path: Path) -> pa.Table:
-    """What the cache holds; nothing if there is none, or not a whole one of this version."""
+    """The table in the cache; empty if there is no cache, or it is damaged or of another version."""
     try:
         content = path.read_bytes()
         if content[:32] != hashlib.sha256(content[32:]).digest():
@@ -290,7 +295,7 @@ def read_cache(path: Path) -> pa.Table:
 
 
 def write_cache(path: Path, table: pa.Table) -> None:
-    """Replace the cache, if that can be done; without it everything is read again."""
+    """Replace the cache, if it can be written; otherwise the files are read again next time."""
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata({b"version": VERSION}), sink, compression="zstd")
     content = sink.getvalue().to_pybytes()

@@ -1,4 +1,4 @@
-"""Bring the results of another folder into this one: what both have must be the same to the bit."""
+"""Copy the results of another folder into this one: what both have must be the same bit by bit."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -21,7 +21,7 @@ class Step(Enum):
 
 
 class Found(NamedTuple):
-    """A cell of the other folder, what is done with it, and why it is refused; no place for a file that is damaged."""
+    """A cell of the other folder, what is done with it, and why it is refused; `place` is None for a damaged file."""
 
     place: Place | None
     step: Step
@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 
 def look(store: Store, other: Path) -> Iterator[Found]:
-    """Every cell of the folder `other`, read whole and compared with what `store` has; nothing is written."""
+    """Read every cell of `other` completely and compare it with what `store` has; nothing is written."""
     index = index_of_folders([other])
     for file, reason in index.damaged.items():
         yield Found(None, Step.REFUSED, f"{file}: damaged: {reason}")
@@ -46,7 +46,7 @@ def _compared(store: Store, place: Place, theirs: Replications) -> Found:
         try:
             ours = of_ours.read()
         except DamagedFileError:
-            continue  # if it is a file, it is set aside when theirs is taken
+            continue  # a damaged results file is set aside when theirs is taken
         if ours.footer["columns"] != theirs.footer["columns"] or not agree(ours, theirs):
             return Found(place, Step.REFUSED, f"{place}: has other numbers than {of_ours}")
         most = max(most, ours.replications)

@@ -1,7 +1,7 @@
-"""Renew packs: the results files beside a pack become a part of it, and cells can be taken out.
+"""Renew packs: move the results files beside a pack into it, or take cells out of it.
 
-A pack is made whole, read again, and put in the place of the old one in one step; only then the files that are in it
-now are removed. Whoever stops it, at whatever moment, loses nothing, and it can be typed again.
+A new pack is written completely, read back, and replaces the old one in one step; only then are the results files that
+it contains removed. If this is stopped at any moment, nothing is lost, and the command can be repeated.
 """
 
 import json
@@ -24,7 +24,7 @@ from experiments.whole_files import put
 
 
 class Renewed(NamedTuple):
-    """A pack: its cells now, how many of them came from results files, and how many cells were taken out."""
+    """A renewed pack: how many cells it has now, how many came from results files, and how many were taken out."""
 
     file: Path
     cells: int
@@ -38,9 +38,9 @@ class Renewed(NamedTuple):
 def pack(folder: Path, without: Collection[str] = ()) -> Iterator[Renewed]:
     """Put every results file of a folder into the pack of its kind; remove the cells whose keys are in `without`.
 
-    Of a cell that has a file and is in the pack the more replications stay. Packs that do not change are not written.
-    Raises `UserError` for what is damaged, for a cell that has other numbers in its file than in the pack, for a key
-    that no cell has, and while another process does the same.
+    If a cell is in a results file and in the pack, the one with more replications is kept. Packs that do not change are
+    not written. Raises `UserError` for a damaged file, for a cell whose file and pack have different numbers, for a key
+    that no cell has, and if another process is doing the same.
     """
     with _renewing(folder):
         found = _by_pack(folder)
@@ -64,7 +64,7 @@ def take_out(folder: Path, places: Iterable[Place]) -> None:
 
 @contextmanager
 def _renewing(folder: Path) -> Iterator[None]:
-    """Nobody else renews packs of the folder meanwhile. Raises `UserError`."""
+    """Hold the lease on the packs of a folder. Raises `UserError` if another process holds it."""
     leases = Leases(folder / LEASES)
     with Store(folder).writing(), leases.renewed():
         if not leases.take("pack"):
@@ -73,7 +73,7 @@ def _renewing(folder: Path) -> Iterator[None]:
 
 
 def _by_pack(folder: Path) -> dict[Path, list[Place]]:
-    """The cells of a folder by the pack that they are in, or belong into; first those that are in it."""
+    """The cells of a folder by the pack that they are in, or belong to; those that are in it come first."""
     found: dict[Path, list[Place]] = defaultdict(list)
     for file in reversed(files_in(folder)):
         try:
@@ -86,7 +86,7 @@ def _by_pack(folder: Path) -> dict[Path, list[Place]]:
 
 
 def _renewed(file: Path, places: Sequence[Place], without: Collection[str]) -> Renewed:
-    """Make the pack at `file` anew of what is stored in `places`, and remove the results files among these."""
+    """Write the pack at `file` again from the cells in `places`, and remove those results files among them."""
     versions = {place: _version(place.file) for place in places if not place.is_packed}
     cells, taken_in = _together(file, places, without)
     taken_out = sum(place.is_packed and place.key in without for place in places)
@@ -96,15 +96,15 @@ def _renewed(file: Path, places: Sequence[Place], without: Collection[str]) -> R
         _write(file, cells)
     for place, version in versions.items():
         with alone(file.parents[1] / LEASES, f"{place.key}-write"):
-            if _version(place.file) == version:  # nobody stored more meanwhile
+            if _version(place.file) == version:  # no other process has stored more meanwhile
                 place.file.unlink()
     return Renewed(file, len(cells), taken_in, taken_out)
 
 
 def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> tuple[dict[str, Replications], int]:
-    """What is to be in the pack, by POLICY-KEY, and how many of these cells come from files of their own.
+    """The cells of the new pack, by POLICY-KEY, and how many of them come from results files.
 
-    `places` that are in the pack come first.
+    Of `places`, those in the old pack come first.
     """
     cells: dict[str, Replications] = {}
     own = {place.name for place in places if not place.is_packed}
@@ -116,7 +116,7 @@ def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> 
             contents = place.read()
         except DamagedFileError as damage:
             if place.is_packed and place.name in own:
-                continue  # it was computed again
+                continue  # its results file replaces it
             raise damaged(place, str(damage)) from None
         known = cells.get(place.cell)
         if known is not None and not agree(known, contents):
@@ -128,7 +128,7 @@ def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> 
 
 
 def _write(file: Path, cells: Mapping[str, Replications]) -> None:
-    """Put a pack in its place, once what it gives back is found to be what it was given."""
+    """Write a pack, after reading it back in memory and comparing it with the cells. Raises `UserError`."""
     content = packed(cells)
     made = pack_of(file, BytesIO(content))
     for name, contents in cells.items():
@@ -142,6 +142,6 @@ def _write(file: Path, cells: Mapping[str, Replications]) -> None:
 
 
 def _version(file: Path) -> tuple[int, int, int]:
-    """What changes when a file is replaced."""
+    """Inode, size and modification time of a file, which change when it is replaced."""
     about = file.stat()
     return about.st_ino, about.st_size, about.st_mtime_ns

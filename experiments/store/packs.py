@@ -1,9 +1,9 @@
-"""A pack: one parquet file with the cells of an instance that record the same, as results/c1/regret.parquet.
+"""A pack: one parquet file with the cells of an instance that have the same record, as results/c1/regret.parquet.
 
-Each cell is a row group with the columns of a results file of its own, in the order of the names POLICY-KEY. The
-metadata of the file hold the footers of all cells, in the same order. So a cell is read without the others, and damage
-to its rows, which the checksum in its footer finds, leaves the others whole. A pack is never changed: it is made anew
-and put in its place.
+Each cell is a row group, with the same columns as a results file, in the order of the names POLICY-KEY. The metadata
+of the file contain the footers of all cells, in the same order. So a cell can be read without the others, and if its
+rows are damaged, which the checksum in its footer shows, the others are not. A pack is never changed in place: a new
+file replaces it.
 """
 
 import base64
@@ -38,14 +38,14 @@ from experiments.results_file import (
 )
 from experiments.stored import Replications
 
-CELLS = b"private-bandits-cells"  # the footers, one a line; zstd, then base64, as metadata are text
-LEVEL = 19  # of compression: packs are made once and read often
+CELLS = b"private-bandits-cells"  # the footers, one per line; compressed, then base64, as metadata are text
+LEVEL = 19  # of zstd compression, slow to write: packs are written once and read often
 OPEN = 4  # packs that a process keeps open
-SETTLED = 2_000_000_000  # nanoseconds: a file that is younger may change again within one tick of its clock
+SETTLED = 2_000_000_000  # nanoseconds: a newer file may still change without a change of its modification time
 
 
 def file_of(record: str) -> str:
-    """The name of the pack of cells that leave such a record, in the folder of their instance."""
+    """The name of the pack for cells with this record, in the folder of their instance."""
     return f"{record}.parquet"
 
 
@@ -61,8 +61,8 @@ class Pack:
     Attributes
     ----------
     path: its file.
-    footers: what each cell is and how its numbers came about, by POLICY-KEY.
-    groups: the row group of each.
+    footers: the metadata of each cell, with its provenance, by POLICY-KEY.
+    groups: the number of the row group of each cell, by POLICY-KEY.
     """
 
     path: Path
@@ -71,13 +71,13 @@ class Pack:
     _file: pq.ParquetFile
 
     def footer(self, cell: str) -> dict[str, Any]:
-        """What is stored of a cell beside its rows. Raises `DamagedFileError` for a cell that is not here."""
+        """The footer of a cell. Raises `DamagedFileError` for a cell that is not in the pack."""
         if cell not in self.footers:
             raise DamagedFileError("it is not in the pack")
         return self.footers[cell]
 
     def read(self, cell: str) -> Replications:
-        """All that is stored of a cell. Raises `DamagedFileError`, also for a cell that is not here."""
+        """The rows and footer of a cell. Raises `DamagedFileError`, also for a cell that is not in the pack."""
         footer = self.footer(cell)
         with readable():
             table = self._file.read_row_group(self.groups[cell], use_threads=False)
@@ -89,7 +89,7 @@ class Pack:
         return sum(column.total_compressed_size for column in self._columns(cell))
 
     def raw(self, cell: str) -> bytes:
-        """The row group of a cell as it is in the file. Raises `DamagedFileError`."""
+        """The bytes of the row group of a cell. Raises `DamagedFileError`."""
         with readable(), self.path.open("rb") as file:
             file.seek(min(column.dictionary_page_offset or column.data_page_offset for column in self._columns(cell)))
             return file.read(self.size(cell))
@@ -100,7 +100,7 @@ class Pack:
 
 
 def packed(cells: Mapping[str, Replications]) -> bytes:
-    """The pack of some cells of one kind, by POLICY-KEY; the same cells are the same bytes."""
+    """The bytes of a pack of cells of one kind, given by POLICY-KEY; equal cells give equal bytes."""
     kind = next(iter(cells.values())).kind
     file, schema = BytesIO(), schema_of(kind)
     with writer(file, kind, LEVEL, schema) as parquet:
@@ -113,7 +113,7 @@ def packed(cells: Mapping[str, Replications]) -> bytes:
 
 
 def opened(path: Path) -> Pack:
-    """The pack at `path` as it is now; kept open for whoever asks next. Raises `DamagedFileError`."""
+    """The pack at `path` as it is now, from a cache of open packs. Raises `DamagedFileError`."""
     with readable():
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
@@ -129,7 +129,7 @@ def _kept_open(path: Path, *_: int) -> Pack:
 
 
 def pack_of(path: Path, content: BytesIO | None = None) -> Pack:
-    """The pack at `path`, or what is to be one there. Raises `DamagedFileError`."""
+    """The pack at `path`, or the one in `content` that will be written there. Raises `DamagedFileError`."""
     record = path.stem
     with readable():
         file = pq.ParquetFile(path if content is None else content, page_checksum_verification=True)

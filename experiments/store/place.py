@@ -1,4 +1,4 @@
-"""Where a cell is stored: in a file of its own, or in a pack. Whoever reads it need not know which."""
+"""Where a cell is stored: in a results file of its own, or in a pack. Both are read in the same way."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ class Place(NamedTuple):
     Attributes
     ----------
     file: its results file, or the pack that has it.
-    name: of the cell in any folder of results: INSTANCE/POLICY-KEY.
+    name: of the cell, the same in every folder of results: INSTANCE/POLICY-KEY.
     """
 
     file: Path
@@ -41,7 +41,7 @@ class Place(NamedTuple):
         return is_pack(self.file.name)
 
     def exists(self) -> bool:
-        """Whether the cell is there; true of a pack that cannot be read, as it may be in it."""
+        """Whether the cell is stored here; also true for a pack that cannot be read, which may contain it."""
         if not (self.is_packed and self.file.exists()):
             return self.file.exists()
         try:
@@ -50,26 +50,29 @@ class Place(NamedTuple):
             return True
 
     def read(self) -> Replications:
-        """All that is stored of the cell. Raises `DamagedFileError`."""
+        """The rows and footer of the cell. Raises `DamagedFileError`."""
         return opened(self.file).read(self.cell) if self.is_packed else read_file(self.file)
 
     def footer(self) -> dict[str, Any]:
-        """What is stored of the cell beside its rows. Raises `DamagedFileError`."""
+        """The footer of the cell. Raises `DamagedFileError`."""
         return opened(self.file).footer(self.cell) if self.is_packed else read_footer(self.file)
 
     def replications(self) -> int:
-        """How many are stored; none in a damaged file."""
+        """How many replications are stored; 0 if the file is damaged."""
         try:
             return int(self.footer()["runs"][-1]["replications"][1])
         except DamagedFileError:
             return 0
 
     def size(self) -> int:
-        """Bytes that the cell takes, in a pack without what it says of all cells."""
+        """Size of the cell in bytes: of its results file, or of its row group in a pack."""
         return opened(self.file).size(self.cell) if self.is_packed else self.file.stat().st_size
 
     def digest(self) -> bytes:
-        """Of the bytes that are stored of the cell. Raises `DamagedFileError`."""
+        """SHA-256 of the bytes of the cell: of its results file, or of its footer and row group in a pack.
+
+        Raises `DamagedFileError`.
+        """
         if not self.is_packed:
             return hashlib.sha256(self.file.read_bytes()).digest()
         return hashlib.sha256(json.dumps(self.footer()).encode() + opened(self.file).raw(self.cell)).digest()
@@ -81,7 +84,7 @@ def is_ours(name: str) -> bool:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The results files of a folder in the order of their names, then its packs. Others are not ours."""
+    """The results files of a folder in the order of their names, then its packs; no files of other programs."""
     found = [path for path in folder.glob("*/*.parquet") if is_ours(path.name)]
     return sorted(found, key=lambda path: (is_pack(path.name), path))
 
@@ -94,7 +97,7 @@ def places_in(file: Path) -> list[Place]:
 
 
 def trusted(place: Place) -> Replications:
-    """All that is stored of a cell. Raises `UserError` where it is damaged."""
+    """The rows and footer of a cell. Raises `UserError` if it is damaged."""
     try:
         return place.read()
     except DamagedFileError as damage:
@@ -102,5 +105,5 @@ def trusted(place: Place) -> Replications:
 
 
 def damaged(where: object, reason: str) -> UserError:
-    """What is said of a damaged file, or a damaged cell of a pack, that is needed."""
+    """The error for a file, or a cell of a pack, that is needed and damaged."""
     return UserError(f"{where}: damaged: {reason}; a run of its cells computes them again")

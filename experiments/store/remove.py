@@ -1,4 +1,4 @@
-"""Remove results of one's own, those with some columns, as of code that is edited since."""
+"""Choose results to remove by their columns, such as those of code that was edited since."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from experiments.store.index import Index
 
 
 def removable(root: Path, cells: Index) -> Iterator[Garbage]:
-    """Some cells that are stored below `root`, in files or in packs, and what was begun of them or failed."""
+    """The chosen cells below `root`, in results files or packs, with their pieces and records of failures."""
     for place in cells.places:
         yield Garbage(place if place.is_packed else place.file, "chosen", place.size())
         begun = sorted((root / PIECES / place.key).glob(f"*{SUFFIX}"))

@@ -1,4 +1,4 @@
-"""Read every stored cell whole, and compare its numbers with their checksum."""
+"""Read every stored cell completely, and compare its numbers with their checksum."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +10,7 @@ from experiments.store.place import places_in
 
 
 class Verified(NamedTuple):
-    """How many cells are sound, how many of these have no checksum (format 1), and what is wrong, and where."""
+    """How many cells are sound, how many of them have no checksum (format 1), and which are damaged, and why."""
 
     sound: int
     without_checksum: int
@@ -22,7 +22,7 @@ class Verified(NamedTuple):
 
 
 def verify(files: Iterable[Path]) -> Verified:
-    """Read all results files and packs; a pack that cannot be opened counts as one cell."""
+    """Read the cells of all `files`, results files and packs; a pack that cannot be opened counts as one cell."""
     sound, without, damaged = 0, 0, {}
     places = []
     for file in files:
