@@ -65,7 +65,7 @@ class Field:
     def entrants(
         self, trust: Trust, epsilon: float, horizon: int, entries: Iterable[Priced] | None = None
     ) -> dict[str, list[Priced]]:
-        """By instance, the policies whose guarantee implies this promise, at their largest budget, after their start."""
+        """By instance, policies past their start whose guarantee implies this promise, at their largest budget."""
         there = [entry for entry in (self.entries if entries is None else entries) if entry.horizon == horizon]
         named = {entry.stored.cell.key: entry for entry in there}
         found: dict[str, list[Priced]] = {}
