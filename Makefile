@@ -79,6 +79,6 @@ lock: ## update requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --fork-strategy fewest --no-emit-index-url --upgrade --extra dev \
 	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
-clean: ## remove all generated files; results stay
+clean: ## remove .venv, figures, report, scratch files and caches; results stay
 	rm -rf $(VENV) figures report scratch .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

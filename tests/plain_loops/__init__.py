@@ -1,6 +1,6 @@
 """Step-by-step forms of the fast simulations, with which tests and `scripts.bench` compare them.
 
-`pulls_by_choices` plays the method `choices` of a policy one step at a time, which takes a microsecond or more per step.
+`pulls_by_choices` plays the method `choices` of a policy step by step, which takes a microsecond or more per step.
 `steps` and `batches` have compiled loops for comparisons in law that need many millions of steps, or in which the
 reference must share neither loop nor index with the policy.
 """

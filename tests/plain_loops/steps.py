@@ -207,7 +207,7 @@ def kl_upper_end(mean: float, level: float, highest: float) -> float:
 
 @compiled
 def bit_thompson_steps(means: FloatArray, horizon: int, rng: np.random.Generator) -> IntArray:
-    """Final pulls with the law of `bandits.loops.bit_thompson.bit_thompson_pulls`; all arms are sampled at every step."""
+    """Final pulls with the law of `bandits.loops.bit_thompson.bit_thompson_pulls`, all arms sampled at every step."""
     arms = len(means)
     ones = np.zeros(arms)
     zeros = np.zeros(arms)
