@@ -4,15 +4,15 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-# Every experiment; files that begin with _ are parts that experiments share.
+# All experiments; files that begin with _ are parts shared by several experiments.
 EXPERIMENTS := $(patsubst conf/experiment/%.yaml,%,$(sort $(shell find conf/experiment -name '*.yaml' ! -name '_*')))
 FIG ?= $(EXPERIMENTS)
 comma := ,
 empty :=
 SWEEP := -m +experiment=$(subst $(empty) $(empty),$(comma),$(strip $(FIG)))
-NAMED := $(if $(filter file,$(origin FIG)),,$(SWEEP)) # for commands that mean every experiment where none is named
+NAMED := $(if $(filter file,$(origin FIG)),,$(SWEEP)) # for commands that take all experiments if none is named
 
-# The environment is made again when another Python is named on the command line than it was made with.
+# The environment is made again if PYTHON on the command line differs from the one it was made with.
 ifeq ($(origin PYTHON),command line)
 ifneq ($(PYTHON),$(shell cat $(READY) 2>/dev/null))
 .PHONY: $(READY)
@@ -36,19 +36,19 @@ $(READY): requirements.lock
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@echo $(PYTHON) > $@
 
-figures: $(READY) ## simulate what is missing, draw what changed; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
+figures: $(READY) ## simulate missing cells, draw figures that are not up to date; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
 	$(RUN) -m scripts.figures $(NAMED) complete=true $(ARGS)
 
-report: $(READY) ## write report/index.html from what is stored; ARGS="--config-dir mine strict=true" adds own experiments, fails on gaps
+report: $(READY) ## write report/index.html from stored results; ARGS="--config-dir mine strict=true" adds your experiments, fails if parts are missing
 	$(RUN) -m scripts.report $(NAMED) $(ARGS)
 
-# Even if told to keep no bytecode: pytest keeps what it made of the test files, and collects them in half the time.
+# Bytecode is always written for tests: with its cache of rewritten test files pytest collects in half the time.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
-quick: lint ## as test, without the tests marked slow or browser: less than a minute
+quick: lint ## like test, but without tests marked slow or browser: less than a minute
 	$(RUN) -m pytest -n auto -m "not slow and not browser" $(ARGS)
 
-test: lint ## lint, type-check and run all tests, one on each core; ARGS="-k leader" for some of them
+test: lint ## lint, type-check and run all tests, on all cores; ARGS="-k leader" for some of them
 	$(RUN) -m pytest -n auto $(ARGS)
 
 lint: $(READY) ## lint and type-check
@@ -60,25 +60,25 @@ check: $(READY) ## simulate a sample of every cell again, compare figures with b
 	$(RUN) -m experiments.check $(SWEEP) $(ARGS)
 	$(RUN) -m scripts.check_figures $(SWEEP) $(ARGS)
 
-accept: $(READY) ## take figures as they are now as their baselines; FIG="sajed2019/fig03 sajed2019/fig04" for some
+accept: $(READY) ## make the current figures the new baselines; FIG="sajed2019/fig03 sajed2019/fig04" for some
 	$(RUN) -m scripts.check_figures $(SWEEP) $(ARGS) accept=true
 
-reproduce: $(READY) ## simulate everything again from nothing and compare it with what is stored
+reproduce: $(READY) ## simulate everything again from scratch and compare it with the stored results
 	$(RUN) -m experiments.reproduce $(SWEEP) $(ARGS)
 
 audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and docs/privacy.md
 	$(RUN) -m scripts.privacy $(ARGS)
 
-mutants: $(READY) ## change the code in more than 300 ways, one at a time: do its tests notice? ARGS=bounds for files of that path, ARGS="--draw 20" for others, at random
+mutants: $(READY) ## test the tests: change the code in more than 300 ways, one at a time, and see whether tests fail; ARGS=bounds for files with that path, ARGS="--draw 20" for 20 random changes
 	$(RUN) -m tests.mutants $(ARGS)
 
-bench: $(READY) ## measure the kernels against plain loops, and the commands
+bench: $(READY) ## measure the speed of kernels against plain loops, and of commands
 	$(RUN) -m scripts.bench
 
-lock: ## renew requirements.lock from pyproject.toml (needs uv)
+lock: ## update requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --fork-strategy fewest --no-emit-index-url --upgrade --extra dev \
 	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
-clean: ## remove what can be made again; results stay
+clean: ## remove .venv, figures, report, scratch files and caches; results stay
 	rm -rf $(VENV) figures report scratch .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

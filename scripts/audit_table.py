@@ -1,4 +1,4 @@
-"""The table of audits as the report and docs/privacy.md show it: a row for each audit that is stored."""
+"""The table of audits in the report and in docs/privacy.md: one row for each stored audit."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,12 +28,12 @@ COLUMNS = [
 
 
 def audits(path: Path = ROWS) -> PageTable:
-    """A row for each audit that is stored; none where the file is missing."""
+    """The table of all stored audits; empty if the file is missing."""
     return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in stored_audits(path)])
 
 
 def in_markdown(rows: Iterable[AuditRow]) -> list[str]:
-    """The lines of a table, without the level, which a heading says."""
+    """The lines of a Markdown table, without the column level, which is in the heading."""
     shown = [place for place, column in enumerate(COLUMNS) if column.title != "level"]
     lines = [[COLUMNS[place].title for place in shown], ["---"] * len(shown)]
     for row in rows:
@@ -43,7 +43,7 @@ def in_markdown(rows: Iterable[AuditRow]) -> list[str]:
 
 
 def entries(row: AuditRow) -> list[Entry]:
-    """An entry for each of the `COLUMNS`."""
+    """The entries of a row, one for each of the `COLUMNS`."""
     bounds, kept, shown = row.deciding
     return [
         Entry(row.policy, kind="code"),
@@ -63,7 +63,7 @@ def entries(row: AuditRow) -> list[Entry]:
 
 
 def _claimed(epsilon: float, delta: float) -> Entry:
-    """Both numbers of a promise, the second where it is not 0; sorted by the first."""
+    """Epsilon of a promise, and delta if it is not 0; sorted by epsilon."""
     number = _number(epsilon)
     return Entry(f"{number.text}, {digits(delta)}", number.rank) if delta > 0 else number
 
@@ -73,14 +73,14 @@ def _number(value: float) -> Entry:
 
 
 def digits(value: float) -> str:
-    """Six digits of a number: two bounds that differ in the fifth are not equal."""
+    """A number with six digits, so that bounds that differ in the fifth digit do not look equal."""
     if math.isnan(value):
         return "–"
     return "∞" if math.isinf(value) else f"{value:.6g}"
 
 
 def verdicts(table: PageTable) -> Sequence[tuple[str, int]]:
-    """How many audits came to what, most first."""
+    """The number of audits with each verdict, the most frequent verdict first."""
     place = [column.title for column in COLUMNS].index("verdict")
     said = [str(row[place].text) for row in table.rows]
     return sorted(((word, said.count(word)) for word in set(said)), key=lambda pair: (-pair[1], pair[0]))

@@ -1,4 +1,4 @@
-"""Time the kernels beside plain loops, in one process, and what users wait for; quote the ratios, machines are noisy.
+"""Measure kernels against plain loops in one process, and commands; quote ratios, since times vary between machines.
 
 python -m scripts.bench
 """
@@ -75,7 +75,7 @@ def seconds(action: Callable[[int], object], repeats: int = REPEATS) -> float:
 
 
 def plain_loop(horizon: int, instance: Instance, policy: Policy) -> Callable[[int, int], object] | None:
-    """The compiled step-by-step loop of `policy`, by steps and replication; None where there is none."""
+    """The compiled step-by-step loop of `policy`, a function of steps and replication; None if it has none."""
     means, arms = instance.mean_rewards, len(instance.mean_rewards)
     if isinstance(policy, SuccessiveElimination):
         return None
@@ -98,7 +98,7 @@ def plain_loop(horizon: int, instance: Instance, policy: Policy) -> Callable[[in
 
 
 def row(horizon: int, instance: Instance, policy: Policy) -> dict[str, object]:
-    """Nanoseconds per step of one case: the kernel over the whole horizon, the plain loop, and `choices` in Python."""
+    """Times of one case: the kernel over the whole horizon, the compiled plain loop, and `choices` in Python."""
     checkpoints = checkpoint_grid(horizon)
 
     def kernel(replication: int) -> object:
@@ -132,7 +132,7 @@ def row(horizon: int, instance: Instance, policy: Policy) -> dict[str, object]:
 
 
 def command_seconds(*arguments: str) -> float:
-    """Wall time of a Python command in a process of its own, the second of two runs."""
+    """Wall time of a Python command in its own process, for the second of two runs."""
     for _ in range(2):
         began = time.perf_counter()
         subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)

@@ -1,9 +1,10 @@
-"""What a long sweep costs beside its simulation: planning, each cell, each replication, and what is stored.
+"""Measure the overhead of a long sweep beside simulation: planning, cells, replications, index and `load()`.
 
 python -m scripts.bench_sweeps     (also at the end of python -m scripts.bench)
 
-Seconds are those of the processor, but for the index, whose time passes in the file system: other programs disturb
-them less. Of things that are repeated the least counts, as all that disturbs adds to it.
+Times are CPU seconds, which other programs disturb less than wall time; the index and `load()` have both, since they
+wait for the file system. The replications of one cell are measured several times, of which the minimum counts, because
+disturbances only add time.
 """
 
 import os
@@ -24,30 +25,30 @@ from experiments.simulate import look_up, run, simulate_block
 from experiments.store import Store, index
 from experiments.store.place import files_in
 
-CELLS = 10_000  # that are planned
+CELLS = 10_000  # cells that are planned
 TINY = 1_000  # cells of one replication
-REPLICATIONS = 5_000  # of one cell
-STORED = 100_000  # files
+REPLICATIONS = 5_000  # replications of one cell
+STORED = 100_000  # files in the index
 REPEATS = 5
 LOAD = "import time, experiments; experiments.load(); print(time.process_time())"
 SMALL = ("policy=dp_se", "horizon=100", "recorded=1")
 
 
 def cpu_seconds(action: Callable[[], object]) -> float:
-    """Seconds of the processor that this process needs for `action`."""
+    """CPU seconds of this process for `action`."""
     began = time.process_time()
     action()
     return time.process_time() - began
 
 
 def planned(cells: int) -> list[Request]:
-    """Cells that differ in their budget, of one replication each."""
+    """Requests for cells that differ in their budget, with one replication each."""
     jobs = [[*SMALL, "replications=1", f"budget.epsilon={number / cells}"] for number in range(1, cells + 1)]
     return merge(request for asked in plan_all(jobs, Composer()) for request in asked.requests)
 
 
 def of_cells(requests: Sequence[Request], store: Store) -> Iterator[str]:
-    """What each cell costs beside its simulation, and looking it up again."""
+    """Measure the overhead per cell, and the time to look up a stored cell."""
 
     def simulate() -> None:
         for request in requests:
@@ -63,7 +64,7 @@ def of_cells(requests: Sequence[Request], store: Store) -> Iterator[str]:
 
 
 def of_replications(folder: Path) -> Iterator[str]:
-    """What each replication of a cell costs beside what the policy does."""
+    """Measure the overhead per replication of one cell."""
     requests = plan([*SMALL, f"replications={REPLICATIONS}"], Composer()).requests
     cell = requests[0].cell
 
@@ -81,9 +82,9 @@ def of_replications(folder: Path) -> Iterator[str]:
 
 
 def of_index(store: Store) -> Iterator[str]:
-    """The index of many files: the cells of `store` many times over, under other names."""
+    """Measure the index of many files: the cells of `store`, linked many times under other names."""
     for path in files_in(store.root):
-        os.utime(path, (1e9, 1e9))  # the cache tells of no file that may change within a tick of its clock
+        os.utime(path, (1e9, 1e9))  # the cache leaves out files that changed a moment ago
     index.index_of_folders([store.root])
     table = index.read_cache(store.root / index.CACHE)
     names = [f"c1/dp_se-{number:016x}" for number in range(STORED)]
@@ -101,7 +102,7 @@ def of_index(store: Store) -> Iterator[str]:
 
 
 def of_load() -> str:
-    """The table of everything that is stored, in a process of its own, imports and all."""
+    """Measure `load()` of all results in its own process, imports included."""
     began = time.perf_counter()
     said = subprocess.run([sys.executable, "-c", LOAD], check=True, stdout=subprocess.PIPE, text=True).stdout
     took = time.perf_counter() - began
@@ -110,9 +111,9 @@ def of_load() -> str:
 
 
 def measure() -> Iterator[str]:
-    """A line for each number."""
+    """All measurements, one line for each."""
     yield of_load()
-    plan([*SMALL], Composer())  # which imports and composes
+    plan([*SMALL], Composer())  # warm up: imports modules and reads configs
     yield f"planning {CELLS} cells: {cpu_seconds(lambda: planned(CELLS)):.2f} s"
     with tempfile.TemporaryDirectory() as name:
         store = Store(Path(name) / "cells")

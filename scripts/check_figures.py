@@ -1,11 +1,11 @@
-"""Compare figures, drawn from stored results, with committed baselines: their tables, then text-free images.
+"""Compare figures drawn from stored results with committed baselines: first their tables, then images without text.
 
     python -m scripts.check_figures +experiment=sajed2019/fig03
     python -m scripts.check_figures -m +experiment=sajed2019/fig01,sajed2019/fig02
     python -m scripts.check_figures +experiment=sajed2019/fig03 accept=true
 
 The baselines of a figure are `tests/baselines/<experiment>.artists.csv` (what is drawn: panel, part, legend, look),
-`.points.csv` (at most 25 vertices of every curve and band) and `.png`. `accept=true` writes them anew.
+`.points.csv` (at most 25 vertices of every curve and band) and `.png`. `accept=true` overwrites them.
 """
 
 import shlex
@@ -34,13 +34,13 @@ from scripts.drawing.text_free import Picture
 from scripts.figures import describe, name_of
 
 TOLERANCES = {"x": 1e-8, "y": 1e-6, "low": 1e-6, "high": 1e-6}  # relative; any other column must be equal
-NEGLIGIBLE = 1e-12  # difference of numbers, absolute
+NEGLIGIBLE = 1e-12  # absolute difference that is allowed
 TABLES = ("artists", "points")
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """All that is compared of a figure."""
+    """The baseline of a figure: its tables and its image without text."""
 
     tables: dict[str, pd.DataFrame]
     picture: Picture
@@ -61,7 +61,7 @@ class Baseline:
 
     @classmethod
     def read(cls, stem: Path) -> "Baseline":
-        """What `write` left. Raises `UserError` for a file that is missing or not to be read."""
+        """The baseline that `write` wrote. Raises `UserError` if a file is missing or cannot be read."""
         try:
             kept = {name: pd.read_csv(f"{stem}.{name}.csv", dtype=str, keep_default_na=False) for name in TABLES}
             return cls(kept, text_free.read(Path(f"{stem}.png")))
@@ -71,7 +71,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of one figure: what differs, in words; what else to tell; whether it can be accepted."""
+    """The result for one figure: the differences as text, a note, and whether it was drawn and so can be accepted."""
 
     name: str
     problems: list[str]
@@ -80,7 +80,7 @@ class Checked:
 
 
 def compare(before: pd.DataFrame, now: pd.DataFrame, artists: pd.DataFrame) -> str | None:
-    """The first difference of two tables of one kind, in words, or None; `artists` names the rows."""
+    """The first difference of two tables of one kind as text, or None; `artists` gives names to the rows."""
     if list(before.columns) != list(now.columns):
         return f"columns {', '.join(before.columns)} in the baseline, {', '.join(now.columns)} now"
     rows = min(len(before), len(now))
@@ -104,7 +104,7 @@ def _differs(before: pd.Series, now: pd.Series, name: str) -> np.ndarray:
 
 
 def _named(row: pd.Series, artists: pd.DataFrame) -> str:
-    """Which artist a row is about, and where on it."""
+    """The artist of a row and the x of its point, as text."""
     artist = artists[artists.artist == row.artist].iloc[0]
     where = f" at x = {row.x}" if "panels" not in row.index and row.x else ""
     place = f" of panels {artist.panels}" if artist.panels else ""
@@ -116,7 +116,7 @@ def _allowed(name: str) -> str:
 
 
 def differences(baseline: Baseline, drawn: Baseline, scratch: Path) -> list[str]:
-    """What differs, tables first; then the drawn tables and all images are laid beside each other at `scratch`."""
+    """The differences, tables first. If there are any, the new tables and an image of both are written to `scratch`."""
     problems = []
     for name in TABLES:
         difference = compare(baseline.tables[name], drawn.tables[name], baseline.tables["artists"])
@@ -135,7 +135,7 @@ def differences(baseline: Baseline, drawn: Baseline, scratch: Path) -> list[str]
 def check_figure(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Checked:
     """Compare the figure of one experiment with its baseline, or make it the baseline.
 
-    What the user can mend is a problem of this figure, so that others are still compared.
+    An error of this figure becomes a problem in the result, so that other figures are still compared.
     """
     named = next((text for text in overrides if text.startswith("+experiment=")), "")
     name, drawn = named.removeprefix("+experiment="), None
@@ -158,14 +158,14 @@ def check_figure(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Check
 
 
 def _how_to_accept(jobs: Sequence[Sequence[str]], wrong: Sequence[str]) -> str:
-    """The command that takes the figures named in `wrong` as they are now."""
+    """The command that makes the figures named in `wrong` the new baselines."""
     (more, *_) = [[text for text in job if not text.startswith("+experiment=")] for job in jobs]
     words = ["python", "-m", "scripts.check_figures", "-m", f"+experiment={','.join(wrong)}", *more, "accept=true"]
     return f'If the change is wanted: make accept FIG="{" ".join(wrong)}", which runs\n  {shlex.join(words)}'
 
 
 def main() -> None:
-    """Entry point of `python -m scripts.check_figures`; exit code 1 if a figure is not its baseline."""
+    """Entry point of `python -m scripts.check_figures`; exit code 1 if a figure differs from its baseline."""
     command = read_command_line()
     if not command.jobs:
         return

@@ -1,12 +1,12 @@
-"""Draw the figures of experiments from stored results, those whose inputs changed since they were drawn.
+"""Draw the figures of experiments from stored results, but only those whose inputs changed since they were drawn.
 
     python -m scripts.figures +experiment=sajed2019/fig03
     python -m scripts.figures -m +experiment=sajed2019/fig01,sajed2019/fig02
     python -m scripts.figures                              # every experiment
-    python -m scripts.figures complete=true                # simulate first what is missing, as make figures does
+    python -m scripts.figures complete=true                # first simulate missing cells, as `make figures` does
 
-An experiment's `figure` says what to draw; its `kind` is a file of scripts/drawing/kinds/, whose first lines list the
-keys.
+The key `figure` of an experiment says what to draw; its `kind` is a module of scripts/drawing/kinds/, whose docstring
+lists the keys.
 """
 
 import shlex
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 def name_of(asked: "Plan") -> str:
-    """The experiment that is asked for. Raises `UserError` where none is."""
+    """The name of the experiment of a plan. Raises `UserError` if it has none."""
     if asked.experiment is None:
         raise UserError("which figure? give +experiment=NAME, as in +experiment=sajed2019/fig01")
     return asked.experiment
 
 
 def figure_of(composed: Composed) -> dict[str, Any] | None:
-    """What a config says of the figure. Raises `UserError`."""
+    """The `figure` of a config, None if it has none. Raises `UserError` if it is no mapping."""
     figure = composed.config.figure
     if figure is None:
         return None
@@ -52,7 +52,7 @@ def figure_of(composed: Composed) -> dict[str, Any] | None:
 
 
 def describe(asked: "Plan", cells: "Cells") -> "Drawing | None":
-    """What the figure of a planned experiment shows, None where it has no figure. Raises `UserError`."""
+    """The drawing of the figure of a planned experiment, None if it has no figure. Raises `UserError`."""
     from experiments.papers import colours
     from scripts.drawing.kinds import kind
 
@@ -63,7 +63,7 @@ def describe(asked: "Plan", cells: "Cells") -> "Drawing | None":
 
 
 def why(error: Exception, composed: Composed, composer: Composer) -> str:
-    """Why a figure cannot be drawn, in one line that names file and key: those of the experiment unless it says so."""
+    """Why a figure cannot be drawn, in one line with file and key; the experiment's if `error` names no others."""
     file = composer.file_of("experiment", composed.choices["experiment"])
     if isinstance(error, UserError):
         in_shell = any(key.partition(".")[0] == "figure" for key in composed.given)
@@ -76,7 +76,7 @@ def why(error: Exception, composed: Composed, composer: Composer) -> str:
 
 
 def draw(asked: "Plan", cells: "Cells") -> list[str]:
-    """Draw the figure of a planned experiment; the paths written. Raises `UserError`."""
+    """Draw the figure of a planned experiment; returns the paths written. Raises `UserError`."""
     from scripts.drawing.render import save
 
     drawing = describe(asked, cells)
@@ -89,7 +89,7 @@ def draw(asked: "Plan", cells: "Cells") -> list[str]:
 
 
 def _command(asked: "Plan") -> str:
-    """What to type for one figure; how it was asked for among others is left out."""
+    """The command that draws this figure alone, without overrides that concern only how a command runs."""
     from experiments.store import OF_COMMANDS
 
     kept = [text for text in asked.overrides if text.partition("=")[0] not in OF_COMMANDS]
@@ -97,32 +97,32 @@ def _command(asked: "Plan") -> str:
 
 
 def _said(asked: "Plan") -> dict[str, Any]:
-    """What a config says of the figure, or of something that is none."""
+    """The `figure` of a config for its hash; its plain text if it is not valid."""
     try:
         return figure_of(asked.composed) or {}
-    except (UserError, OmegaConfBaseException):  # which drawing it will say
+    except (UserError, OmegaConfBaseException):  # drawing it will raise the error
         return {"figure": str(asked.config.figure)}
 
 
 def _digest(asked: "Plan", places: Sequence["Place"], files: Sequence[str]) -> str:
-    """See `digest_of_figure`."""
+    """The hash of the inputs of a planned figure, see `digest_of_figure`."""
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
     return digest_of_figure(_said(asked), keys, places, _command(asked), map(Path, files))
 
 
 @dataclass(frozen=True)
 class Made:
-    """What became of one job.
+    """The result of one job.
 
     Attributes
     ----------
     figure: whether it has a figure.
-    results: the folders that its cells are read from.
-    files: of the user's, that its figure depends on.
+    results: the folders from which its cells are read.
+    files: the user's files that its figure depends on.
     left_out: see `Plan`.
-    lacks: whether cells are missing, or may be, so that nothing was drawn.
-    digest: of the inputs of its figure, see `digest_of_figure`.
-    paths: what was drawn; nothing if the figure is as it would be drawn now.
+    lacks: whether nothing was drawn because cells are missing or cannot be read.
+    digest: the hash of the inputs of its figure, see `digest_of_figure`.
+    paths: the files written; none if the figure is up to date.
     problem: why it could not be drawn.
     """
 
@@ -138,9 +138,10 @@ class Made:
 
 
 def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_lack: bool) -> Made:
-    """Plan a job and draw its figure, if its inputs changed since it was `drawn` or it is asked for `again`.
+    """Plan a job and draw its figure if its inputs changed since it was last `drawn`; always if `again`.
 
-    Raises `UserError` for a job that cannot be planned, and for cells that are not stored unless it `may_lack` some.
+    If it `may_lack` cells, missing cells set `lacks` in the result; else they raise `UserError`, as does a job that
+    cannot be planned.
     """
     from experiments.config.plan import plan
     from experiments.store import Store, complete_places, read_cells
@@ -169,14 +170,14 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
         return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:
         return replace(made, paths=draw(asked, stored))
-    except Exception as error:  # whatever a bound, a label or the like of one's own raises: others are still drawn
+    except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
         return replace(made, problem=UserError(why(error, asked.composed, asked.composer)))
 
 
 def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
-    """Draw what is not fresh, a line for each figure as it is done; what the command was about and depends on.
+    """Draw the figures that are not up to date, and print a line for each; returns what the command depends on.
 
-    Exit code 2 if some cannot be drawn, after all others.
+    Exits with code 2 if some figure cannot be drawn, after all others are drawn.
     """
     again, complete = flag(command.config, "redraw"), flag(command.config, "complete")
     made = list(_each(command, drawn, again, may_lack=complete))
@@ -194,7 +195,7 @@ def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
 
 
 def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:
-    """Make the figure of each job; says what became of it. Raises `UserError`."""
+    """Make the figure of each job, print its result and yield it. Raises `UserError`."""
     from experiments.fan_out import delayed, results
 
     workers = 1 if len(command.jobs) == 1 else command.workers
@@ -209,7 +210,7 @@ def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> It
 
 
 def _say(made: Made) -> None:
-    """What became of a job, once it is known."""
+    """Print the result of a job, unless cells are still missing."""
     if made.lacks:
         return
     for line in made.left_out:
@@ -223,7 +224,7 @@ def _say(made: Made) -> None:
 
 
 def _complete(command: CommandLine) -> None:
-    """Simulate what is missing of the jobs of a command, and say what was."""
+    """Simulate the missing cells of the jobs of a command, and print how many."""
     from experiments.complete import complete, runner_of
     from experiments.config.plan import plan_all
 
@@ -257,14 +258,14 @@ def main() -> None:
 
 
 def _require_once(command: CommandLine) -> None:
-    """Raise `UserError` for an experiment that several jobs name: their figures would be one file."""
+    """Raise `UserError` if several jobs name the same experiment: their figures would overwrite each other."""
     for name, times in Counter(map(named_experiment, command.jobs)).items():
         if times > 1 and name is not None:
             raise UserError(f"+experiment={name}: asked for {times} times; draw each with a figures_dir of its own")
 
 
 def _keep(drawn: Drawn) -> None:
-    """Without the note figures are drawn again, which is no reason to fail."""
+    """Write the cache; if that fails, figures are only drawn again next time, so the error is ignored."""
     try:
         if drawn.figures:
             drawn.write()

@@ -1,7 +1,7 @@
-"""Shared by all tests. Statistical tests use fixed seeds and reject at the level FAILURE for each comparison.
+"""Fixtures of all tests. Statistical tests use fixed seeds and reject at the level FAILURE for each comparison.
 
-There are fewer than 1000 comparisons, so that with other seeds a correct program would fail somewhere
-with probability < 1e-6.
+There are fewer than 1000 comparisons, so that with new seeds a correct program would fail any of them with probability
+< 1e-6.
 """
 
 import gc
@@ -25,12 +25,12 @@ from experiments.store import Store
 from experiments.stored import Stored
 
 FAILURE = 1e-9
-hypothesis.settings.register_profile("tests", deadline=None)  # loops may be compiled in it, and no test measures time
+hypothesis.settings.register_profile("tests", deadline=None)  # tests may compile loops; none measures time
 hypothesis.settings.load_profile("tests")
-progress.EVERY = worker.PATIENCE = 1e6  # tests of what is said on stderr do not depend on how long it takes
-# One worker of `pytest -n auto` runs a file whole, so that what its tests share is made, and loops are compiled, once.
-# (`--dist loadgroup` would do that by marks, and does not with pytest 9.2: pytest-xdist issue 1386.)
-SPLIT = {  # long files, whose tests go one by one to whichever worker is free
+progress.EVERY = worker.PATIENCE = 1e6  # messages on stderr must not depend on time
+# All tests of a file run on the same worker of `pytest -n auto`, so that fixtures and compiled loops are made once.
+# (`--dist loadgroup` with marks would do the same, but fails with pytest 9.2: pytest-xdist issue 1386.)
+SPLIT = {  # long files, whose tests are given one by one to any free worker
     "test_audit_controls.py",
     "test_audit_sampled.py",
     "test_conformance.py",
@@ -38,11 +38,11 @@ SPLIT = {  # long files, whose tests go one by one to whichever worker is free
     "test_joining.py",
     "test_killed_runs.py",
 }
-TOGETHER = {"test_keys.py": "plans", "test_stored_results.py": "plans"}  # with the same long fixture
+TOGETHER = {"test_keys.py": "plans", "test_stored_results.py": "plans"}  # files that share a slow fixture
 
 
 class Scheduling(LoadScopeScheduling):
-    """One file, or one test of a file in `SPLIT`, after another to whichever worker is free."""
+    """Give files, or single tests of files in `SPLIT`, to workers as these become free."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = Path(nodeid.partition("::")[0]).name
@@ -54,12 +54,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Schedulin
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first, so that no worker is left with one at the end; otherwise in the order of files."""
+    """Run slow tests first, so that none is left for the end; otherwise in the order of files."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def pytest_collection_finish() -> None:
-    """What was collected lives as long as the tests do: the collector of garbage need not go through it each time."""
+    """Exclude the collected tests from garbage collection, since they live until the end."""
     gc.freeze()
 
 
@@ -78,14 +78,14 @@ def failure() -> float:
 
 @pytest.fixture(scope="session")
 def plans() -> dict[str, list[Request]]:
-    """What every experiment asks for."""
+    """The requests of every experiment, by its name."""
     composer = Composer()
     return {name: plan([f"+experiment={name}"], composer).requests for name in composer.choices("experiment")}
 
 
 @pytest.fixture
 def overwrite() -> Callable[[Store, Stored], None]:
-    """Put other numbers in the place of stored ones, which a store would refuse."""
+    """Overwrite a stored cell with other numbers, which a store itself refuses to do."""
 
     def overwrite(store: Store, stored: Stored) -> None:
         store.path(stored.cell).unlink()
@@ -113,7 +113,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.fixture(scope="module")
 def parsed_once():
-    """The claims of this repository, which every verdict reads along with its own, are parsed once."""
+    """Cache the parsed claims of this repository, which every verdict in a test reads besides its own."""
     parsed = cache(OmegaConf.load)
 
     def load(file):

@@ -1,6 +1,6 @@
-"""Commands in processes of their own, forked from one that has imported the libraries, which takes a second each time.
+"""Run commands in processes forked from one that has already imported the libraries, which saves a second each.
 
-What is no library, as `bandits`, each imports by itself, from the folder where it is started.
+Each command imports everything else, such as `bandits`, itself, from the folder in which it is started.
 """
 
 import gc
@@ -32,7 +32,7 @@ LIBRARIES = (
 
 
 def python(words: Sequence[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What `python -m MODULE ...` or `python -c TEXT` does in a folder."""
+    """Run `python -m MODULE ...` or `python -c TEXT` in a folder; returns exit code, stdout and stderr."""
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
@@ -46,15 +46,15 @@ def python(words: Sequence[str], folder: Path, **environment: str) -> subprocess
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    """The process that forks, which ends when its input does."""
+    """The process that forks; it ends when its standard input is closed."""
     return subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def serve() -> None:
-    """Fork for every line, and print how that ended; the fork ends as any process, by returning from here."""
+    """Fork for every line of input and print the exit code; in the fork this function runs the command and returns."""
     for name in LIBRARIES:
         importlib.import_module(name)
-    gc.freeze()  # so that a fork that ends does not go through all of it, which would copy it
+    gc.freeze()  # else garbage collection in a fork would copy this memory
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
@@ -64,7 +64,7 @@ def serve() -> None:
 
 
 def _become(words: list[str], folder: str, files: list[str], environment: dict[str, str]) -> None:
-    """Be that process."""
+    """Turn a fork into the process of the command."""
     os.environ.update(environment)
     sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ
     for number, file in enumerate((os.devnull, *files)):

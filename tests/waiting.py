@@ -1,4 +1,4 @@
-"""What a command says only where it takes long, which depends on the machine."""
+"""Messages that a command prints only when it is slow, which depends on the machine."""
 
 import re
 
@@ -6,5 +6,5 @@ WAITING = re.compile(r"(\w+: \d+ of \d+ .*|compiling .* for this machine, .*)\n"
 
 
 def besides(stderr: str) -> str:
-    """What it says besides."""
+    """`stderr` without these messages."""
     return "".join(line for line in stderr.splitlines(keepends=True) if not WAITING.fullmatch(line))

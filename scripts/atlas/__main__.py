@@ -1,9 +1,9 @@
-"""Write what privacy costs on Bernoulli bandits: docs/atlas.md.
+"""Write docs/atlas.md: the cost of privacy on Bernoulli bandits.
 
     python -m scripts.atlas
     python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md
 
-The cells are those of conf/experiment/atlas/bernoulli.yaml and arms.yaml; other overrides change them as in every
+The cells are those of conf/experiment/atlas/bernoulli.yaml and arms.yaml; overrides change them as in every other
 command.
 """
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def field_of(asked: Plan, by_arms: Plan) -> Field:
-    """The cells of both experiments, and the promises that the first one asks for. Raises `UserError`."""
+    """The cells of both experiments, with the epsilons and delta of the first one. Raises `UserError`."""
     config = asked.config
     epsilons, delta = [float(epsilon) for epsilon in config.epsilons], float(config.delta)
     return Field(priced(stored_cells(asked)), priced(stored_cells(by_arms)), epsilons, delta)

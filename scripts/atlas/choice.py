@@ -1,4 +1,4 @@
-"""Who does best for each promise, epsilon and horizon, and what promising costs: tables of the atlas."""
+"""Tables of the atlas: the best policies for each promise, epsilon and horizon, and the cost of a promise."""
 
 import math
 from collections import Counter
@@ -14,19 +14,19 @@ from scripts.atlas.text import listed, short, table
 from scripts.contests import UPPER, Standing, entitled, error_of_each, standings, unbeaten
 from scripts.drawing.numbers import parameter
 
-NAMED = 4  # policies in an entry; more are counted
-TOGETHER = 3  # policies in an entry about one instance
+NAMED = 4  # policies named in an entry; further ones are only counted
+TOGETHER = 3  # the same for an entry about one instance
 
 
 @dataclass(frozen=True)
 class Field:
-    """All cells of the atlas, and what is asked of them.
+    """All cells of the atlas, and the promises that are compared.
 
     Attributes
     ----------
-    entries: on the instances that all tables are about.
-    by_arms: on instances with few and many arms.
-    epsilons, delta: of the promises that are asked for.
+    entries: cells on the instances of all tables but one.
+    by_arms: cells on instances with few and many arms, for the table by arms.
+    epsilons, delta: of the promises that are compared.
     """
 
     entries: Sequence[Priced]
@@ -40,7 +40,7 @@ class Field:
 
     @property
     def fewest_runs(self) -> int:
-        """The runs with which the first of the upper quantiles has an interval."""
+        """The number of runs from which on the first of the upper quantiles has a finite interval."""
         error = error_of_each(len(self.standings))
         return math.ceil(math.log(error / 2) / math.log(UPPER[0]))
 
@@ -49,7 +49,7 @@ class Field:
         return sorted({entry.horizon for entry in self.entries})
 
     def whole_until(self, longest: int) -> int:
-        """The longest horizon up to `longest` at which every policy of it was run on all instances, else `longest`."""
+        """The longest horizon <= `longest` whose policies were all run on all instances; else `longest`."""
         where: dict[int, dict[str, set[str]]] = {}
         for entry in self.entries:
             where.setdefault(entry.horizon, {}).setdefault(entry.label, set()).add(entry.place)
@@ -65,7 +65,7 @@ class Field:
     def entrants(
         self, trust: Trust, epsilon: float, horizon: int, entries: Iterable[Priced] | None = None
     ) -> dict[str, list[Priced]]:
-        """By instance: those whose promise implies this one, and who have left their start; at their largest budget."""
+        """By instance, policies past their start whose guarantee implies this promise, at their largest budget."""
         there = [entry for entry in (self.entries if entries is None else entries) if entry.horizon == horizon]
         named = {entry.stored.cell.key: entry for entry in there}
         found: dict[str, list[Priced]] = {}
@@ -76,13 +76,13 @@ class Field:
         return found
 
     def best(self, rivals: Sequence[Priced]) -> list[Priced]:
-        """Those that no other beats, the least mean first."""
+        """Those that no other beats, in order of their mean."""
         named = {entry.stored.cell.key: entry for entry in rivals}
         return [named[one.stored.cell.key] for one in unbeaten(self.standings[key] for key in named)]
 
 
 def advice(field: Field, horizon: int) -> str:
-    """For each promise and budget, whom nobody beats on more than half of the instances."""
+    """For each promise and budget, the policies that no other beats on more than half of the instances."""
     rows = []
     for trust in Trust:
         if trust is not Trust.NONE:
@@ -99,7 +99,7 @@ def _advised(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
 
 
 def choice(trust: Trust, field: Field) -> str:
-    """Who is best on how many instances, a row for each horizon, a column for each budget; empty if nobody plays."""
+    """The best policies by horizon (rows) and budget (columns), and on how many instances; empty without policies."""
     rows = [[parameter(at), *(_winners(field, trust, of, at) for of in field.epsilons)] for at in field.horizons]
     rows = [row for row in rows if any(entry != "–" for entry in row[1:])]
     if not rows:
@@ -113,7 +113,7 @@ def _columns(field: Field) -> list[str]:
 
 
 def _winners(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
-    """As in "DP-IMED 5+3, DP-KLUCB +3": alone on 5 instances, and not told apart on 3."""
+    """As in "DP-IMED 5+3, DP-KLUCB +3": DP-IMED wins on 5 instances, and on 3 neither of the two beats the other."""
     alone, beside = _wins(field, trust, epsilon, horizon)
     entrants = field.entrants(trust, epsilon, horizon)
     run = Counter(_named(entry, epsilon) for rivals in entrants.values() for entry in rivals)
@@ -124,7 +124,7 @@ def _winners(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
 
 
 def _wins(field: Field, trust: Trust, epsilon: float, horizon: int) -> tuple[Counter[str], Counter[str]]:
-    """On how many instances each is best alone, and on how many it is one of several that are not told apart."""
+    """On how many instances each policy is the only unbeaten one, and on how many it is one of several."""
     alone: Counter[str] = Counter()
     beside: Counter[str] = Counter()
     for rivals in field.entrants(trust, epsilon, horizon).values():
@@ -138,13 +138,13 @@ def _count(alone: int, beside: int, run: int, instances: int) -> str:
 
 
 def _named(entry: Priced, epsilon: float) -> str:
-    """With the budget that it plays, if that is another than the one that is asked for."""
+    """The label of a policy, with its own budget in brackets if that differs from `epsilon`."""
     same = math.isclose(entry.budget, epsilon, rel_tol=1e-9)
     return entry.label if same else f"{entry.label} [{short(entry.budget)}]"
 
 
 def costs(field: Field, horizon: int) -> str:
-    """What makes regret larger, and by what factor: a sentence and a table."""
+    """The factors by which promises increase regret: a sentence and a table."""
     rows: dict[str, list[float]] = {
         name: [_factor(field, trust, Trust.PURE, epsilon, horizon) for epsilon in field.epsilons]
         for name, trust in (("trust nobody", Trust.LOCAL), ("trust sums only", Trust.DISTRIBUTED))
@@ -165,7 +165,7 @@ def costs(field: Field, horizon: int) -> str:
 
 
 def _largest(field: Field, rows: dict[str, list[float]]) -> str:
-    """At which budgets trust is the largest factor of all."""
+    """The sentence that says at which budgets the factor of local privacy is the largest."""
     local, others = rows["trust nobody"], [row for name, row in rows.items() if not name.startswith("trust")]
     larger = [
         epsilon
@@ -173,7 +173,7 @@ def _largest(field: Field, rows: dict[str, list[float]]) -> str:
         if all(local[place] > row[place] for row in others if not math.isnan(row[place]))
     ]
     where = f"ε = {listed(map(parameter, larger))}, and at no other ε" if larger else "no ε"
-    return f"To trust nobody costs more than each of the last two at {where}."
+    return f"Trusting nobody costs more than each of the last two rows at {where}."
 
 
 def _means(rivals: Iterable[Priced]) -> list[float]:
@@ -185,14 +185,14 @@ def _factor(field: Field, trust: Trust, other: Trust, epsilon: float, horizon: i
 
 
 def _ratio(above: dict[str, list[Priced]], below: dict[str, list[Priced]]) -> float:
-    """The least mean of one over that of the other, the geometric mean over instances; NaN where one has nobody."""
+    """The least mean of `above` over that of `below`, geometric mean over instances; NaN if an instance lacks one."""
     if not above or set(above) != set(below):
         return math.nan
     return geometric_mean(min(_means(above[place])) / min(_means(below[place])) for place in above)
 
 
 def by_arms(field: Field) -> str:
-    """The best on each instance with few and many arms, and its regret over the bound."""
+    """The table by arms: the best policies on each instance, and the regret of the first divided by the bound."""
     entries = field.by_arms
     budgets = sorted({entry.budget for entry in entries if entry.trust is Trust.PURE})
     (horizon,) = {entry.horizon for entry in entries}
@@ -212,7 +212,7 @@ def _order(place: str, entries: Iterable[Priced]) -> tuple[str, int]:
 
 
 def _leaders(field: Field, rivals: Sequence[Priced]) -> str:
-    """As in "DP-KLUCB or DP-IMED: 1.2 / 1.9", mean and quantile of the first."""
+    """As in "DP-KLUCB or DP-IMED: 1.2 / 1.9", with mean and quantile of the first."""
     if not rivals:
         return "–"
     best = field.best(rivals)

@@ -1,4 +1,4 @@
-"""Regret in units of the least that privacy allows, by what is promised to whom."""
+"""Regret divided by lower bounds under privacy, and the trust model of each policy."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ from scripts.drawing.numbers import parameter
 
 
 class Trust(StrEnum):
-    """What can be promised, the strongest promise to the least; a policy may keep several."""
+    """Trust models, from the strongest promise to the weakest; the guarantee of a policy may imply several."""
 
     LOCAL = "local: every reward is ε-private before it is sent"
     DISTRIBUTED = "distributed: every sum that the server sees is ε-private"
@@ -39,11 +39,11 @@ class Trust(StrEnum):
         return self.partition(":")[0]
 
     def said(self, delta: float) -> str:
-        """In words, with the delta that is asked for."""
+        """The trust model as text, with the value of delta."""
         return self.replace("δ > 0", f"δ = {parameter(delta)}")
 
     def asked(self, epsilon: float, delta: float) -> Guarantee:
-        """The promise itself."""
+        """The guarantee that is required at this epsilon and delta."""
         if self is Trust.GAUSSIAN:
             return Guarantee.gaussian(gaussian_level(epsilon, delta), epsilon)
         return Guarantee(epsilon, delta if "(ε, δ)" in self.short else 0.0, SCOPES[self])
@@ -60,7 +60,7 @@ SCOPES = {
 
 
 def trust_of(guarantee: Guarantee) -> Trust:
-    """Which of these a guarantee is."""
+    """The trust model of a guarantee."""
     if guarantee.scope is Scope.TRANSCRIPT:
         if guarantee.level is not None:
             return Trust.GAUSSIAN
@@ -72,9 +72,9 @@ def trust_of(guarantee: Guarantee) -> Trust:
 
 @dataclass(frozen=True)
 class Priced:
-    """The stored runs of a policy on Bernoulli arms, `label` its name in tables; `budget` is the epsilon it quotes.
+    """The stored runs of a policy on Bernoulli arms; `label` is its name in tables, `budget` its own epsilon.
 
-    Raises `UserError` for other arms: no bound is known for them.
+    Raises `UserError` for other arms, for which no bound is known.
     """
 
     stored: Stored
@@ -95,12 +95,12 @@ class Priced:
 
     @property
     def place(self) -> str:
-        """The instance, its parameters included."""
+        """The instance with its parameters, as a key."""
         return repr(self.stored.cell.instance)
 
     @cached_property
     def began(self) -> bool:
-        """Whether every run pulled every arm; if not, T lies within a start that is the same whatever is learnt."""
+        """Whether every run pulled every arm; if not, T is within a start phase that does not depend on rewards."""
         return bool((self.stored.pulls > 0).all())
 
     @cached_property
@@ -109,12 +109,12 @@ class Priced:
 
     @cached_property
     def central(self) -> FloatArray:
-        """Regret of each run over log(T) times the least slope of epsilon-private policies, shape (runs,)."""
+        """Regret of each run divided by log(T) times the least slope of epsilon-private policies, shape (runs,)."""
         return self._over(lower_bound_line)
 
     @cached_property
     def local(self) -> FloatArray:
-        """The same over that of epsilon-locally private policies."""
+        """Regret of each run divided by the same bound for epsilon-locally private policies, shape (runs,)."""
         return self._over(local_bernoulli_asymptote)
 
     def _over(self, bound: Callable[[FloatArray, float, float], float]) -> FloatArray:
@@ -124,12 +124,12 @@ class Priced:
 
 
 def priced(cells: Cells) -> list[Priced]:
-    """Every cell. Raises `UserError`."""
+    """A `Priced` for every cell. Raises `UserError`."""
     behind = names_behind(cells)
     return [Priced(stored, words.name_of(stored, behind[stored.cell.policy.name])) for stored in cells]
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Of numbers >= 0; 0 if one of them is."""
+    """The geometric mean of numbers >= 0; it is 0 if one of them is 0."""
     array = np.array(list(values), dtype=np.float64)
     return 0.0 if (array == 0).any() else math.exp(float(np.log(array).mean()))

@@ -7,12 +7,12 @@ from scripts.drawing.numbers import quantity
 
 
 def short(value: float) -> str:
-    """Two digits are enough to choose by."""
+    """A number with two digits, which are enough for a choice."""
     return quantity(float(f"{value:.2g}"))
 
 
 def listed(words: Iterable[str]) -> str:
-    """As in "1, 2 and 3"."""
+    """Words as a list, as in "1, 2 and 3"."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 

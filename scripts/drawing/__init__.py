@@ -1,1 +1,1 @@
-"""What figures show, as data, and how that becomes a picture."""
+"""Figures as data (`drawing`, `kinds`), and how they are drawn (`render`)."""

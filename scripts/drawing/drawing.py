@@ -1,7 +1,7 @@
-"""A figure as data: what is drawn, before anything is drawn.
+"""A figure as data, before it is drawn.
 
 A kind of figure (`scripts.drawing.kinds`) describes stored results as a `Drawing`. The picture (`render`), the tables
-of its baseline (`tables`), the caption and the words for those who do not see it all follow from it.
+of its baseline (`tables`), the caption and the alternative text for screen readers are all made from it.
 """
 
 import math
@@ -16,19 +16,19 @@ from scripts.drawing.numbers import SUPERSCRIPTS
 Scale = Literal["linear", "log"]
 Place = Literal["best", "upper left"]
 Dashes = str | tuple[int, tuple[float, ...]]  # "solid", "dashed", "none", or an offset and lengths
-CHARACTERS = 15  # of a heading, in an inch
-LONGEST = 1800  # characters that a screen reader is asked to read in one go
+CHARACTERS = 15  # of a heading, per inch
+LONGEST = 1800  # characters of an alternative text
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a line, points or both are drawn.
+    """How a curve is drawn: its line, its markers, or both.
 
     Attributes
     ----------
-    width: of the line, in points; None for the usual one.
-    order: what is drawn later lies above; None for the usual order.
-    blunt: whether a wide line ends where its data do.
+    width: of the line, in points; None for the default.
+    order: matplotlib's zorder, larger above smaller; None for the default.
+    blunt: whether a wide line ends exactly at its last point.
     """
 
     colour: str
@@ -47,9 +47,9 @@ class Series:
 
     Attributes
     ----------
-    label: its words in the legend; empty for what has none.
-    low, high: ends of an interval around every point, if there are any.
-    steps: whether it stays level until the next point.
+    label: its text in the legend; empty if it is not in the legend.
+    low, high: ends of the interval at every point; None without intervals.
+    steps: whether it is a step function, constant until the next point.
     """
 
     x: FloatArray
@@ -79,9 +79,9 @@ class Axis:
 
     Attributes
     ----------
-    low, high: where it ends; None: where the data do.
-    numbered: whether it has numbers.
-    decades_only: whether a logarithmic axis has numbers at powers of ten alone.
+    low, high: its limits; None for those of the data.
+    numbered: whether it has ticks with numbers.
+    decades_only: whether a logarithmic axis has numbers at powers of ten only.
     """
 
     label: str = ""
@@ -94,12 +94,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes with what is drawn in it, first what lies below.
+    """One pair of axes with its curves and bands; later ones are drawn above earlier ones.
 
     Attributes
     ----------
-    legend: where a legend of its own goes, as in "best"; None for none.
-    words: what it shows, a line for each thing, for those who do not see it.
+    legend: the place of the panel's own legend, such as "best"; None for no legend of its own.
+    words: its content as text, one line for each curve, for the alternative text.
     """
 
     title: str
@@ -116,12 +116,13 @@ class Drawing:
 
     Attributes
     ----------
-    rows: of panels; the last row may be shorter.
-    caption: below the title, a line for each thing that its reader must know.
-    shown: in one sentence, what is drawn against what.
-    legend: labels of the legend below the panels, in order; empty where panels have their own.
-    size: width and height of the panels in inches; legends and captions add to the height what `height` says.
-    notes: further terms and lines for a longer caption, as of a law.
+    rows: the panels by row; the last row may be shorter.
+    caption: lines below the title.
+    shown: one sentence that says what is drawn against what.
+    legend: labels of the legend below the panels, in order; empty if panels have their own legends.
+    size: width and height in inches; a long legend adds to the height, see `height`.
+    spare_legend_rows: rows of the legend for which `size` already has room.
+    notes: further terms of a longer caption, each with its lines.
     """
 
     title: str
@@ -139,24 +140,24 @@ class Drawing:
 
     @property
     def heading(self) -> str:
-        """Title and caption, as they stand above the panels, in lines that the figure is wide enough for."""
+        """Title and caption, wrapped to the width of the figure."""
         given = "\n".join([self.title, *self.caption]).split("\n")
         return "\n".join(line for text in given for line in wrapped(text, int(self.size[0] * CHARACTERS)))
 
     @property
     def legend_columns(self) -> int:
-        """How many columns of the longest label fit into the width, three at most."""
+        """Columns of the legend: as many as fit into the width with the longest label, at most three."""
         longest = 0.6 + 0.062 * max((len(label) for label in self.legend), default=1)
         return max(1, min(3, int(self.size[0] / longest)))
 
     @property
     def height(self) -> float:
-        """Of the whole figure in inches: a legend of more than `spare_legend_rows` rows makes it higher."""
+        """Height of the whole figure in inches: each row of the legend beyond `spare_legend_rows` adds to it."""
         return self.size[1] + 0.17 * max(0, math.ceil(len(self.legend) / self.legend_columns) - self.spare_legend_rows)
 
     @property
     def words(self) -> str:
-        """The picture for those who do not see it: axes, curves, and where they end."""
+        """The alternative text of the figure for screen readers: axes, curves, and where they end."""
         start = f"{self.title}. {self.shown[:1].upper()}{self.shown[1:]}."
         panels = [f"{panel.title}: {'; '.join(panel.words)}." for panel in self.panels if panel.words]
         text = without_mathtext(" ".join([start, *panels]))
@@ -164,14 +165,14 @@ class Drawing:
 
 
 def without_mathtext(text: str) -> str:
-    """`text` with powers as plain characters, as in 5·10⁷, and without the $ around them."""
+    """`text` without mathtext: powers as plain characters, as in 5·10⁷, and no $ around them."""
     powers = re.sub(r"\^\{(-?\d+)\}", lambda power: power[1].translate(SUPERSCRIPTS), text)
     without = re.sub(r"(?<!\\)\$", "", powers.replace("\\cdot", "·"))
     return without.replace("\\$", "$")
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """`text` in lines of about `width` characters, broken between words, and not within mathematical text."""
+    """`text` in lines of about `width` characters, broken between words but not inside mathtext."""
     lines = [""]
     for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):
         longer = f"{lines[-1]} {word}".lstrip()
@@ -183,16 +184,16 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def labels(panels: Sequence[Panel]) -> list[str]:
-    """Every label of the panels once, in the order of mention."""
+    """Every label of the panels once, in order of first appearance."""
     return list(dict.fromkeys(mark.label for panel in panels for mark in panel.marks if mark.label))
 
 
 def even_columns(panels: int, widest: int = 4) -> int:
-    """Into how many columns, at most `widest`, so that the last row is as full as can be."""
+    """How many columns, at most `widest`, make rows of nearly equal length, with as few rows as possible."""
     return math.ceil(panels / math.ceil(panels / widest))
 
 
 def in_rows(panels: Sequence[Panel], columns: int) -> list[list[Panel]]:
-    """The panels in rows; the first of a row alone names the y axis, which the others share."""
+    """The panels in rows; only the first panel of a row has a label on its y axis."""
     rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
     return [[first, *(replace(panel, y=replace(panel.y, label="")) for panel in rest)] for first, *rest in rows]

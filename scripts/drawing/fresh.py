@@ -1,9 +1,9 @@
-"""Which figures are as they would be drawn now, so that only those are drawn whose inputs changed.
+"""Which figures are up to date, so that only those are drawn whose inputs changed.
 
-A figure depends on what its experiment says of it, its stored cells, the code and colours that describe and draw it,
-files of the user's that its classes and bounds depend on, wherever they are, and the libraries. A note beside the
-figures, `.drawn.json`, keeps a digest of these for each, and one of everything that a command could depend on, so that
-a second call need not even plan.
+The inputs of a figure are the `figure` of its experiment, its stored cells, the code and colours that draw it, the
+user's files that its classes and bounds depend on, and the versions of the libraries. The file `.drawn.json` beside the
+figures is a cache: a hash of the inputs of each figure, and for each command a hash of everything that the command
+could depend on, so that a second call of the command need not even plan.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NOTE = ".drawn.json"
 FORMATS = ("pdf", "png")
 LIBRARIES = ("matplotlib", "numpy", "scipy", "pandas", "pyarrow")
-DRAWING = (  # code that decides what a figure shows, beside that of its stored numbers
+DRAWING = (  # code that decides how a figure looks; its stored numbers have hashes of their own
     "scripts/drawing",
     "scripts/figures.py",
     "experiments/cells",
@@ -42,7 +42,7 @@ DRAWING = (  # code that decides what a figure shows, beside that of its stored 
 
 
 class Inputs(NamedTuple):
-    """The figures that a command is about, the folders of their results, and the user's files beside these."""
+    """The figures of a command, the folders of their results, and the user's files that they depend on."""
 
     figures: list[str]
     results: list[str]
@@ -51,7 +51,7 @@ class Inputs(NamedTuple):
 
 @dataclass
 class Drawn:
-    """What is known of the figures in a folder: a digest of the inputs of each, and of the inputs of whole commands."""
+    """The cache of a folder of figures: a hash of the inputs of each figure, and of those of each command."""
 
     folder: Path
     figures: dict[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Drawn:
 
     @classmethod
     def read(cls, folder: Path) -> "Drawn":
-        """The note in `folder`; nothing where there is none, or none that can be read."""
+        """The cache in `folder`; empty if there is none, or if it cannot be read."""
         try:
             note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
             return cls(folder, dict(note["figures"]), dict(note["commands"]))
@@ -67,16 +67,16 @@ class Drawn:
             return cls(folder)
 
     def write(self) -> None:
-        """Leave the note, in one step."""
+        """Write the cache file, in one step."""
         note = json.dumps({"figures": self.figures, "commands": self.commands})
         put(self.folder / NOTE, note.encode(), lasting=False)
 
     def has(self, name: str, digest: str) -> bool:
-        """Whether the figure of that name was drawn from these inputs and is still there."""
+        """Whether the files of the figure exist and were drawn from inputs with this hash."""
         return self.figures.get(name) == digest and self._exists(name)
 
     def nothing_changed(self, command: str, config_dirs: Iterable[Path]) -> list[str] | None:
-        """The figures that `command` is about if all are as they would be drawn now, else None."""
+        """The figures of `command` if all are up to date, else None."""
         try:
             known = self.commands[command]
             inputs = Inputs(*(list(known[name]) for name in Inputs._fields))
@@ -87,7 +87,7 @@ class Drawn:
         return inputs.figures if fresh else None
 
     def remember(self, command: str, inputs: Inputs, config_dirs: Iterable[Path]) -> None:
-        """That `command` ended with all its figures drawn, or found fresh, as things are now."""
+        """Record that all figures of `command` are up to date with the inputs as they are now."""
         self.commands[command] = {**inputs._asdict(), "state": _state(inputs, config_dirs)}
 
     def _exists(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class Drawn:
 
 
 def own_files(figure: Mapping[str, Any], cells: Iterable["Cell"], config_dirs: Iterable[Path]) -> list[Path]:
-    """The user's files that a figure depends on: those of classes and bounds, what they import and name, and papers."""
+    """The user's files that a figure depends on: of its classes and bounds, what these import and name, and papers."""
     classes = {cls for cell in cells for cls in cell.own}
     modules = {bound.rpartition(".")[0] for bound in _bounds(figure)}
     papers = [file for folder in config_dirs for file in _files(folder / "papers", (".yaml",))]
@@ -103,7 +103,7 @@ def own_files(figure: Mapping[str, Any], cells: Iterable["Cell"], config_dirs: I
 
 
 def _bounds(node: Any) -> Iterator[str]:
-    """What stands under a key `bound`, as in overlays."""
+    """Every text under a key `bound` in nested lists and mappings, as in overlays."""
     if isinstance(node, Mapping):
         if isinstance(node.get("bound"), str):
             yield node["bound"]
@@ -116,9 +116,9 @@ def _bounds(node: Any) -> Iterator[str]:
 def digest_of_figure(
     figure: Mapping[str, Any], keys: Sequence[str], places: Iterable["Place"], command: str, files: Iterable[Path]
 ) -> str:
-    """Of all that one figure depends on.
+    """A hash of all inputs of one figure.
 
-    That is what it says, its cells as they are stored, the drawing code, the command and the user's `files`.
+    These are its config, its cells as they are stored, the drawing code, the command and the user's `files`.
     """
     digest = hashlib.sha256(json.dumps([figure, list(keys), command], sort_keys=True, default=str).encode())
     for place in places:
@@ -130,7 +130,7 @@ def digest_of_figure(
 
 
 def _state(inputs: Inputs, config_dirs: Iterable[Path]) -> str:
-    """A digest of everything that a command on figures could depend on: sources, configs, results by size and time."""
+    """A hash of everything that a command could depend on: sources, configs, results by their size and time."""
     digest = hashlib.sha256(_libraries().encode())
     for folder in (REPOSITORY / "bandits", REPOSITORY / "experiments", REPOSITORY / "scripts", CONF, *config_dirs):
         for file in _files(folder, (".py", ".yaml")):
@@ -145,13 +145,13 @@ def _state(inputs: Inputs, config_dirs: Iterable[Path]) -> str:
 
 
 def _content(file: Path) -> bytes:
-    """A file by name and content; one that is gone is another."""
+    """The name and the hash of the content of a file; a missing file has the content "gone"."""
     content = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "gone"
     return f"{file} {content}".encode()
 
 
 def overrides_as_text(overrides: Iterable[Sequence[str]]) -> str:
-    """What tells one command from another."""
+    """The overrides of a command as one text, its key in the cache."""
     return json.dumps([list(job) for job in overrides])
 
 
@@ -175,7 +175,7 @@ def _libraries() -> str:
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Files with these endings, in the order of names; nothing below hidden folders or caches."""
+    """Files with these endings, in the order of names, except in hidden folders and bytecode caches."""
     found = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))

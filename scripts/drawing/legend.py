@@ -1,6 +1,6 @@
-"""What each cell of a figure is called and how it looks: whatever varies within a panel is in its label.
+"""The legend of a figure: the label and look of each cell. A label names every parameter that varies within a panel.
 
-No two things share a label, and no two labels colour, dashes and marker.
+Different curves have different labels, and no two labels have the same colour, dashes and marker.
 """
 
 import dataclasses
@@ -18,7 +18,8 @@ from scripts.drawing.spec import SYMBOLS
 from scripts.drawing.style import colours_of, dashes, marker, word_of
 
 Same = Callable[[Stored], Hashable]
-OF_A_CELL = ("instance", "arms", "epsilon", "delta", "horizon", "scope", "record")  # named before what an instance has
+# The columns that are tried before the parameters of instances.
+OF_A_CELL = ("instance", "arms", "epsilon", "delta", "horizon", "scope", "record")
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Entry:
 
     Attributes
     ----------
-    number: of the label among those of its colour, which dashes and markers tell apart.
-    place: of the label among all.
+    number: index of the label among those of its colour; it gives dashes and marker.
+    place: index of the label among all labels.
     """
 
     label: str
@@ -52,16 +53,16 @@ def legend(
     said: Callable[[Stored, str], str] = words.label,
     same: Same = lambda _: None,
 ) -> dict[str, Entry]:
-    """The entry of each of the `cells`, by its key; cells share one if nothing has to tell them apart.
+    """The entry of each of the `cells`, by its key; cells of the same curve share an entry.
 
-    Raises `UserError` where nothing tells two cells of a panel apart.
+    Raises `UserError` if two cells of a panel cannot be distinguished.
 
     Parameters
     ----------
-    panels: the cells that stand together, all among the `cells`: what varies in one of these is said.
-    colours: of policies, where they are known.
-    said: what a cell is called, from the cell and what follows the name of its policy, see `names_behind`.
-    same: what tells cells of a label apart in the picture by itself, as their place along x.
+    panels: the cells of each panel, all among the `cells`; parameters that vary within a panel go into the labels.
+    colours: known colours of policies.
+    said: gives the label of a cell, from the cell and the suffix of its policy's name, see `names_behind`.
+    same: a key for cells of one label that need no distinction if it differs, such as their position along x.
     """
     behind = names_behind(cells)
     labels = {stored.cell.key: said(stored, behind[stored.cell.policy.name]) for stored in cells}
@@ -77,9 +78,9 @@ def legend(
 
 
 def names_behind(cells: Iterable[Stored]) -> dict[str, str]:
-    """What follows the label of each policy, by its name: nothing, or the name where another policy has that label.
+    """The suffix after the label of each policy, by name: empty, or [name] if another policy has the same label.
 
-    Raises `UserError` for two classes of one name: nothing could tell their curves apart.
+    Raises `UserError` for two classes with the same name, because their curves could not be distinguished.
     """
     classes: dict[str, type[Any]] = {}
     of_label: dict[str, set[str]] = {}
@@ -95,9 +96,9 @@ def names_behind(cells: Iterable[Stored]) -> dict[str, str]:
 
 
 def _told_apart(panels: Iterable[Cells], labels: Mapping[str, str], same: Same) -> dict[str, str]:
-    """The `labels` of cells by their key, with the name and value of whatever else varies within one of the `panels`.
+    """The `labels` of cells by their key, with names and values of the other columns that vary within a panel.
 
-    Raises `UserError` where nothing tells two cells apart.
+    Raises `UserError` if two cells cannot be distinguished.
     """
     named: dict[str, dict[str, None]] = {}
     for of_panel in panels:
@@ -112,7 +113,7 @@ def _told_apart(panels: Iterable[Cells], labels: Mapping[str, str], same: Same) 
 
 
 def _telling_apart(cells: Cells) -> list[str]:
-    """The columns that tell cells apart: all parameters of a policy that vary, and of the others as few as will do."""
+    """The columns that distinguish cells: all parameters of a policy that vary, and as few others as possible."""
     of_policy = cells.grouped(lambda stored: stored.cell.policy.name)
     names = ["policy"] if len(of_policy) > 1 else []
     for kin in of_policy.values():
@@ -132,12 +133,12 @@ def _telling_apart(cells: Cells) -> list[str]:
 
 
 def _count(cells: Cells, names: Sequence[str]) -> int:
-    """How many of the cells the columns tell apart."""
+    """How many different rows of values the cells have in these columns."""
     return len({tuple(repr(of.get(name)) for name in names) for of in (stored.columns for stored in cells)})
 
 
 def _said(name: str, stored: Stored, kin: Cells) -> str:
-    """A column as a legend says it, to so many digits as tell its values apart."""
+    """A column and its value in a legend, with enough digits to distinguish the values."""
     values = kin.values(name)
     short = len({parameter(value) for value in values}) == len(values)
     value = stored.columns[name]

@@ -1,10 +1,10 @@
-"""Matplotlib as every figure is drawn: from its defaults, whatever a user's `matplotlibrc` or style says."""
+"""The settings of matplotlib for every figure, independent of a user's `matplotlibrc` or style."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-os.environ["MPLBACKEND"] = "Agg"  # no window, and no error for one that there is not
+os.environ["MPLBACKEND"] = "Agg"  # draws without a window, also on machines without a display
 
 import matplotlib as mpl
 
@@ -13,7 +13,7 @@ from scripts.drawing.style import RC_PARAMS
 
 @contextmanager
 def own_look() -> Iterator[None]:
-    """Within, figures look as all of this repository do."""
+    """A context in which matplotlib has the settings of this repository."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC_PARAMS)

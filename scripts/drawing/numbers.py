@@ -27,7 +27,7 @@ def _power(text: str) -> str:
 
 
 def parameter(value: Any) -> str:
-    """A parameter, exactly where that is short: 50,000,000 is 5·10⁷, and a list of more than six values is counted."""
+    """A parameter as short text: 50,000,000 as 5·10⁷; a list of more than six values as their number and range."""
     if value is None:
         return "default"
     if isinstance(value, bool):
@@ -43,7 +43,7 @@ def parameter(value: Any) -> str:
 
 
 def whole(value: int) -> str:
-    """A whole number: powers of two and round numbers as such, else with commas."""
+    """A whole number: a power of two as 2²⁰, a round number as 5·10⁷, else with commas."""
     if value >= 1024 and value.bit_count() == 1:
         return "2" + str(value.bit_length() - 1).translate(SUPERSCRIPTS)
     exponent = len(str(abs(value))) - 1
@@ -55,13 +55,13 @@ def whole(value: int) -> str:
 
 
 def span(values: Iterable[Any]) -> str:
-    """From the least to the largest."""
+    """The range of values, as in "0.1 to 1"."""
     ordered = sorted(values)
     return f"{parameter(ordered[0])} to {parameter(ordered[-1])}"
 
 
 def choices(values: Iterable[Any]) -> str:
-    """Different values of a parameter: all of them if they are few, else how many and their span."""
+    """The different values of a parameter: all of them if there are at most eight, else their number and range."""
     different = list({str(value): value for value in values}.values())
     if all(isinstance(value, int | float) for value in different):
         different.sort()

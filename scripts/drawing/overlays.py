@@ -1,12 +1,12 @@
-"""Bounds of theorems beside the numbers of a figure, as a config writes them.
+"""Bounds of theorems in figures, as a config gives them.
 
 overlays:
   - label: "upper bound, Theorem 4"
-    bound: bandits.bounds.wu2025.deterministic_regret    # or `word: beta`, a word that stands for the number itself
+    bound: bandits.bounds.wu2025.deterministic_regret    # or `word: beta` to draw the value of a word itself
     arguments: {arms: arms, epsilon: epsilon}            # numbers, or words as in claims: see `Stored.word`
-    filter: {policy: rnm_ftnl, resample: false}          # columns of the cells that the theorem is about
+    filter: {policy: rnm_ftnl, resample: false}          # cells to which the theorem applies, by columns
 
-Beside curves the word `t` stands for the step.
+In figures of kind `curves` the word `t` stands for the step.
 """
 
 import math
@@ -24,7 +24,7 @@ from scripts.drawing.spec import read
 
 @dataclass(frozen=True)
 class Overlay:
-    """A bound: its label, its value for a cell, and the cells that it is about."""
+    """A bound: its label, how its value for a cell is computed, and a filter for the cells to which it applies."""
 
     label: str
     bound: str = ""
@@ -42,7 +42,7 @@ class Overlay:
                 raise UserError(f"figure.overlays: {self.label}: {error}") from None
 
     def of(self, stored: Stored, more: Mapping[str, float] | None = None) -> float:
-        """Its value, NaN for a cell that the theorem says nothing about; `more` are words besides those of the cell.
+        """Its value for a cell, NaN if it does not apply; `more` gives values of words beside those of the cell.
 
         Raises `UserError` for bad arguments.
         """
@@ -53,7 +53,7 @@ class Overlay:
         except ParameterError as error:
             if error.parameter.startswith("arguments"):
                 raise UserError(f"figure.overlays: {self.label}: {error}") from None
-            return math.nan  # a parameter left at null is of no theorem
+            return math.nan  # such as a parameter that is null: the theorem does not apply
 
 
 def _overlay(item: Mapping[str, Any]) -> Overlay:
@@ -65,9 +65,9 @@ def _overlay(item: Mapping[str, Any]) -> Overlay:
 
 
 def overlays(config: Any, cells: Cells, more: Collection[str] = ()) -> list[Overlay]:
-    """The overlays of a figure; `more` are words that it adds.
+    """The overlays of a figure; `more` are the words that its kind adds.
 
-    Raises `UserError` for what is unknown, words and columns that no cell has included.
+    Raises `UserError` for unknown keys, bounds and words, and for columns that no cell has.
     """
     if not isinstance(config, list) or not all(isinstance(item, Mapping) for item in config):
         raise UserError(f"figure.overlays: must be a list of {{label, bound, arguments, filter}}, got {config}")

@@ -1,11 +1,11 @@
-"""From a `Drawing` to a matplotlib figure and to files."""
+"""Turn a `Drawing` into a matplotlib figure and into files."""
 
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, assert_never
 
-from scripts.drawing.look import own_look  # isort: skip  # before anything of matplotlib
+from scripts.drawing.look import own_look  # isort: skip  # must come before any import of matplotlib
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,11 +21,11 @@ from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, la
 from scripts.drawing.style import SMALL
 from scripts.drawing.ticks import MinorTicks, PlainNumbers, PlainPowers
 
-Handles = dict[str, Any]  # what is drawn under each label
+Handles = dict[str, Any]  # the matplotlib artist of each label
 
 
 def render(drawing: Drawing) -> Figure:
-    """The picture of `drawing`. Close the figure when it is done with."""
+    """The matplotlib figure of `drawing`. The caller must close it."""
     with own_look():
         columns = max(map(len, drawing.rows))
         figure, grid = plt.subplots(
@@ -44,11 +44,11 @@ def render(drawing: Drawing) -> Figure:
 
 
 def save(drawing: Drawing, stem: Path, command: str) -> list[str]:
-    """Write `stem`.pdf and `stem`.png with the command that makes them in their metadata; the paths."""
+    """Write `stem`.pdf and `stem`.png, with `command` in their metadata; returns the paths."""
     figure = render(drawing)
     try:
         with own_look():
-            _lay_out(figure)  # once: `savefig` would go through all text for each file
+            _lay_out(figure)  # once for both files; `savefig` would do it for each
             png: Any = FigureCanvasAgg(figure)  # untyped
             png.print_png(image := BytesIO(), metadata={"Description": command})
             pdf: Any = FigureCanvasPdf(figure)
@@ -62,7 +62,7 @@ def save(drawing: Drawing, stem: Path, command: str) -> list[str]:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Give every part its place, and leave it there."""
+    """Compute the layout once and switch the layout engine off."""
     engine = figure.get_layout_engine()
     assert engine is not None
     engine.execute(figure)
@@ -70,7 +70,7 @@ def _lay_out(figure: Figure) -> None:
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> Handles:
-    """Draw a panel; the first thing that has each label."""
+    """Draw a panel; returns the first artist of each label, for the legend."""
     handles: Handles = {}
     for mark in panel.marks:
         if isinstance(mark, Band):
@@ -101,7 +101,7 @@ def _draw_series(axes: Axes, series: Series) -> Any:
 
 
 def _keywords(look: Look) -> dict[str, Any]:
-    """What matplotlib calls the parts of a look."""
+    """A look as keyword arguments of matplotlib."""
     optional = {
         "linewidth": look.width,
         "markersize": look.marker_size,
@@ -146,6 +146,6 @@ def _draw_legend(figure: Figure, drawing: Drawing, handles: Handles) -> None:
 
 
 def _name(legend: Legend, entries: Sequence[str]) -> None:
-    """Write the labels into a legend: matplotlib would leave out those that begin with _."""
+    """Write the labels into a legend afterwards, because matplotlib leaves out labels that begin with _."""
     for text, entry in zip(legend.get_texts(), entries, strict=True):
         text.set_text(entry)

@@ -1,4 +1,4 @@
-"""What an experiment's `figure` says, checked in one way for all kinds of figures."""
+"""Read and check the `figure` of an experiment's config, in the same way for all kinds of figures."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 SpecType = TypeVar("SpecType", bound="DataclassInstance")
-Conditions = Mapping[str, Any]  # a panel: its title, and the columns that its cells have
+Conditions = Mapping[str, Any]  # a panel: its title, and the values of columns that select its cells
 PRIVATE = tuple(str(scope) for scope in Scope if scope is not Scope.NONE)
 SCALES = ("linear", "log")
-OWN = ("title", "promise")  # what a panel says beside its columns
+OWN = ("title", "promise")  # keys of a panel that are not columns
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
 SYMBOLS |= {"transcript_epsilon": "ε of the transcript"}
 SYMBOLS |= {"least_gap": "least gap", "inverse_gap": "1 / gap"}
@@ -33,7 +33,7 @@ def read(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
 
 
 def _with_texts_that_can_be_drawn(key: str, value: Any, to: Any) -> Any:
-    """A value as its type says, where titles and labels can be drawn. Raises `UserError`."""
+    """A value converted to its type; `UserError` for a title or label that cannot be drawn."""
     if key in ("title", "label"):
         return text(value, f"figure.{key}")
     found = build.convert(value, to)
@@ -57,7 +57,7 @@ def require_panels(panels: Any) -> None:
 
 
 def require_words(key: str, words: Any, known: Collection[str]) -> None:
-    """Raise `UserError` unless `words` are a list of known ones."""
+    """Raise `UserError` unless `words` is a list of known words."""
     if not isinstance(words, list):
         raise UserError(f"figure.{key}: must be a list, got {words}")
     for word in words:
@@ -66,7 +66,7 @@ def require_words(key: str, words: Any, known: Collection[str]) -> None:
 
 
 def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Cells) -> None:
-    """Raise `UserError` for a condition, or a word in `more`, that is no column of any of the `cells`."""
+    """Raise `UserError` if a condition of a panel, or a name in `more`, is not a column of any of the `cells`."""
     known = cells.columns
     for key, names in (("panels", [name for panel in panels for name in panel if name not in OWN]), ("curves", more)):
         for name in names:
@@ -77,8 +77,9 @@ def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Ce
 def shown(panel: Conditions, cells: Cells) -> Cells:
     """The cells that meet the conditions of a panel.
 
-    A policy meets any condition on a parameter that only other policies have, as on the budget of private ones. It
-    meets a `promise` if its own implies that, at its own epsilon, and if it has none, as the counterpart of those.
+    A policy that lacks a parameter meets every condition on it; for example, a policy without privacy meets conditions
+    on epsilon. A private policy meets a `promise` if its own guarantee implies it at the policy's epsilon; a policy
+    without privacy always meets it, since it is drawn for comparison.
     """
     conditions = {name: wanted for name, wanted in panel.items() if name not in OWN}
     promise = Promise.of(panel["promise"], "panels: promise") if "promise" in panel else None
@@ -91,7 +92,7 @@ def shown(panel: Conditions, cells: Cells) -> Cells:
 
 
 def repeated(panel: Conditions, cells: Cells) -> Cells:
-    """The cells of a panel that were simulated. Raises `UserError` if there are none."""
+    """The simulated cells of a panel, without exact ones. Raises `UserError` if there are none."""
     inside = shown(panel, cells).only(lambda stored: stored.cell.repeatable)
     if not inside:
         raise UserError(f"figure.panels: no repeated cell meets the conditions of the panel {panel}")
@@ -100,7 +101,7 @@ def repeated(panel: Conditions, cells: Cells) -> Cells:
 
 @dataclasses.dataclass(frozen=True)
 class Promise:
-    """A promise that a figure asks of its policies, at an epsilon that is asked for or their own."""
+    """A guarantee that a figure requires of its policies: scope and delta; epsilon is given separately."""
 
     scope: Scope
     delta: float
@@ -125,7 +126,7 @@ class Promise:
 
 
 def measured(cells: Cells, quantity: str) -> list[Values]:
-    """The `quantity` of each replication of each cell. Raises `UserError` where nothing of it is recorded."""
+    """The `quantity` of each replication of each cell. Raises `UserError` if a cell does not record it."""
     try:
         return cells.measure(quantity)
     except ParameterError as error:

@@ -1,4 +1,4 @@
-"""One look for all figures."""
+"""Colours, dashes, markers and settings of matplotlib for all figures."""
 
 import colorsys
 import itertools
@@ -8,15 +8,15 @@ from typing import Any
 from bandits.learner import Learner
 from scripts.drawing.drawing import Dashes
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+# Okabe and Ito's colours, which colour-blind readers can distinguish.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-GOLDEN = (5**0.5 - 1) / 2  # of a turn: steps of this size never come back to a hue
+GOLDEN = (5**0.5 - 1) / 2  # golden ratio, as a part of the colour circle: multiples of it never repeat a hue
 COUNTERPART_COLOUR = "0.55"
 FIRST_MARKERS = ("o", "s", "^", "D", "v", "P")
 FIRST_DASHES: tuple[Dashes, ...] = ("solid", (0, (5, 1.5)), (0, (1, 1)))
 SMALL = 7  # points, of a legend inside a panel
 
-RC_PARAMS: Any = {  # matplotlib has a type of its own for its keys
+RC_PARAMS: Any = {  # Any, since matplotlib's type of its keys is private
     "axes.formatter.limits": (-3, 4),
     "axes.formatter.use_mathtext": True,
     "axes.grid": True,
@@ -40,26 +40,26 @@ RC_PARAMS: Any = {  # matplotlib has a type of its own for its keys
 
 
 def dashes(number: int) -> Dashes:
-    """Dashes of what has a colour as the first, second, ... thing; beyond the simple ones a dash and ever more dots."""
+    """Dashes of the curve with this index among those of one colour; from the fourth on, a dash and several dots."""
     dots = number - len(FIRST_DASHES) + 1
     return FIRST_DASHES[number] if dots < 1 else (0, (5, 1.5, *(1, 1.5) * dots))
 
 
 def marker(number: int) -> str:
-    """A marker for the first, second, ... thing; beyond the simple ones its number."""
+    """The marker of the curve with this index among those of one colour; from the seventh on, its number."""
     return FIRST_MARKERS[number] if number < len(FIRST_MARKERS) else f"${number + 1}$"
 
 
 def word_of(policy: Learner[Any]) -> str:
-    """What a colour is given to: a policy, or where policies of a name differ in their noise, one of its noises."""
+    """The key of a colour: the name of the policy, and its noise if it has such a parameter."""
     return f"{policy.name} {vars(policy).get('noise', '')}".strip()
 
 
 def colours_of(policies: Iterable[Learner[Any]], known: Mapping[str, str]) -> dict[str, str]:
-    """A colour for each word of the `policies`: the `known` one, else the first that is still free.
+    """The colour for the key (`word_of`) of each of the `policies`: the `known` colour, else the first unused one.
 
-    A policy without privacy is grey, as the counterpart of private ones. No two others are given the same colour: when
-    the palette is used up, hues follow that lie between those before.
+    A policy without privacy is grey. All other unknown policies get different colours: after the palette come further
+    hues, each far from those before.
     """
     words = {word_of(policy): policy.guarantee.private for policy in policies}
     colours = {word: known.get(word, "") if private else COUNTERPART_COLOUR for word, private in words.items()}
@@ -70,7 +70,7 @@ def colours_of(policies: Iterable[Learner[Any]], known: Mapping[str, str]) -> di
 
 
 def _every_colour() -> Iterator[str]:
-    """The palette, and then hues that are each as far as can be from those before."""
+    """The palette, and then further hues, each far from those before."""
     yield from PALETTE
     for number in itertools.count(1):
         red, green, blue = colorsys.hls_to_rgb(number * GOLDEN % 1, (0.3, 0.45, 0.6)[number % 3], 0.7)

@@ -1,4 +1,4 @@
-"""What a figure shows, as tables: the baselines that figures are compared with."""
+"""A figure as tables, which are its baseline in comparisons."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from bandits.arrays import FloatArray
 from scripts.drawing.drawing import Band, Dashes, Drawing, Look, Panel, Series, labels
 from scripts.drawing.style import RC_PARAMS
 
-KEPT = 25  # vertices of a line that a table keeps; the mean over all of them is kept besides
+KEPT = 25  # vertices of a line that a table keeps, beside the mean over all of them
 ARTISTS = ("artist", "panels", "part", "text", "look", "vertices", "x", "y", "low", "high")
 POINTS = ("artist", "x", "y", "low", "high")
 NUMBERS = ("x", "y", "low", "high")
@@ -25,10 +25,10 @@ class Artist:
 
     Attributes
     ----------
-    part: "line", "line with intervals" or "band"; of a text where it stands.
-    text: the text, or what the legend says of this look.
+    part: "line", "line with intervals" or "band"; for a text its place, such as "x label".
+    text: the text itself, or the label of a curve.
     look: colour, dashes, marker and width.
-    points: columns x, y, low, high, whichever there are, a value for each vertex.
+    points: the columns among x, y, low, high that it has, one value for each vertex.
     """
 
     part: str
@@ -38,7 +38,7 @@ class Artist:
 
     @property
     def content(self) -> tuple[str, ...]:
-        """Equal for equal artists, as those of a linear and a logarithmic panel of the same curves."""
+        """A key that is equal for equal artists, such as the same curve in a linear and a logarithmic panel."""
         return (self.part, self.text, self.look, *(f"{name}{values.tolist()}" for name, values in self.points.items()))
 
     @property
@@ -47,7 +47,7 @@ class Artist:
 
 
 def tables(drawing: Drawing) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All artists of a figure, a row each with the means of their numbers, and their points, thinned."""
+    """Two tables: the artists of a figure, each with the means of its numbers, and at most `KEPT` points of each."""
     panels: dict[tuple[str, ...], list[int]] = {}
     artists: dict[tuple[str, ...], Artist] = {}
     for panel, artist in _artists(drawing):
@@ -67,7 +67,7 @@ def tables(drawing: Drawing) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def kept(vertices: int) -> list[int]:
-    """The places of at most `KEPT` of so many vertices, first and last among them."""
+    """Indices of at most `KEPT` vertices, evenly spread, the first and the last included."""
     return sorted({int(at) for at in np.linspace(0, vertices - 1, min(KEPT, vertices))})
 
 
@@ -85,7 +85,7 @@ def _written(name: str, value: float) -> str:
 
 
 def _artists(drawing: Drawing) -> Iterator[tuple[int, Artist]]:
-    """Everything drawn with the number of its panel, -1 for what belongs to the whole figure."""
+    """Every artist with the number of its panel, -1 for the whole figure."""
     yield -1, Artist("figure title", drawing.heading, "", {})
     yield from ((-1, artist) for artist in _legend(drawing.panels, drawing.legend))
     for number, panel in enumerate(drawing.panels):
@@ -112,7 +112,7 @@ def _of_panel(panel: Panel) -> Iterator[Artist]:
 
 
 def _legend(panels: Sequence[Panel], entries: Sequence[str]) -> Iterator[Artist]:
-    """The entries of a legend: each label with the look of the first thing that has it."""
+    """The entries of a legend: each label with the look of the first curve or band that has it."""
     first: dict[str, Series | Band] = {}
     for mark in itertools.chain.from_iterable(panel.marks for panel in panels):
         first.setdefault(mark.label, mark)

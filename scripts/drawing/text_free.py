@@ -1,4 +1,4 @@
-"""Small images of figures without any text or legend, so that fonts do not matter; their comparison."""
+"""Small images of figures without text and legends, to compare them independently of fonts."""
 
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,13 @@ from scripts.drawing.look import own_look
 PANEL = (2.4, 1.8)  # inches
 DOTS_PER_INCH = 60
 MARGIN = 0.04  # of a panel, on each side
-TOLERANCE = 0.5  # root mean square of the differences, of grey levels from 0 to 255
+TOLERANCE = 0.5  # root mean square difference of colour values from 0 to 255
 
 Picture = NDArray[np.uint8]  # shape (height, width, 3)
 
 
 def render(figure: Figure) -> Picture:
-    """The panels of `figure` alone, at a fixed size. The figure is spoilt for any other use."""
+    """The panels of `figure` without text, at a fixed size. It changes `figure`, which cannot be used afterwards."""
     for legend in (*figure.legends, *(axes.get_legend() for axes in figure.axes)):
         if legend is not None:
             legend.remove()
@@ -50,7 +50,7 @@ def _grid(figure: Figure) -> tuple[int, int]:
 
 
 def _place(axes: Axes) -> None:
-    """Put the panel where its place in the grid says, whatever its labels would have needed."""
+    """Put the panel at its place in the grid, ignoring the space that its labels needed."""
     of = axes.get_subplotspec()
     assert of is not None
     rows, columns = of.get_gridspec().nrows, of.get_gridspec().ncols
@@ -62,14 +62,14 @@ def _place(axes: Axes) -> None:
 
 
 def distance(first: Picture, second: Picture) -> float:
-    """Root mean square of the differences; infinite for images of different sizes."""
+    """Root mean square difference of two images; infinite if their sizes differ."""
     if first.shape != second.shape:
         return float("inf")
     return float(np.sqrt(np.mean((first.astype(float) - second.astype(float)) ** 2)))
 
 
 def side_by_side(baseline: Picture, new: Picture) -> Picture:
-    """Baseline, new image, and their difference, dark where they differ."""
+    """One image of baseline, new image and their difference, which is dark where they differ."""
     height, width = (max(sizes) for sizes in zip(baseline.shape[:2], new.shape[:2], strict=True))
     framed = [_framed(picture, height, width) for picture in (baseline, new)]
     difference = 255 - np.minimum(np.abs(framed[0].astype(int) - framed[1]) * 4, 255)
@@ -77,7 +77,7 @@ def side_by_side(baseline: Picture, new: Picture) -> Picture:
 
 
 def _framed(picture: Picture, height: int, width: int) -> Picture:
-    """On white, with a grey line to the right."""
+    """The picture on a white background of this size, with a grey line at its right."""
     framed = np.full((height, width + 1, 3), 255, dtype=np.uint8)
     framed[: picture.shape[0], : picture.shape[1]] = picture
     framed[:, -1] = 128
@@ -91,6 +91,6 @@ def read(path: Path) -> Picture:
 
 
 def write(picture: Picture, path: Path) -> None:
-    """The image as PNG, as small as that gets."""
+    """Write the image as an optimised PNG."""
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(picture).save(path, optimize=True)

@@ -1,7 +1,7 @@
-"""Ticks of an axis where matplotlib puts them, its numbers in plain letters: 10³ instead of a formula.
+"""Ticks and numbers of axes, drawn faster than by matplotlib: 10³ as plain text instead of mathtext.
 
-Formulas took a fifth of the time of a figure, and ticks without numbers two fifths of the rest: each formula is read,
-and each tick, which is two lines and two texts, is put in its place anew for the layout and for each file.
+Mathtext took a fifth of the time of a figure, and minor ticks two fifths of the rest: matplotlib parses every formula,
+and updates every tick, which is two lines and two texts, for the layout and again for each file.
 """
 
 import re
@@ -19,14 +19,14 @@ from scripts.drawing.numbers import MINUS, SUPERSCRIPTS
 
 
 class PlainPowers(LogFormatterSciNotation):
-    """Of a logarithmic axis."""
+    """Numbers of a logarithmic axis as plain text."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return plain(super().__call__(x, pos))
 
 
 class PlainNumbers(ScalarFormatter):
-    """Of a linear axis, a common power of ten at its end."""
+    """Numbers of a linear axis as plain text, with a common power of ten at its end."""
 
     def __init__(self) -> None:
         super().__init__(useMathText=False)
@@ -36,9 +36,9 @@ class PlainNumbers(ScalarFormatter):
 
 
 class MinorTicks(Line2D):
-    """The ticks of an axis that have no numbers, as one line of markers in the place of matplotlib's own.
+    """The minor ticks of an axis as the markers of one line; they replace matplotlib's own minor ticks.
 
-    Where they are is asked for as they are drawn, since it depends on the size that the panel has then.
+    Their positions are computed when they are drawn, because they depend on the size of the panel.
     """
 
     def __init__(self, of: Axis, axes: Axes) -> None:
@@ -48,7 +48,7 @@ class MinorTicks(Line2D):
             [],
             [],
             transform=axes.get_xaxis_transform() if self.along_x else axes.get_yaxis_transform(),
-            color=mpl.rcParams["xtick.color"],  # those of y look the same
+            color=mpl.rcParams["xtick.color"],  # the y axis has the same settings
             linestyle="none",
             marker=MarkerStyle(TICKDOWN if self.along_x else TICKLEFT),
             markersize=mpl.rcParams["xtick.minor.size"],
@@ -61,7 +61,7 @@ class MinorTicks(Line2D):
         self.locator.set_axis(of)
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw what lies on the axis as it is now."""
+        """Draw the ticks within the current limits of the axis."""
         low, high = sorted(self.of.get_view_interval())
         places = np.asarray(self.locator())
         places = places[(places >= low) & (places <= high)]
@@ -71,7 +71,7 @@ class MinorTicks(Line2D):
 
 
 def plain(formula: str) -> str:
-    r"""What matplotlib writes at ticks, as in $\mathdefault{2\times10^{3}}$, without mathematics: 2×10³."""
+    r"""A tick label of matplotlib such as $\mathdefault{2\times10^{3}}$ as plain text: 2×10³."""
     text = formula.replace("\\mathdefault", "").replace("\\times", "×").replace("$", "")
     text = re.sub(r"\^\{([-\d]+)\}", lambda found: _raised(found[1]), text)
     return text.strip("{}").replace("-", MINUS)

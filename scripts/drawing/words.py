@@ -1,4 +1,4 @@
-"""How figures write numbers, axes and cells, and texts that others gave."""
+"""How figures write numbers, axes, cells and the texts of users."""
 
 import math
 import re
@@ -16,9 +16,9 @@ from scripts.drawing.numbers import parameter
 
 
 def text(given: Any, key: str) -> str:
-    """A text of one's own, as it can be drawn beside ours: mathematical between two $, else literally.
+    """A user's text in a form that matplotlib can draw: mathtext between two $, else literally.
 
-    Raises `UserError`, with the `key` that it was given by, for mathematical text that cannot be parsed.
+    Raises `UserError` with the `key` of the text if its mathtext cannot be parsed.
     """
     if isinstance(given, bool) or not isinstance(given, str | int | float):
         raise UserError(f"{key}: must be a text, got {parameter(given)}")
@@ -27,7 +27,7 @@ def text(given: Any, key: str) -> str:
 
 def _line(line: str, key: str) -> str:
     if not is_math_text(line):
-        return re.sub(r"(?<!\\)\$", r"\\$", line)  # so that it opens nothing that a later $ closes
+        return re.sub(r"(?<!\\)\$", r"\\$", line)  # a single $ must not start mathtext that a later $ ends
     try:
         MathTextParser("path").parse(line)
     except ValueError as error:
@@ -37,12 +37,12 @@ def _line(line: str, key: str) -> str:
 
 
 def legend(policy: Learner[Any]) -> str:
-    """What a policy is called in legends, as it can be drawn. Raises `UserError` that names its file."""
+    """The name of a policy in legends, checked to be drawable. Raises `UserError` that names its file."""
     return _said(policy, "legend()")
 
 
 def name(policy: Learner[Any]) -> str:
-    """The label of a policy, as it can be drawn. Raises `UserError` that names its file."""
+    """The label of a policy, checked to be drawable. Raises `UserError` that names its file."""
     return _said(policy, "label")
 
 
@@ -58,7 +58,7 @@ def _said(policy: Learner[Any], what: str) -> str:
 
 
 def power_of_ten(number: int) -> str:
-    """`number` as mathematical text, as in 5 x 10^7; 2^20 where it is a power of two."""
+    """`number` as mathtext, as in 5·10^7; a power of two from 1024 on as 2^20."""
     if number >= 1024 and number.bit_count() == 1:
         return f"$2^{{{number.bit_length() - 1}}}$"
     exponent = math.floor(math.log10(number))
@@ -67,34 +67,34 @@ def power_of_ten(number: int) -> str:
 
 
 def horizons(cells: Iterable[Stored]) -> str:
-    """The horizons of `cells` as mathematical text."""
+    """The horizons of `cells` as mathtext."""
     return " and ".join(power_of_ten(horizon) for horizon in sorted({stored.cell.horizon for stored in cells}))
 
 
 def runs(cells: Iterable[Stored]) -> str:
-    """How many runs there are of the cells that are simulated; empty where there are none."""
+    """The numbers of runs of the simulated cells, as text; empty if all are exact."""
     counts = sorted({stored.replications for stored in cells if not stored.exact})
     return " and ".join(map(str, counts))
 
 
 def axes(scales: Sequence[str]) -> str:
-    """Linear axes, or logarithmic ones."""
+    """The scales of axes as text, as in "linear and logarithmic axes"."""
     words = {"linear": "linear", "log": "logarithmic"}
     return f"{' and '.join(dict.fromkeys(words[scale] for scale in scales))} axes"
 
 
 def name_of(stored: Stored, behind: str) -> str:
-    """The policy of a cell alone; `behind` follows it."""
+    """The label of the policy of a cell and the suffix `behind`."""
     return name(stored.cell.policy) + behind
 
 
 def legend_of(stored: Stored, behind: str) -> str:
-    """The policy of a cell as legends say it, with what `behind` follows it."""
+    """The name of the policy of a cell in legends and the suffix `behind`."""
     return legend(stored.cell.policy) + behind
 
 
 def label(stored: Stored, behind: str = "") -> str:
-    """The policy of a cell with its budget and scope, as a legend says it; `behind` follows the policy."""
+    """The label of a cell in a legend: policy, the suffix `behind`, budget and scope."""
     policy = stored.cell.policy
     guarantee = policy.guarantee
     if not guarantee.private:

@@ -1,11 +1,11 @@
-"""Write the report: one page with every experiment, claim, policy and number, readable without a network.
+"""Write the report: one page with all experiments, claims, policies and numbers, which can be read offline.
 
     python -m scripts.report                                    # all experiments of this repository
     python -m scripts.report --config-dir mine                  # and those in the folder mine
     python -m scripts.report -m +experiment=mine,sajed2019/fig01 --config-dir mine
 
-Further overrides hold for every experiment, as horizon=1e5 and results_dir=mine/results do in scripts.figures. The
-page is `report_dir`/index.html. Whatever is missing is shown as a gap with the command that fills it; with strict=true
+Further overrides apply to every experiment, for example horizon=1e5 or results_dir=mine/results, as in scripts.figures.
+The page is `report_dir`/index.html. Missing parts are shown as gaps with the commands that fill them; with strict=true
 the exit code is then 1.
 """
 
@@ -22,7 +22,7 @@ from scripts.report.policies import policies
 
 
 def write_page(folder: Path, text: str) -> Path:
-    """Put the page into `folder` in one step; its path. Raises `UserError`."""
+    """Write the page into `folder` in one step; returns its path. Raises `UserError`."""
     try:
         put(path := folder / "index.html", text.encode())
     except OSError as error:
@@ -31,7 +31,7 @@ def write_page(folder: Path, text: str) -> Path:
 
 
 def main() -> None:
-    """Entry point of `python -m scripts.report`; exit code 1 under strict=true if something is missing."""
+    """Entry point of `python -m scripts.report`; exit code 1 with strict=true if something is missing."""
     command = read_command_line()
     if not command.jobs:
         return

@@ -1,4 +1,4 @@
-"""What the report says below a figure: what is shown, how long and how often it ran, and every parameter."""
+"""The caption below a figure of the report: what is shown, horizons, numbers of runs, and all parameters."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +14,11 @@ from scripts.drawing.numbers import choices
 from scripts.drawing.spec import SYMBOLS
 
 Lines = list[str]
-Named = tuple[str, Any]  # an instance, a policy or a part of them, after what it is called
+Named = tuple[str, Any]  # a name, and the instance, policy or part of one that has it
 
 
 def caption(drawing: Drawing | None, cells: Cells) -> list[tuple[str, Lines]]:
-    """Terms, each with the lines that explain it; `drawing` is None where there is no figure."""
+    """Terms, each with its lines; `drawing` is None if the experiment has no figure."""
     terms = [("Shown", [drawing.shown])] if drawing is not None else []
     terms += _of_cells(cells) if cells else []
     terms += drawing.notes.items() if drawing is not None else []
@@ -39,12 +39,12 @@ def _of_cells(cells: Cells) -> list[tuple[str, Lines]]:
 
 
 def _name(policy: Learner[Any], behind: Mapping[str, str]) -> str:
-    """The label of a policy, as text of a page."""
+    """The label of a policy, as plain text."""
     return without_mathtext(words.name(policy)) + behind[policy.name]
 
 
 def _horizons(cells: Iterable[Cell]) -> Lines:
-    """Where runs end, a line for all kinds of cells that say it in the same words."""
+    """When runs end: one line for all kinds of cells that have the same text for it."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.until(""), cell.unit), []).append(cell)
@@ -52,7 +52,7 @@ def _horizons(cells: Iterable[Cell]) -> Lines:
 
 
 def _until(group: Sequence[Cell]) -> str:
-    """The words of the kind, with the unit, as in: at most 10⁵ samples."""
+    """The text of the kind with its unit, as in "at most 10⁵ samples"."""
     text, unit = group[0].until(choices(cell.horizon for cell in group)), group[0].unit
     return text if text.endswith(unit) else f"{text} {unit}"
 
@@ -65,7 +65,7 @@ def _runs(cells: Cells) -> str:
 
 
 def _parts(parts: Iterable[Named]) -> Lines:
-    """Every instance or policy of a name once, with all values of its parameters."""
+    """One line for each name of an instance or policy, with all values of its parameters."""
     groups: dict[str, list[Any]] = {}
     for name, part in parts:
         groups.setdefault(name, []).append(part)
@@ -85,7 +85,7 @@ def _values(field: str, values: Sequence[Any]) -> str:
 
 
 def _promises(policies: Iterable[Learner[Any]], behind: Mapping[str, str]) -> Lines:
-    """Scope and neighbours of each policy, those with the same promise together."""
+    """Scope and neighbours of each promise, one line for all policies that share them."""
     groups: dict[str, dict[str, None]] = {}
     for policy in policies:
         promise = policy.guarantee

@@ -22,7 +22,7 @@ SUMMARY = ("mean", "95 % low", "95 % high", "median", "5 % of runs", "95 % of ru
 
 
 def of_cells(name: str, cells: Cells) -> list[PageTable]:
-    """A table for each title among the cells: mean, interval, median and quantiles of every cell."""
+    """Tables of mean, interval, median and quantiles of every cell: one for each kind of cell, by its title."""
     groups = cells.grouped(lambda stored: stored.cell.title)
     return [_of_group(name, title, group) for title, group in groups.items()]
 
@@ -55,18 +55,18 @@ def _of_group(name: str, title: str, cells: Cells) -> PageTable:
 
 
 def _answers(cells: Cells) -> list[str]:
-    """What is stored of each run as yes or no."""
+    """The stored columns that are yes or no for each run."""
     fields = dict.fromkeys(item for stored in cells for item in stored.cell.fields.items())
     return [name for name, kind in fields if pa.types.is_boolean(kind)]
 
 
 def _times(stored: Stored, field: str) -> Entry:
-    """How many runs say yes, empty where nothing of the kind is recorded."""
+    """The number of runs with yes; empty if the cell does not record this column."""
     return count(int(stored.rows[field].sum())) if field in stored.rows else Entry("")
 
 
 def _summary(stored: Stored) -> list[Entry]:
-    """Mean, its 95 % interval, median, 5 % and 95 % quantile; the value alone where there is only one."""
+    """Mean, its 95 % interval, median, 5 % and 95 % quantile; only the value if there is just one run."""
     values = stored.measure(stored.cell.headline)
     if len(values) == 1:
         return [number(float(values[0])), *[Entry("–", math.inf)] * 5]
@@ -75,7 +75,7 @@ def _summary(stored: Stored) -> list[Entry]:
 
 
 def _varying(cells: Cells) -> list[str]:
-    """The budget, and every other column that tells cells of the same policy apart."""
+    """The columns of a table: instance, budget, horizon, and other columns that vary between cells."""
     several = [name for name in cells.columns if len(cells.values(name)) > 1]
     chosen = ["instance", *(["arms"] if "arms" in several else [])]
     chosen += [name for name in several if name not in KNOWN]
@@ -87,7 +87,7 @@ def _numeric(cells: Cells, name: str) -> bool:
 
 
 class Strips:
-    """Small pictures in the rows of a table, on a common axis; logarithmic where the values need it."""
+    """Small box plots in the rows of a table, on a common axis; logarithmic if values vary by a factor over 50."""
 
     def __init__(self, values: FloatArray) -> None:
         self.low, self.high = float(values.min()), float(values.max())
@@ -97,7 +97,7 @@ class Strips:
         return f"{quantity(self.low)} to {quantity(self.high)}{', log' if self.logarithmic else ''}"
 
     def place(self, value: float) -> float:
-        """From 2 to 118, the width of a picture."""
+        """The position of a value on the axis, from 2 to 118 of a width of 120."""
         if self.high <= self.low:
             return 60.0
         if self.logarithmic:

@@ -1,4 +1,4 @@
-"""What the papers claim, as judged by `experiments.claims`, and what is misprinted in them."""
+"""Claims of the papers with the verdicts of `experiments.claims`, and errata, for the report."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -19,7 +19,7 @@ from scripts.report.text import slug, without_places
 
 
 class Badge(NamedTuple):
-    """How an outcome looks: a class of the style sheet, which colours it, and a sign, which does not rely on colour."""
+    """How an outcome looks: a CSS class for its colour, and a sign for readers who cannot see the colour."""
 
     kind: str
     sign: str
@@ -39,7 +39,7 @@ BADGES = {
 
 @dataclass(frozen=True)
 class Judged:
-    """All verdicts and errata, and the gap that wrong claims and files leave."""
+    """All verdicts and errata, and the gap for claims and files with errors."""
 
     verdicts: Sequence[ClaimVerdict] = ()
     errata: Sequence[Erratum] = ()
@@ -47,7 +47,7 @@ class Judged:
 
 
 def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str] | None = None) -> Judged:
-    """The verdicts on all claims, or on those of some `papers`, and their errata; what is wrong with some is a gap."""
+    """The verdicts and errata of all papers, or of the `papers` given; errors in claims or files become a gap."""
     results = ledger.Results(composer, overrides)
     wrong: list[str] = []
     wrong_errata: list[str] = []
@@ -60,7 +60,7 @@ def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str]
                 verdicts.append(ledger.judge_claim(claim, results))
             except UserError as error:
                 wrong.append(str(error))
-            except Exception as error:  # whatever a computation of one's own raises
+            except Exception as error:  # any error of a user's computation
                 wrong.append(f"{claim.file}: {claim.id}: {type(error).__name__}: {error}")
     what = " and ".join(name for name, of in (("claims", wrong), ("errata", wrong_errata)) if of)
     command = "python -m experiments.claims" if wrong else "python -m scripts.report"
@@ -70,7 +70,7 @@ def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str]
 
 
 def _read(read: Callable[..., list[Any]], folders: Sequence[Path], wrong: list[str]) -> list[Any]:
-    """What the files say; those of this repository alone, and what is `wrong`, if a folder of one's own has errors."""
+    """What the files contain. If a user's folder has an error, it is added to `wrong`, and that folder is left out."""
     try:
         return read(folders)
     except UserError as error:
@@ -113,7 +113,7 @@ class ShownClaim:
 
 
 def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
-    """How many claims of each paper have each outcome, and how many of them a remark, as a threshold of ours."""
+    """The number of claims of each paper with each outcome, and with each remark such as "threshold ours"."""
     counts = Counter((verdict.paper, verdict.outcome) for verdict in verdicts)
     found = [outcome for outcome in Outcome if any(verdict.outcome == outcome for verdict in verdicts)]
     titles = [f"{outcome} …" if outcome is Outcome.HOLDS_UNDER else str(outcome) for outcome in found]
@@ -134,7 +134,7 @@ def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
 
 
 def errata_table(errata: Sequence[Erratum]) -> PageTable:
-    """What is misprinted, what is right instead, and what shows it."""
+    """The table of errata."""
     columns = [
         Column("paper", choices=True),
         Column("where"),

@@ -1,4 +1,4 @@
-"""What a page is made of: every experiment that was asked for, and the claims, each a task of its own."""
+"""Collect the parts of a page in parallel: the experiments, and the verdicts on claims."""
 
 from contextlib import closing
 
@@ -11,13 +11,13 @@ from scripts.report import claims
 from scripts.report.claims import Judged
 from scripts.report.exhibits import Exhibit, exhibit_of
 
-OF_THE_PAGE = ("experiment", "join", "figures_dir", "report_dir", "strict")  # overrides that no claim depends on
+OF_THE_PAGE = ("experiment", "join", "figures_dir", "report_dir", "strict")  # overrides on which no claim depends
 
 
 def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
-    """Every experiment drawn and the claims judged, by as many processes as `runner.workers` says.
+    """Draw every experiment and judge the claims, with `runner.workers` processes.
 
-    The claims are all claims if no experiment was named, else those of the papers on the page. Raises `UserError`.
+    All claims are judged if no experiment was named, else those of the papers on the page. Raises `UserError`.
     """
     jobs = jobs_of(command)
     of_claims = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
@@ -41,10 +41,10 @@ def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
 
 
 def jobs_of(command: CommandLine) -> dict[str, list[str]]:
-    """The overrides of every experiment of the page by its name: those named, or all.
+    """The overrides of every experiment of the page by its name: of the named experiments, or of all.
 
-    Papers come in their order, then own experiments; figures come before what goes beyond the paper. Raises
-    `UserError` for an experiment that is named twice.
+    Experiments of papers come first, in the order of the papers, then other experiments; within a paper, its figures
+    come first. Raises `UserError` for an experiment that is named twice.
     """
     jobs: dict[str, list[str]] = {}
     for job in command.jobs:

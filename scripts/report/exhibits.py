@@ -1,4 +1,4 @@
-"""An experiment as the report shows it: figure, caption, commands and tables, or the gap where these are missing."""
+"""An experiment in the report: figure, caption, commands and tables, or a gap if these are missing."""
 
 import base64
 import io
@@ -27,12 +27,12 @@ from scripts.report.tables import PageTable
 from scripts.report.text import about, slug, without_places
 
 DENSITY = 160  # dots per inch
-COLOURS = 64  # enough for smooth letters and bands, and a third of the size
+COLOURS = 64  # enough for smooth letters and bands; files have a third of the size
 
 
 @dataclass(frozen=True)
 class PagePicture:
-    """A figure inside the page: a data address, its size in the page in pixels, and its words."""
+    """A figure inside the page: a data URL, its size in CSS pixels, and its alternative text."""
 
     source: str
     width: int
@@ -42,7 +42,7 @@ class PagePicture:
 
 @dataclass(frozen=True)
 class Gap:
-    """Something that the report should hold and does not, why, and the command that mends it."""
+    """Something that is missing in the report, why, and the command that adds it."""
 
     what: str
     why: str
@@ -55,10 +55,10 @@ class Exhibit:
 
     Attributes
     ----------
-    about: what its file begins with.
-    commands: what each does, and what to type.
-    caption: terms and lines.
-    document: where its PDF is, seen from the page.
+    about: the comment at the beginning of its file.
+    commands: what each command does, and its text.
+    caption: terms, each with its lines.
+    document: the path of its PDF relative to the page.
     """
 
     name: str
@@ -82,9 +82,9 @@ class Exhibit:
 
 
 def exhibit_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Exhibit:
-    """The experiment that `overrides` name; a gap where results are missing, or something of it is wrong.
+    """The experiment that `overrides` name; with a gap if results are missing or it has an error.
 
-    Whatever is wrong with one experiment leaves a gap, and no error that would take all others along.
+    An error of one experiment becomes a gap, so that the others are still shown.
     """
     composer = Composer(config_dirs)
     name = named_experiment(overrides) or ""
@@ -101,7 +101,7 @@ def exhibit_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Exhibit
         return _filled(exhibit, plan(overrides, composer))
     except NotStoredError as error:
         return _gap(exhibit, str(error).partition("; run: ")[0], run)
-    except Exception as error:  # whatever a policy or a bound of one's own raises
+    except Exception as error:  # any error of a user's policy or bound
         return _gap(exhibit, why(error, composed, composer), draw if has_figure else run)
 
 
@@ -110,7 +110,7 @@ def _gap(exhibit: Exhibit, reason: str, command: str) -> Exhibit:
 
 
 def _title(composed: Composed) -> str:
-    """The title of the figure, as far as there is one."""
+    """The title of the figure, empty if there is none."""
     try:
         return without_mathtext(str((figure_of(composed) or {}).get("title", "")))
     except (UserError, OmegaConfBaseException):
@@ -118,7 +118,7 @@ def _title(composed: Composed) -> str:
 
 
 def _filled(exhibit: Exhibit, asked: Plan) -> Exhibit:
-    """With what is stored. Raises `UserError`."""
+    """The exhibit with caption, figure and tables from stored results. Raises `UserError`."""
     cells = stored_cells(asked)
     drawing = describe(asked, cells)
     return replace(
@@ -132,7 +132,7 @@ def _filled(exhibit: Exhibit, asked: Plan) -> Exhibit:
 
 
 def _picture(drawing: Drawing) -> PagePicture:
-    """A drawn figure in few colours."""
+    """The figure as a PNG with few colours."""
     drawn, packed = io.BytesIO(), io.BytesIO()
     figure = render(drawing)
     try:
@@ -147,14 +147,14 @@ def _picture(drawing: Drawing) -> PagePicture:
 
 
 def _document(composed: Composed, name: str) -> str | None:
-    """Where the PDF of the figure is, seen from the report, if it is there and near."""
+    """The path of the PDF of the figure relative to the report; None if it does not exist or is in a distant folder."""
     file = Path(composed.config.figures_dir) / f"{name}.pdf"
     path = os.path.relpath(file, composed.config.report_dir)
     return Path(path).as_posix() if file.exists() and path.count("..") <= 1 else None
 
 
 def _command(module: str, overrides: Sequence[str], config_dirs: Sequence[Path]) -> str:
-    """What to type; folders as seen from where the report was made."""
+    """The command as text, with folders relative to the working folder."""
     places = [word for folder in config_dirs for word in ("--config-dir", os.path.relpath(folder))]
     kept = [text for text in overrides if text.partition("=")[0] not in ("report_dir", "strict")]
     return shlex.join(["python", "-m", module, *places, *kept])

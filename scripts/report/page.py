@@ -1,4 +1,4 @@
-"""The page as HTML, from its parts."""
+"""The report as HTML."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ from scripts.report.tables import PageTable
 from scripts.report.text import duration, short_commit, slug
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
-FEW = 8  # rows that need no filter
+FEW = 8  # tables with at most so many rows have no filter
 
 
 @dataclass(frozen=True)
 class Section:
-    """The experiments of a paper, or of another folder."""
+    """The experiments of a paper, or of another folder of experiments."""
 
     identifier: str
     heading: str
@@ -36,7 +36,7 @@ class Section:
 
 
 def facts_of(exhibits: Sequence[Exhibit]) -> list[Fact]:
-    """What is known of every cell on the page, each once."""
+    """The facts about every cell on the page, each cell once."""
     return list({fact.key: fact for exhibit in exhibits for fact in exhibit.facts}.values())
 
 
@@ -66,7 +66,7 @@ def html(composer: Composer, exhibits: Sequence[Exhibit], judged: Judged, learne
 
 
 def environment() -> jinja2.Environment:
-    """Templates escape what they are given, and fail on a name that does not exist."""
+    """The environment of the templates: it escapes HTML, and raises an error for an unknown name."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -79,7 +79,7 @@ def environment() -> jinja2.Environment:
 
 
 def sections(exhibits: Sequence[Exhibit], known: Mapping[str, Paper]) -> list[Section]:
-    """A section for each run of exhibits of one paper, or of none that is known."""
+    """A section for each group of consecutive exhibits of one paper or folder."""
     found = []
     for name, group in itertools.groupby(exhibits, lambda exhibit: exhibit.paper):
         paper = known.get(name)
@@ -91,7 +91,7 @@ def sections(exhibits: Sequence[Exhibit], known: Mapping[str, Paper]) -> list[Se
 
 
 def gaps_of(exhibits: Sequence[Exhibit], judged: Judged, learners: PageTable) -> list[tuple[Gap, str]]:
-    """Every gap and the place in the page that shows it."""
+    """Every gap, and the anchor on the page where it is shown."""
     gaps = [(exhibit.gap, exhibit.identifier) for exhibit in exhibits if exhibit.gap]
     gaps += [(judged.gap, "claims")] if judged.gap else []
     return [*gaps, *((gap, "policy-list") for gap in not_shown(learners))]

@@ -1,4 +1,4 @@
-"""The report's table of policies: what each promises, to whom, and what it learns from."""
+"""The table of policies in the report: promise, scope, neighbours, feedback, parameters and citation."""
 
 import dataclasses
 from collections import Counter
@@ -34,7 +34,7 @@ COLUMNS = [
 
 
 def policies(composer: Composer, facts: Iterable[Fact]) -> PageTable:
-    """Every choice of `conf/policy`, and of the folders of --config-dir, at its default parameters."""
+    """The table of every policy in `conf/policy` and in the folders of --config-dir, at its default parameters."""
     cells = Counter(fact.policy for fact in facts)
     rows = [_row(choice, composer, cells) for choice in composer.choices("policy")]
     return PageTable("policies", f"{len(rows)} policies", COLUMNS, rows, stacked=True, headed=True)
@@ -46,14 +46,14 @@ def _row(choice: str, composer: Composer, cells: Counter[str]) -> list[Entry]:
         return _shown(choice, first, second, cells)
     except UserError as error:
         why = str(error)
-    except Exception as error:  # whatever a property of a user's policy raises
+    except Exception as error:  # any error of a property of a user's policy
         why = f"{composer.file_of('policy', choice)}: policy={choice}: {type(error).__name__}: {error}"
     code = Entry(Markup("<code>{}</code>").format(choice))
     return [code, Entry(CANNOT, kind="gap"), Entry(without_places(" ".join(why.split()))), *[Entry("")] * 5]
 
 
 def not_shown(table: PageTable) -> list[Gap]:
-    """The policies that could not be built for the table, or fail when they are asked what they are."""
+    """A gap for each policy that could not be built, or whose properties raise an error."""
     return [
         Gap(
             f"policy {Markup(name.text).striptags()}",
@@ -80,7 +80,7 @@ def _shown(choice: str, first: Learner[Any], second: Learner[Any], cells: Counte
 
 
 def _built(choice: str, budget: list[str], composer: Composer) -> Learner[Any]:
-    """The policy at a budget; with a delta where it takes none without. Raises `UserError`."""
+    """The policy at a budget, with a delta if it cannot be built without one. Raises `UserError`."""
     files = {"policy": composer.file_of("policy", choice)}
     pure, approximate = ([f"policy={choice}", f"budget={kind}", *budget] for kind in ("pure", "approximate"))
     try:
@@ -90,7 +90,7 @@ def _built(choice: str, budget: list[str], composer: Composer) -> Learner[Any]:
 
 
 def _promise(first: Learner[Any], second: Learner[Any]) -> str:
-    """Pure or approximate, and what is declared of the epsilon that was asked for."""
+    """The promise as text: pure or approximate, and its epsilon in terms of the ε of the budget."""
     of = first.guarantee
     if not of.private:
         return of.absence
@@ -106,6 +106,6 @@ def _promise(first: Learner[Any], second: Learner[Any]) -> str:
 
 
 def _parameters(policy: Learner[Any]) -> str:
-    """The defaults of its choice, but for the budget."""
+    """The default parameters without the budget."""
     values = {item.name: getattr(policy, item.name) for item in dataclasses.fields(policy)}  # type: ignore[arg-type]
     return ", ".join(f"{name} {parameter(value)}" for name, value in values.items() if name not in ("epsilon", "delta"))

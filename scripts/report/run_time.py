@@ -1,4 +1,4 @@
-"""What the stored numbers took, and which commits and machines made them, as tables of the report."""
+"""Tables of the report about simulation time and the provenance of stored results."""
 
 import math
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ from scripts.report.text import duration, short_commit
 
 @dataclass(frozen=True)
 class Fact:
-    """What the report says of a stored cell beyond its experiment.
+    """Number of runs, time and provenance of a stored cell.
 
     Attributes
     ----------
-    replications: all that are stored, be there more than an experiment asks for.
-    steps: simulated for them.
-    runs: of the program, as in the footer of the file.
+    replications: all stored ones, also if an experiment uses fewer.
+    steps: simulated for all of them.
+    runs: runs of the program that made them, as in the footer of the file.
     """
 
     key: str
@@ -40,7 +40,7 @@ class Fact:
 
 
 def fact_of(stored: Stored) -> Fact:
-    """Of a cell; replications beyond those at hand are taken to have as many steps."""
+    """The fact about a cell; replications that were not loaded are assumed to have the same mean number of steps."""
     cell, runs = stored.cell, stored.footer["runs"]
     replications = runs[-1]["replications"][1]
     steps = round(cell.simulated_steps(stored.rows) * replications / stored.replications)
@@ -48,7 +48,7 @@ def fact_of(stored: Stored) -> Fact:
 
 
 def run_times(facts: Iterable[Fact]) -> PageTable:
-    """Time per policy, over all cells at hand."""
+    """The table of simulation time per policy, over the cells of the page."""
     groups: dict[tuple[str, str], list[Fact]] = {}
     for fact in facts:
         groups.setdefault((fact.policy, fact.label), []).append(fact)
@@ -73,7 +73,7 @@ def run_times(facts: Iterable[Fact]) -> PageTable:
 
 
 def commits(facts: Iterable[Fact]) -> PageTable:
-    """Which commits, machines and versions made the stored numbers."""
+    """The table of commits, machines and versions that made the stored results."""
     groups: dict[tuple[str, bool, str, str], list[tuple[str, int, float]]] = {}
     for fact in facts:
         for run in fact.runs:

@@ -13,7 +13,7 @@ from scripts.drawing.numbers import parameter, quantity, whole
 
 @dataclass(frozen=True)
 class Entry:
-    """One place of a table: what it says, and the number it is sorted by (its text if None)."""
+    """One entry of a table: its text, and the number it is sorted by (by its text if None)."""
 
     text: str | Markup
     rank: float | None = None
@@ -35,7 +35,7 @@ class PageTable:
 
     Attributes
     ----------
-    stacked: whether its rows become cards where the page is narrow, rather than scroll.
+    stacked: whether rows become cards on a narrow screen, instead of scrolling.
     headed: whether the first column names its row.
     """
 
@@ -53,24 +53,24 @@ def number(value: float) -> Entry:
 
 
 def count(value: int) -> Entry:
-    """How many there are of something."""
+    """A count."""
     return Entry(f"{value:,}", value)
 
 
 def of_parameter(value: Any) -> Entry:
-    """A parameter of a cell, empty where the cell has none of that name."""
+    """A parameter of a cell; empty if the cell does not have it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return Entry("")
     return Entry("∞" if value == math.inf else parameter(value), float(value) if is_number(value) else None)
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a number, which yes and no are not."""
+    """Whether `value` is a number; a bool is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def of_frame(identifier: str, caption: str, frame: pd.DataFrame) -> PageTable:
-    """Any data frame."""
+    """A table from any data frame."""
     columns = [Column(str(name).replace("_", " "), pd.api.types.is_numeric_dtype(frame[name])) for name in frame]
     rows = [[_of_item(value) for value in row] for row in frame.itertuples(index=False)]
     return PageTable(identifier, caption, columns, rows)

@@ -1,4 +1,4 @@
-"""Words of the report."""
+"""How the report writes durations, commits, paths and identifiers."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from experiments.config.compose import REPOSITORY
 
 
 def duration(value: float) -> str:
-    """So many seconds, in the unit that suits them."""
+    """A number of seconds, in a suitable unit."""
     for size, unit in ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms")):
         if value >= size:
             return f"{value / size:.3g} {unit}"
@@ -15,7 +15,7 @@ def duration(value: float) -> str:
 
 
 def short_commit(commit: str | None) -> str:
-    """The first twelve digits, as one types them."""
+    """The first twelve digits of a commit."""
     return commit[:12] if commit else "unknown"
 
 
@@ -27,7 +27,7 @@ def without_places(text: str) -> str:
 
 
 def about(file: Path) -> str:
-    """The comment that an experiment's file begins with."""
+    """The comment at the beginning of an experiment's file."""
     lines = (REPOSITORY / file).read_text(encoding="utf-8").splitlines()
     lines = [line for line in lines if line.strip() != "# @package _global_"]
     comment = []

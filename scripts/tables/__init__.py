@@ -1,8 +1,8 @@
 """Tables of stored results: python -m scripts.tables NAME.
 
-They are found by being here: every public function that returns a `Table`, those about one paper in a module with the
-paper's name. A function of `general` is about any experiment and takes its `Plan`; the others take nothing. The first
-line of its docstring says what a table shows.
+Every public function in this package that returns a `Table` is a table. Tables about one paper are in the module with
+the paper's name. A function of `general` works for any experiment and takes its `Plan`; the others take no argument.
+The first line of the docstring is the title of the table.
 """
 
 import importlib
@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 from scripts.tables.table import Table
 
-GENERAL = "general"  # the module whose tables are called by their names alone
+GENERAL = "general"  # the module whose tables have no prefix in their names
 
 
 def tables() -> dict[str, Callable[..., Table]]:
-    """Every table by its name, as in sajed2019/ratios."""
+    """Every table by its name, such as sajed2019/ratios."""
     found = {}
     for item in pkgutil.iter_modules(__path__):
         if item.name.startswith("_"):
@@ -35,10 +35,10 @@ def _makes_a_table(value: object, module: str) -> bool:
 
 
 def about_any_experiment(table: Callable[..., Table]) -> bool:
-    """Whether it takes the `Plan` of an experiment."""
+    """Whether a table takes the `Plan` of an experiment."""
     return bool(inspect.signature(table).parameters)
 
 
 def title(table: Callable[..., Table]) -> str:
-    """What it shows."""
+    """The title of a table."""
     return (inspect.getdoc(table) or table.__name__).partition("\n")[0]

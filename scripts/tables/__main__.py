@@ -1,10 +1,10 @@
 """Print a table of stored results.
 
-python -m scripts.tables                                       # the names of all
+python -m scripts.tables                                       # list all tables
 python -m scripts.tables sajed2019/ratios
-python -m scripts.tables final_regret wang2024/fig04           # of any experiment, with any overrides after it
+python -m scripts.tables final_regret wang2024/fig04           # of any experiment, overrides may follow
 python -m scripts.tables final_regret mine/fast --config-dir mine
-python -m scripts.tables sajed2019/ratios csv=ratios.csv       # all digits, and the ends of intervals, into a file
+python -m scripts.tables sajed2019/ratios csv=ratios.csv       # write all digits and intervals to a file
 """
 
 import sys
@@ -18,7 +18,7 @@ from scripts.tables.table import Table
 
 
 def listing() -> str:
-    """A line for each table."""
+    """The list of all tables, one per line."""
     found = {f"{name} EXPERIMENT" if about_any_experiment(made) else name: made for name, made in tables().items()}
     width = max(map(len, found))
     lines = [f"  {name:{width}}  {title(made)}" for name, made in found.items()]
@@ -26,7 +26,7 @@ def listing() -> str:
 
 
 def _asked(name: str, words: Sequence[str]) -> list[Plan]:
-    """What `words` ask for: an experiment, then overrides and options as in any other command. Raises `UserError`."""
+    """The plans of `words`: an experiment, then overrides and options as in other commands. Raises `UserError`."""
     named = bool(words) and "=" not in words[0] and not words[0].startswith("-")
     sys.argv[1:] = [f"+experiment={words[0]}", *words[1:]] if named else words
     plans = read_command_line().plans() if words else []
@@ -36,7 +36,7 @@ def _asked(name: str, words: Sequence[str]) -> list[Plan]:
 
 
 def _write(answers: Sequence[Table], file: str) -> None:
-    """Put one table into a file. Raises `UserError`."""
+    """Write one table as CSV. Raises `UserError`."""
     if len(answers) > 1:
         raise UserError(f"csv={file}: would hold {len(answers)} tables; ask for one")
     try:

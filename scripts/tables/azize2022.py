@@ -5,7 +5,7 @@ from scripts.tables.table import ERROR, Table, cells_of
 
 
 def against_dp_se() -> Table:
-    """How many times the final regret of AdaP-UCB and AdaP-KLUCB DP-SE has. The interval is Fieller's."""
+    """Final regret of DP-SE divided by that of AdaP-UCB and of AdaP-KLUCB. The interval is Fieller's."""
     rows = []
     for (instance, epsilon), setting in sorted(cells_of("azize2022/epsilons").by("instance", "epsilon").items()):
         (dp_se,) = setting.where(policy="dp_se")

@@ -1,4 +1,4 @@
-"""Tables of any experiment."""
+"""Tables that work for any experiment."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ Row = Mapping[str, Any]
 
 
 def final_regret(asked: Plan) -> Table:
-    """Regret at the horizon of every cell, and in how many runs a best arm was the most pulled."""
+    """Regret at the horizon of every cell, and the number of runs in which a best arm was pulled most."""
     cells = _with_regret(asked)
     names = _telling_apart(cells)
     return Table.of(_final_regret(stored, names) for stored in cells)
 
 
 def spread(asked: Plan) -> Table:
-    """How regret at the horizon is spread in every cell: rare bad runs move the mean, and the median not at all."""
+    """Distribution of regret at the horizon in every cell: rare bad runs change the mean but not the median."""
     cells = _with_regret(asked)
     names = _telling_apart(cells)
     return Table.of(_spread(stored, names) for stored in cells)
@@ -80,13 +80,13 @@ def _shown(stored: Stored) -> dict[str, Any]:
 
 
 def _telling_apart(cells: Cells) -> list[str]:
-    """The further columns in which cells differ that would look the same."""
+    """The further columns that distinguish cells whose rows would look the same."""
     alike = cells.grouped(lambda stored: repr(_shown(stored))).values()
     return list(dict.fromkeys(name for of in alike for name in of.varying() if name in of[0].columns))
 
 
 def slopes(asked: Plan) -> Table:
-    """Every slope that the figure fits, in the way the figure does."""
+    """Every slope that the figure fits, computed in the same way."""
     figure = figure_of(asked.composed) or {}
     kind = figure.pop("kind", "curves")
     cells = stored_cells(asked) if kind in ("sweep", "rates") else Cells()

@@ -5,7 +5,7 @@ import numpy as np
 from experiments.intervals import exactly
 from scripts.tables.table import Table, cells_of
 
-# Where curves of their figures end, read off as well as the plots allow: by policy, instance and epsilon.
+# Final values of curves in their figures, as read from the plots: by policy, instance and epsilon.
 PUBLISHED = {
     ("anytime_lazy_ucb", "c2", 1): ("Figure 2", 2430),
     ("anytime_lazy_ucb", "c2", 0.5): ("Figure 3", 3330),
@@ -20,7 +20,7 @@ PUBLISHED = {
 
 
 def published() -> Table:
-    """Where curves of the paper's figures end, beside medians of our runs with either logarithm, if it was run."""
+    """Final values of curves in the paper's figures, and medians of our runs with either logarithm, if it was run."""
     cells = cells_of("hu2022/c2", "hu2022/large_gaps", "hu2022/logarithms")
     rows = []
     for (policy, instance, epsilon), setting in cells.by("policy", "instance", "epsilon").items():

@@ -8,10 +8,10 @@ from scripts.tables.table import ERROR, Table, cells_of
 
 
 def ratios() -> Table:
-    """How many times the final regret of DP-SE each form of DP-UCB has, in the 64 settings of Figures 1 to 12.
+    """Final regret of each form of DP-UCB divided by that of DP-SE, in the 64 settings of Figures 1 to 12.
 
-    The interval is Fieller's, of the ratio of means over replications. In the lines below all
-    intervals of a form hold together.
+    The interval is Fieller's, for the ratio of means over replications. In the lines below the table all intervals of
+    a form hold simultaneously.
     """
     cells = cells_of(*papers()["sajed2019"].printed, "sajed2019/tight").where(policy=["dp_se", "dp_ucb"])
     rows = []
@@ -28,7 +28,7 @@ def ratios() -> Table:
 
 
 def _summary(confidence: str, both: list[tuple[FloatArray, FloatArray]]) -> str:
-    """How often the ratio is at least 5, and from where to where that number is if all intervals hold together."""
+    """How often the ratio is at least 5, and the range of that number if all intervals hold simultaneously."""
     ratios = [intervals.ratio(above, below, ERROR / len(both)) for above, below in both]
     estimates = [ratio.estimate for ratio in ratios]
     return (

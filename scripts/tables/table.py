@@ -1,4 +1,4 @@
-"""What a table is made of, and how its values are written."""
+"""Tables of stored results, and how their values are written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Table:
     Attributes
     ----------
     frame: texts, parameters, and an `Interval` for every measured number.
-    closing: lines below it.
+    closing: lines below the table.
     """
 
     frame: pd.DataFrame
@@ -33,17 +33,17 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], closing: Sequence[str] = ()) -> Self:
-        """One row for each mapping of column to value, the values as they are."""
+        """A table with one row for each mapping of column to value."""
         return cls(pd.DataFrame(list(rows), dtype=object), closing)
 
     def text(self, title: str) -> str:
-        """The table as a terminal shows it, `title` in the first line."""
+        """The table as text for a terminal, with `title` as its first line."""
         shown = self.frame.map(written).to_string(index=False)
         about = f"{title} In brackets: 95 % intervals." if "[" in shown else title
         return "\n".join([about, shown, *self.closing])
 
     def numbers(self) -> pd.DataFrame:
-        """The table for a program: numbers in full; NAME_low and NAME_high are the ends of the intervals of NAME."""
+        """The table for programs: all digits; NAME_low and NAME_high are the ends of the intervals of NAME."""
         columns: dict[str, Any] = {}
         for name, values in self.frame.items():
             columns[str(name)] = [getattr(value, "estimate", value) for value in values]
@@ -54,7 +54,7 @@ class Table:
 
 
 def written(value: Any) -> str:
-    """A measured number with its interval, without where that has no width; anything else as a parameter."""
+    """A measured number with its interval, if that has a positive width; anything else as a parameter."""
     if not isinstance(value, Interval):
         return parameter(value)
     estimate, low, high = map(quantity, value)
@@ -62,12 +62,12 @@ def written(value: Any) -> str:
 
 
 def measured(values: Values) -> Interval:
-    """The mean of a number of each replication, shape (replications,); of yes and no the share."""
+    """The mean over replications with its interval; of yes or no, the share of yes. `values`: shape (replications,)."""
     return intervals.estimate(values, ERROR)
 
 
 def cells_of(*experiments: str) -> Cells:
-    """The stored cells of experiments. Raises `UserError` where some are not stored."""
+    """The stored cells of experiments. Raises `UserError` if some are not stored."""
     composer = Composer()
     plans = [plan([f"+experiment={experiment}"], composer) for experiment in experiments]
     return Cells.of(map(stored_cells, plans))

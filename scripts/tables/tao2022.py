@@ -14,9 +14,9 @@ from scripts.tables.table import Table, cells_of, measured
 def separation() -> Table:
     """At which horizons the final regret of LDPRSE on S3 differs between all budgets.
 
-    At a horizon the budgets are separate where the intervals of their mean final regrets are disjoint, less regret for
-    more epsilon. With scaled constants they need not stay separate: runs that have lost the best arm (see
-    tao2022/lost_best_arm) pay at every step, for every budget alike.
+    The budgets are separate at a horizon if the intervals of their mean final regrets are disjoint and a larger epsilon
+    has less regret. With scaled constants they need not remain separate: runs that have lost the best arm (see
+    tao2022/lost_best_arm) have regret at every step, equally for every budget.
     """
     rows: list[dict[str, Any]] = []
     at: dict[tuple[str, float], dict[bool, list[str]]] = {}
@@ -39,10 +39,10 @@ def separation() -> Table:
 
 
 def lost_best_arm() -> Table:
-    """How often LDPRSE has lost the best arm of S3 at the horizon, of the runs that have removed an arm.
+    """How often LDPRSE has lost the best arm of S3 at the horizon, among runs that have removed an arm.
 
-    The cells of tao2022/local_horizons. A run has removed an arm if not all have the same pulls, to within one; it has
-    lost the best arm if another is ahead of it. Its regret then grows with every step.
+    The cells are those of tao2022/local_horizons. A run has removed an arm if the pulls of arms differ by more than 1.
+    It has lost the best arm if another arm has more pulls; then its regret grows with every step.
     """
     rows = []
     groups = cells_of("tao2022/local_horizons").by("constants", "v", "epsilon", "horizon")
@@ -66,7 +66,7 @@ def lost_best_arm() -> Table:
 
 
 def rates() -> Table:
-    """Table 1, upper bounds for heavy tails: printed exponents of a suboptimal arm's pulls beside measured ones."""
+    """Table 1, upper bounds for heavy tails: printed and measured exponents of a suboptimal arm's pulls."""
     return Table.of(
         {
             "model": "epsilon-LDP" if rate.policy == "ldprse" else "epsilon-DP",

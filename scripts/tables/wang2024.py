@@ -6,9 +6,9 @@ from scripts.tables.table import Table, cells_of, measured
 
 
 def start_phases() -> Table:
-    """Start phases of DP-FTPL-Gauss and -Beta, as printed and as short as Lemma 8 allows, and the regret of both.
+    """Start phases of DP-FTPL-Gauss and -Beta, as printed and as short as Lemma 8 allows, and the regret with each.
 
-    N is how often an arm is pulled in the start phase.
+    N is the number of pulls of each arm in the start phase.
     """
     rows = []
     for (policy, epsilon, delta), cells in cells_of("wang2024/start_phases").by("policy", "epsilon", "delta").items():

@@ -15,25 +15,25 @@ from experiments.stored_cells import Cells
 from scripts.drawing.numbers import quantity
 from scripts.tables.table import ERROR, Table, cells_of
 
-PRINTED = {  # by whether losses are resampled (B), and what they are
+PRINTED = {  # key: whether losses are resampled (B), and the kind of losses
     (False, "deterministic"): "log(K)/ε for Gumbel and exponential, log(K)²/ε for Laplace",
     (True, "deterministic"): "log(K)/Δ + log(K)²/ε",
     (False, "stochastic"): "log(K)/Δ + log(K) log(T)/ε",
     (True, "stochastic"): "log(K)/Δ + log(K)²/ε",
 }
 NOISES = ("laplace", "gumbel", "exponential")
-LATE = 2**12  # growth in T is counted from this step on
+LATE = 2**12  # growth in T is measured from this step on
 
 
 def rates() -> Table:
-    """Tables 1 and 2: printed rates of RNM-FTNL(B, Q) beside measured exponents of exact expected regret.
+    """Tables 1 and 2: printed rates of RNM-FTNL(B, Q) and measured exponents of exact expected regret.
 
-    Exponents are least-squares slopes of the logarithm of regret, taken where the parameter decides: of log K from
-    K = 64 on (losses that never vary, the profiles of wu2025/open_questions: least and largest), of 1 / epsilon for
-    epsilon up to 0.1 and of 1 / gap for gaps up to 0.01 (wu2025/sweep_epsilon, wu2025/sweep_gap). Stochastic losses are
+    Exponents are least-squares slopes of log regret in the range where the parameter dominates: in log K for K >= 64
+    (losses that never vary; the least and the largest over the profiles of wu2025/open_questions), in 1 / epsilon for
+    epsilon <= 0.1 and in 1 / gap for gaps <= 0.01 (wu2025/sweep_epsilon, wu2025/sweep_gap). Stochastic losses are
     Bernoulli there, so that resampling changes nothing and the rows for B = 0 and 1 are the same cells. Growth in T is
-    the regret after step 2^12 in units of all regret up to 2^17, with Beta losses (wu2025/regret_curves); regret in
-    proportion to log T would have 5/17 there.
+    the share of the regret up to step 2^17 that comes after step 2^12 (wu2025/regret_curves, where stochastic losses
+    are Beta); it would be 5/17 for regret proportional to log T.
     """
     arms = cells_of("wu2025/open_questions").only(lambda stored: stored.cell.arms >= 64)
     small_epsilon = _exact("wu2025/sweep_epsilon").only(lambda stored: stored.columns["epsilon"] <= 0.1)
@@ -42,7 +42,7 @@ def rates() -> Table:
     rows = []
     for (resample, losses), printed in PRINTED.items():
         stochastic = losses == "stochastic"
-        # Bernoulli losses are what they are resampled to, so that B makes no difference to them.
+        # Resampling a Bernoulli loss gives the same loss, so the cells with B = 0 serve for both.
         seen = {"instance": "dtol_bernoulli" if stochastic else "dtol_deterministic", "resample": resample > stochastic}
         for noise in NOISES:
             profiles = arms.where(noise=noise, resample=resample).by("profile").values()
@@ -62,10 +62,10 @@ def rates() -> Table:
 
 
 def one_gap() -> Table:
-    """The largest regret x epsilon / log K of RNM-FTNL(0, Gumbel) with one tiny gap, losses never varying, by K.
+    """The largest regret x epsilon / log K of RNM-FTNL(0, Gumbel) by K, for losses that never vary and one tiny gap.
 
-    Computed, in the limit of no gap: docs/theorems.md, section 2.2. The bound proved there is 8, and the ratio comes
-    near it as 8 (1 - log log K / log K).
+    It is computed in the limit of gap 0, see docs/theorems.md, section 2.2. The bound proved there is 8, and the ratio
+    approaches it as 8 (1 - log log K / log K).
     """
     rows = []
     for power in (2, 4, 7, 10, 14, 20, 50, 100, 200, 500):
@@ -78,8 +78,8 @@ def one_gap() -> Table:
 def prefixes() -> Table:
     """Exact regret of RNM-FTNL on a random prefix of each epoch, relative to whole epochs and to its bound.
 
-    The cells of wu2025/random_prefix: the least and the largest ratio over K. The bound is that of docs/theorems.md,
-    section 3.2, for losses that never vary.
+    The cells are those of wu2025/random_prefix; given are the least and the largest ratio over K. The bound is that of
+    docs/theorems.md, section 3.2, for losses that never vary.
     """
     rows = []
     for (instance, noise), of_noise in sorted(cells_of("wu2025/random_prefix").by("instance", "noise").items()):
@@ -106,10 +106,10 @@ def prefixes() -> Table:
 
 
 def offsets() -> Table:
-    """Exact regret of whole epochs, a random prefix and a random offset, and the same x epsilon / log K, by gap.
+    """Exact regret of whole epochs, a random prefix and a random offset, and this regret x epsilon / log K, by gap.
 
-    The cells of wu2025/random_offset. Where losses never vary the constants of docs/theorems.md are 8 for whole epochs
-    (2.2), 8 for the prefix (3.6), and 2 ratio / log(ratio) for an offset (3.3).
+    The cells are those of wu2025/random_offset. For losses that never vary the constants of docs/theorems.md are 8 for
+    whole epochs (2.2), 8 for a prefix (3.6), and 2 ratio / log(ratio) for an offset (3.3).
     """
     rows = []
     for (instance, gap), of_gap in sorted(cells_of("wu2025/random_offset").by("instance", "gap").items()):
@@ -148,12 +148,12 @@ def _exponent(cells: Cells, of: Callable[[Stored], float]) -> float:
 
 
 def _between(values: Sequence[float]) -> str:
-    """The least and the largest."""
+    """The least and the largest value, as text."""
     return " to ".join(dict.fromkeys(map(quantity, (min(values), max(values)))))
 
 
 def _growth(cells: Cells, stochastic: bool, resample: bool) -> float:
-    """The share of the regret that comes after the step `LATE`; exact where that has a known form."""
+    """The share of the regret after step `LATE`, from exact cells except for stochastic losses without resampling."""
     losses = "dtol_beta" if stochastic else "dtol_deterministic"
     record = "regret" if stochastic and not resample else "exact"
     (stored,) = cells.where(instance=losses, record=record)

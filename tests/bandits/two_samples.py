@@ -1,22 +1,22 @@
-"""Do two ways to simulate the same thing follow one law, in something that is really a matter of chance?"""
+"""Test whether two simulations of the same quantity have the same law, and that the quantity really varies."""
 
 import numpy as np
 from scipy.stats import ks_2samp
 
-MOST = 0.9  # share of the most frequent value, above which an outcome is taken as hardly varying
+MOST = 0.9  # an outcome varies if its most frequent value has at most this share
 
 
 def varies(values):
-    """Whether no value is nearly all of them."""
+    """Whether no single value has a share above `MOST`."""
     _, counts = np.unique(np.asarray(values), return_counts=True)
     return counts.max() <= MOST * counts.sum()
 
 
 def assert_same_law(first, second, failure):
-    """Compare the columns of two samples, shapes (runs, columns), by tests of Kolmogorov and Smirnov at `failure` each.
+    """Compare two samples, shapes (runs, columns), by a Kolmogorov-Smirnov test of each column at level `failure`.
 
-    Some column must vary in both: two loops that make no choice at all, as before any arm is eliminated, agree too.
-    Values that tie make the test conservative.
+    At least one column must vary in both samples, since two loops also agree if they make no choice at all, for example
+    before any arm is eliminated. Ties make the test conservative.
     """
     first, second = (np.asarray(sample, dtype=float).reshape(len(sample), -1) for sample in (first, second))
     assert first.shape[1] == second.shape[1]

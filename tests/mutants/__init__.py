@@ -2,16 +2,16 @@
 
     python -m tests.mutants                       # all of them, two at a time
     python -m tests.mutants bounds policies/ftpl  # those whose file has one of these words in its path
-    python -m tests.mutants --draw 20 --seed 1    # 20 that are drawn at random, see tests.mutants.drawn
+    python -m tests.mutants --draw 20 --seed 1    # 20 random ones, see tests.mutants.drawn
 
-The lists are the YAML files of this folder: for each file of the code its mutations, each with an `old` text that
-occurs once in the file, a `new` one, and the `tests` that fail then, as pytest names them, without the folder of their
-file. One that changes nothing that could be seen is `equivalent`, with the reason. Tests run in a copy of the
-repository without results/: what is stored was made by the same code, and should not be what notices.
+The lists are the YAML files of this folder. For each source file they list mutations: an `old` text that occurs once
+in the file, the `new` text, and the `tests` that must fail, named as by pytest but without the folder of their file. A
+mutation without any visible effect has a reason under `equivalent` instead. Tests run in a copy of the repository
+without results/, so that a mutation is not noticed only because stored results differ.
 
-Compiled loops: `bandits.compiled` keeps machine code in a folder named after the sources, so that a mutation of any
-file of `bandits` has its own, and shares it here where the file holds no compiled loop. Bytecode is told apart by the
-content of its source, as size and second may be the same.
+Compiled loops: `bandits.compiled` caches machine code in a folder named by a hash of the sources, so every mutation of
+a file of `bandits` gets a new folder; if the mutated file has no compiled loop, that folder is a link to the old one.
+Bytecode is checked by a hash of its source, since size and time of a mutated file may be unchanged.
 """
 
 import compileall
@@ -33,9 +33,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LISTS = Path(__file__).parent
 CODE = ("Makefile", "README.md", "bandits", "conf", "docs", "experiments", "pyproject.toml", "scripts", "tests")
 PATIENCE = 900  # seconds that the tests of a mutant may take
-SAID = "said.txt"  # what tests print
+SAID = "said.txt"  # file with the output of tests
 QUIETLY = ["-q", "--assert=plain", "-p", "no:cacheprovider"]
-ENDED = 100  # exit code of a process in which pytest came to its end, beside pytest's own
+ENDED = 100  # added to the exit code of pytest, to show that pytest itself has ended
 LIBRARIES = [
     "numpy",
     "scipy.stats",
@@ -47,14 +47,14 @@ LIBRARIES = [
     "pytest",
     "joblib",
 ]
-SERVER = multiprocessing.get_context("forkserver")  # imports the libraries once, and none of our code
+SERVER = multiprocessing.get_context("forkserver")  # imports the libraries once, but none of our code
 SERVER.set_forkserver_preload(LIBRARIES)
 
 
 class Fate(StrEnum):
-    """What became of a mutant; one whose tests ended otherwise than by failing is broken, and proves nothing.
+    """The result for a mutant. BROKEN: its tests neither passed nor failed, such as by a timeout, which proves nothing.
 
-    One that was drawn may be in lines that no test runs.
+    NOT_RUN: a random mutant in lines that no test runs.
     """
 
     KILLED = "killed"
@@ -68,7 +68,7 @@ class Fate(StrEnum):
 class Mutant:
     """One change of one file, and the tests that must fail with it."""
 
-    part: str  # the list it stands in
+    part: str  # the list that contains it
     file: str
     old: str
     new: str
@@ -80,24 +80,24 @@ class Mutant:
 
     @property
     def digest(self) -> str:
-        """A number that depends on nothing but what the mutant is."""
+        """A hash of the content of the mutant."""
         return hashlib.sha256(f"{self.file}\0{self.old}\0{self.new}".encode()).hexdigest()
 
     @property
     def changed(self) -> str:
-        """The file with it."""
+        """The text of the mutated file."""
         return (REPOSITORY / self.file).read_text().replace(self.old, self.new)
 
     @property
     def diff(self) -> str:
-        """What it changes, as `diff -u` shows it."""
+        """Its change in the format of `diff -u`."""
         before = (REPOSITORY / self.file).read_text().splitlines(keepends=True)
         after = self.changed.splitlines(keepends=True)
         return "".join(difflib.unified_diff(before, after, self.file, self.file, n=1))
 
     @property
     def problem(self) -> str:
-        """Why it cannot be tried, empty if it can."""
+        """Why the entry is not valid; empty if it is."""
         count = (REPOSITORY / self.file).read_text().count(self.old) if (REPOSITORY / self.file).exists() else 0
         if count != 1:
             return f"its old text occurs {count} times"
@@ -107,7 +107,7 @@ class Mutant:
 
 
 def path_of(test: str) -> str:
-    """A test as pytest names it from the repository on: files of tests have names of their own, wherever they are."""
+    """The name of a test with the path of its file, which is found by its name: test files have unique names."""
     file, colons, name = test.partition("::")
     (path,) = (REPOSITORY / "tests").rglob(file)
     return f"{path.relative_to(REPOSITORY)}{colons}{name}"
@@ -132,7 +132,7 @@ def listed() -> list[Mutant]:
 
 
 def sample(mutants: Iterable[Mutant], quick: Iterable[str]) -> list[Mutant]:
-    """One mutant of each list, by their digests, of those whose tests are all among the `quick` files."""
+    """From each list the mutant with the smallest hash, among those whose tests are all in `quick` files."""
     known = set(quick)
     least: dict[str, Mutant] = {}
     for mutant in sorted(mutants, key=lambda mutant: mutant.digest):
@@ -143,14 +143,14 @@ def sample(mutants: Iterable[Mutant], quick: Iterable[str]) -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A copy of the code, without results, in which one mutant at a time is tried."""
+    """A copy of the code without results, in which mutants are tried one at a time."""
 
     folder: Path
     patience: float = PATIENCE
 
     @property
     def said(self) -> str:
-        """The last lines that tests printed there."""
+        """The last lines that tests printed."""
         said = self.folder / SAID
         return "\n".join(said.read_text().splitlines()[-20:]) if said.exists() else ""
 
@@ -163,13 +163,13 @@ class Scratch:
                 shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, folder / name)
-        checked = py_compile.PycInvalidationMode.CHECKED_HASH  # by content: a mutant may be as long and as young
+        checked = py_compile.PycInvalidationMode.CHECKED_HASH  # by content: a mutant may have the same size and time
         compileall.compile_dir(folder, quiet=2, invalidation_mode=checked)
         (folder / "loops").mkdir()
         return cls(folder)
 
     def fails(self, tests: Iterable[str]) -> bool | None:
-        """Whether one of the `tests` fails; None if they cannot be run to an end."""
+        """Whether one of the `tests` fails; None if they do not finish."""
         process = SERVER.Process(target=_run, args=(self.folder, [path_of(test) for test in tests]))
         process.start()
         process.join(self.patience)
@@ -179,7 +179,7 @@ class Scratch:
         return {ENDED: False, ENDED + 1: True}.get(process.exitcode or 0)
 
     def fate(self, mutant: Mutant) -> Fate:
-        """Try a mutant, and put the file back."""
+        """Try a mutant, and restore the file."""
         if mutant.equivalent:
             return Fate.EQUIVALENT
         if not mutant.tests:
@@ -197,13 +197,13 @@ class Scratch:
         return Fate.BROKEN if failed is None else Fate.KILLED if failed else Fate.SURVIVED
 
     def _machine_code(self) -> Path:
-        """Where `bandits.compiled` keeps the loops of the sources as they are now."""
+        """The folder in which `bandits.compiled` caches the loops of the current sources."""
         from bandits.compiled import folder_of
 
         return self.folder / "loops" / folder_of(self.folder / "bandits")
 
     def failing(self, mutants: Iterable[Mutant]) -> Iterator[str]:
-        """The files of tests of these mutants in which something fails without any mutation: they notice nothing."""
+        """The test files of these mutants that fail even without a mutation, so that their failures prove nothing."""
         by_file: dict[str, dict[str, None]] = {}
         for mutant in mutants:
             for test in mutant.tests:
@@ -214,7 +214,7 @@ class Scratch:
 
 
 def _run(folder: Path, tests: list[str]) -> None:
-    """In a process of its own: run tests in a copy, the libraries being imported already."""
+    """In a process of its own: run tests in a copy."""
     enter(folder)
     import pytest
 
@@ -223,16 +223,16 @@ def _run(folder: Path, tests: list[str]) -> None:
 
 
 def enter(folder: Path) -> None:
-    """In a process of its own: from here on import from a copy, and print into a file of it."""
+    """In a process of its own: import from a copy from now on, and redirect output to a file in it."""
     os.chdir(folder)
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "loops")}
     sys.dont_write_bytecode = True
     sys.path[:] = [str(folder), *(place for place in sys.path if place not in ("", str(REPOSITORY)))]
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
-        del sys.modules[name]  # those of the copy are meant
+        del sys.modules[name]  # to import them again from the copy
     import numba
 
-    numba.config.reload_config()  # the folder of machine code
+    numba.config.reload_config()  # reads the cache folder from the environment
     with (folder / SAID).open("w") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)

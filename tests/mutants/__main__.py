@@ -1,4 +1,4 @@
-"""The command line: try mutants, say what became of each. Exit code 1 unless every one is killed or equivalent."""
+"""The command line: try mutants and print the result of each. Exit code 1 unless all are killed or equivalent."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ from queue import SimpleQueue
 
 from tests.mutants import REPOSITORY, Fate, Mutant, Scratch, listed
 
-PATIENCE = 300  # seconds that the tests of a mutant that was drawn may take; some make a loop endless
+PATIENCE = 300  # seconds for the tests of a random mutant; some cause an endless loop
 
 
 def chosen(words: list[str]) -> list[Mutant]:
@@ -29,7 +29,7 @@ def chosen(words: list[str]) -> list[Mutant]:
 
 
 def drawn(number: int, seed: int, words: list[str], among: list[str], copies: Sequence[Scratch]) -> list[Mutant]:
-    """So many mutants at random, each with its tests; one that a list knows as equivalent says why."""
+    """So many random mutants, each with its tests, or with the reason if a list has it as equivalent."""
     from tests.mutants.covered import covered  # needs coverage, which the lists do not
     from tests.mutants.drawn import draw
 
@@ -47,7 +47,7 @@ def drawn(number: int, seed: int, words: list[str], among: list[str], copies: Se
 
 @contextmanager
 def copied(workers: int) -> Iterator[list[Scratch]]:
-    """Within, there are so many copies of the code."""
+    """A context with so many copies of the code."""
     with tempfile.TemporaryDirectory() as folder:
         places = [Path(folder) / str(number) for number in range(workers)]
         for place in places:
@@ -56,7 +56,7 @@ def copied(workers: int) -> Iterator[list[Scratch]]:
 
 
 def require_sound(mutants: Sequence[Mutant], copies: Sequence[Scratch]) -> None:
-    """End the program if tests of the mutants fail without any mutation."""
+    """Exit with an error if tests of the mutants fail without any mutation."""
 
     def failing(scratch: Scratch, number: int) -> list[str]:
         return list(scratch.failing(mutants[number :: len(copies)]))
@@ -68,7 +68,7 @@ def require_sound(mutants: Sequence[Mutant], copies: Sequence[Scratch]) -> None:
 
 
 def tried(mutants: Sequence[Mutant], copies: Sequence[Scratch]) -> list[Fate]:
-    """What becomes of them, each told as soon as it is known, one at a time in each copy."""
+    """Try the mutants, one at a time in each copy; print each result as soon as it is known."""
     idle: SimpleQueue[Scratch] = SimpleQueue()
     for scratch in copies:
         idle.put(scratch)

@@ -1,8 +1,7 @@
-"""Which tests run which lines, found once for the code as it is: all tests run in a copy, watched by `coverage`.
+"""Which tests run which lines: all tests run in a copy under `coverage`, and the result is cached.
 
-What a fixture runs counts for every test of its file, as fixtures may be shared. Tests that fail in a copy without
-results, and without any mutation, are left out. Lines of compiled loops, and those that other processes run, are not
-seen.
+Lines that a fixture runs count for every test of its file, since fixtures may be shared. Tests that fail in a copy
+without results, without any mutation, are left out. Lines of compiled loops and of other processes are not measured.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ from coverage import Coverage, CoverageData
 from tests.mutants import CODE, QUIETLY, REPOSITORY, SERVER, Scratch, enter, path_of
 from tests.mutants.drawn import PACKAGES, Place, naming
 
-MOST = 60  # tests that are tried on a mutant, those that run the fewest lines first
+MOST = 60  # at most so many tests are tried on a mutant, first those that run the fewest lines
 KEPT = REPOSITORY / "scratch"
 
 
@@ -34,7 +33,7 @@ class Covered:
 
     @classmethod
     def read(cls, kept: Iterable[Path]) -> "Covered":
-        """What was kept of all tests."""
+        """Read the cached data of all tests."""
         lines: dict[str, dict[int, set[str]]] = {}
         sizes: Counter[str] = Counter()
         for path in kept:
@@ -49,7 +48,7 @@ class Covered:
         return cls(lines, sizes)
 
     def tests(self, place: Place) -> tuple[str, ...]:
-        """Those of its lines, else of the body around it, else of its file; of a compiled loop those of its callers."""
+        """The tests that run its lines, else its body, else its file; for a compiled loop, its callers."""
         file = place.mutant.file
         if place.loop:
             found = {test for name, line in naming(place.loop) for test in self._of(name, line, line)}
@@ -63,7 +62,7 @@ class Covered:
 
 
 def covered(copies: Sequence[Scratch], among: Sequence[str]) -> Covered:
-    """What tests run, those in the files `among` those below tests/, or in all; kept until code or tests change."""
+    """Which lines the tests in the files `among`, or in all, run; cached until code or tests change."""
     below = REPOSITORY / "tests"
     known = (str(path.relative_to(below)) for path in below.rglob("test_*.py") if path.stem != "test_mutants")
     files = sorted(among or known)
@@ -77,7 +76,7 @@ def covered(copies: Sequence[Scratch], among: Sequence[str]) -> Covered:
 
 
 def _make(scratch: Scratch, files: list[str], kept: Path) -> None:
-    if _failed(kept).exists():  # which is written last
+    if _failed(kept).exists():  # written last, so the data is complete
         return
     process = SERVER.Process(target=_watch, args=(scratch.folder, [path_of(file) for file in files], kept))
     process.start()
@@ -101,14 +100,14 @@ def _digest(files: list[str]) -> str:
 
 
 class _Watch:
-    """Tells `coverage` which test runs, and notes those that fail."""
+    """A pytest plugin that tells `coverage` which test is running, and records failed tests."""
 
     def __init__(self, coverage: Coverage) -> None:
         self.failed: list[str] = []
         self._coverage = coverage
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        self._coverage.switch_context(_short(nodeid).partition("::")[0])  # of its fixtures
+        self._coverage.switch_context(_short(nodeid).partition("::")[0])  # for its fixtures
 
     def pytest_runtest_call(self, item: Any) -> None:
         self._coverage.switch_context(_short(item.nodeid))
@@ -128,7 +127,7 @@ def _short(nodeid: str) -> str:
 
 
 def _watch(folder: Path, tests: list[str], kept: Path) -> None:
-    """In a process of its own: run tests in a copy, and keep what they ran."""
+    """In a process of its own: run tests in a copy, and save which lines they ran."""
     enter(folder)
     import pytest
 

@@ -1,9 +1,8 @@
-"""Mutations drawn at random over all code: the lists are our own choice, a draw is nobody's.
+"""Random mutations of all code, in contrast to the lists, which we chose ourselves.
 
-A place is an expression or statement that some standard mutation changes: a comparison is moved by its boundary or
-turned round, an operator or a number is another, a condition is negated, what is returned is dropped. Places come in
-the order of a hash of a seed and of what they say: the same seed draws the same places, and code that is added
-elsewhere changes nothing.
+A place is an expression or statement to which a standard mutation applies: a comparison changes its boundary or its
+direction, an operator or a number is replaced, a condition is negated, a returned value is dropped. Places are ordered
+by a hash of the seed and of their text: the same seed draws the same places, also if code is added elsewhere.
 """
 
 import ast
@@ -46,9 +45,9 @@ class Place:
 
     Attributes
     ----------
-    lines: the first and the last line of what it changes.
-    body: those of the smallest function or class around it, or of the file.
-    loop: the name of the compiled function around it, whose lines no coverage sees; empty elsewhere.
+    lines: the first and the last line of the changed expression or statement.
+    body: the same of the smallest function or class around it, or of the file.
+    loop: the name of the compiled function around it, whose lines `coverage` cannot measure; empty outside of these.
     """
 
     mutant: Mutant
@@ -58,7 +57,7 @@ class Place:
 
 
 def draw(number: int, seed: int, words: Iterable[str] = ()) -> list[Place]:
-    """So many places of files with one of the `words` in their path, or of all; one mutation of each."""
+    """So many random places in files with one of the `words` in their path, or in all files; one mutation of each."""
     asked = list(words)
     files = [path for package in PACKAGES for path in sorted((REPOSITORY / package).rglob("*.py"))]
     names = [str(path.relative_to(REPOSITORY)) for path in files]
@@ -89,7 +88,7 @@ def places(file: str, source: str) -> Iterator[list[Place]]:
 
 
 def is_compiled(function: ast.FunctionDef) -> bool:
-    """Whether a function becomes machine code."""
+    """Whether a function is compiled to machine code."""
     return any(isinstance(item, ast.Name) and item.id == "compiled" for item in function.decorator_list)
 
 
@@ -102,7 +101,7 @@ def _is_python(place: Place) -> bool:
 
 
 def _walk(node: ast.AST, parents: tuple[ast.AST, ...]) -> Iterator[tuple[ast.expr | ast.stmt, tuple[ast.AST, ...]]]:
-    """What may be mutated, with what is around it: no annotations or texts, nothing that only types or a shell read."""
+    """All nodes that may be mutated, with their parents; no annotations, texts, or code only for type checkers."""
     if isinstance(node, ast.expr | ast.stmt):
         yield node, parents
     skipped = {"annotation", "returns", "decorator_list", "type_comment"}
@@ -123,7 +122,7 @@ def _lines_of(node: ast.expr | ast.stmt) -> tuple[int, int]:
 
 
 def _changes(node: ast.expr | ast.stmt, parent: ast.AST) -> Iterator[str]:
-    """What a node in a `parent` may become, as text."""
+    """The mutations of a node in a `parent`, as text."""
     if isinstance(node, ast.Compare):
         for place, known in enumerate(node.ops):
             for other in COMPARED[type(known)]:
@@ -163,7 +162,7 @@ def _text(node: ast.AST, **fields: object) -> str:
 
 
 def _around(source: str, lines: list[str], node: ast.expr | ast.stmt) -> tuple[str, str, str]:
-    """Whole lines around a node that occur once in the file, and what stands in them before and after the node."""
+    """Whole lines around a node that occur once in the file, and their text before and after the node."""
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
     begin = lines[first].encode()[: node.col_offset].decode()
     end = lines[last].encode()[node.end_col_offset :].decode()
@@ -175,7 +174,7 @@ def _around(source: str, lines: list[str], node: ast.expr | ast.stmt) -> tuple[s
 
 
 def naming(word: str) -> Iterator[tuple[str, int]]:
-    """The files and lines in which a name is used, those of compiled functions apart, where their own names count."""
+    """The files and lines that use a name; a use in a compiled function is replaced by the uses of that function."""
     waiting, known = [word], set[str]()
     trees = {path: ast.parse(path.read_text()) for package in PACKAGES for path in _files(package)}
     while waiting:

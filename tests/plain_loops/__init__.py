@@ -1,8 +1,8 @@
-"""Step-by-step forms of the fast simulations, to compare with in tests and in `scripts.bench`.
+"""Step-by-step forms of the fast simulations, with which tests and `scripts.bench` compare them.
 
-`pulls_by_choices` plays what a policy says of itself one step at a time, its `choices`. That takes a microsecond or
-more a step; `steps` and `batches` have compiled loops where a comparison in law needs many millions of steps, and where
-what is compared with must share neither loop nor index with the policy.
+`pulls_by_choices` plays the method `choices` of a policy step by step, which takes a microsecond or more per step.
+`steps` and `batches` have compiled loops for comparisons in law that need many millions of steps, or in which the
+reference must share neither loop nor index with the policy.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Policies that release sums of batches, one reward and one decision at a time.
 
-They share no loop and no index with `batches`, `lazy` and `lazy_thompson`: an index that has no closed form is found
-here by bisection, a divergence by a search over z.
+They share no loop and no index with `batches`, `lazy` and `lazy_thompson` of `bandits.loops`: here an index without
+closed form is found by bisection, and a divergence by a search over z.
 """
 
 import math
@@ -121,7 +121,7 @@ def batch_steps(
 def lazy_steps(
     means: FloatArray, horizon: int, epsilon: float, unit: float, thompson: bool, rng: np.random.Generator
 ) -> IntArray:
-    """Final pulls of Anytime-Lazy-UCB, or of Lazy-DP-TS, every arm looked at in every step; Bernoulli rewards."""
+    """Final pulls of Anytime-Lazy-UCB, or of Lazy-DP-TS, with all arms compared in every step; Bernoulli rewards."""
     arms = len(means)
     pulls = np.zeros(arms, dtype=np.int64)
     behind = np.zeros(arms, dtype=np.int64)  # rewards behind the private mean

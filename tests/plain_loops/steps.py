@@ -21,7 +21,7 @@ def index_steps(
     levels: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """What `bandits.loops.leader.pulls_of_leaders` simulates, one step and one comparison of all arms at a time."""
+    """The law of `bandits.loops.leader.pulls_of_leaders`, one step and one comparison of all arms at a time."""
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     row = 0
@@ -93,7 +93,7 @@ def dp_se_steps(
 def perturbed_leader_steps(
     means: FloatArray, horizon: int, start: int, law: int, constants: Constants, rng: np.random.Generator
 ) -> IntArray:
-    """Final pulls of what `perturbed_leader_pulls` simulates, every arm drawn at every step."""
+    """Final pulls with the law of `perturbed_leader_pulls`; all arms are sampled at every step."""
     arms = len(means)
     pulls = np.zeros(arms, dtype=np.int64)
     sums = np.zeros(arms)
@@ -156,7 +156,7 @@ def dprucb_steps(
 def kl_ucb_steps(
     means: FloatArray, horizon: int, checkpoints: IntArray, highest: float, c: float, rng: np.random.Generator
 ) -> IntArray:
-    """What `bandits.loops.kl_ucb.kl_ucb_pulls` simulates, every index by bisection at every step."""
+    """The law of `bandits.loops.kl_ucb.kl_ucb_pulls`, with every index by bisection at every step."""
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     row = 0
@@ -207,7 +207,7 @@ def kl_upper_end(mean: float, level: float, highest: float) -> float:
 
 @compiled
 def bit_thompson_steps(means: FloatArray, horizon: int, rng: np.random.Generator) -> IntArray:
-    """Final pulls of what `bandits.loops.bit_thompson.bit_thompson_pulls` simulates, all arms drawn at every step."""
+    """Final pulls with the law of `bandits.loops.bit_thompson.bit_thompson_pulls`, all arms sampled at every step."""
     arms = len(means)
     ones = np.zeros(arms)
     zeros = np.zeros(arms)

@@ -1,7 +1,7 @@
-"""Kinds of figures: a file for each, found by being in this package; the name of the file is the `kind` of a config.
+"""Kinds of figures: every module of this package is one, and its name is the `kind` in a config.
 
-A kind has a function `describe(config, cells, colours)`: from what an experiment's `figure` says, its stored cells and
-the colours of policies to a `Drawing`. It raises `UserError` for what it does not know.
+Each has a function `describe(config, cells, colours)` that makes a `Drawing` from the `figure` of an experiment, its
+stored cells and the colours of policies. It raises `UserError` for unknown keys and values.
 """
 
 import importlib
@@ -18,7 +18,7 @@ NAMES = sorted(item.name for item in pkgutil.iter_modules(__path__))
 
 
 def kind(name: str) -> Describe:
-    """How figures of a kind are described. Raises `UserError`."""
+    """The function `describe` of a kind. Raises `UserError` for an unknown kind."""
     if name not in NAMES:
         raise UserError(f"figure.kind: {name} is unknown; {nearest(str(name), NAMES)}")
     describe: Describe = importlib.import_module(f"{__name__}.{name}").describe

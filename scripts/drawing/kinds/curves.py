@@ -2,10 +2,10 @@
 
 kind: curves (the default)
 title: above the figure
-panels: a list of {title: ..., column: value or values}, the cells that each panel shows
-shares: quantities that are yes or no, of which the caption says how often they are met in each panel
-band: sd, quarter_sd, ci95 or quantiles (5 % to 95 %), the shading around the mean; runs: every run
-scales: rows of panels, linear or log; both by default
+panels: a list of {title: ..., column: value or values}: which cells each panel shows
+shares: yes-or-no quantities; for each panel the caption gives the share of runs with yes
+band: the shading around the mean: sd, quarter_sd, ci95 or quantiles (5 % to 95 %); or runs: a line for every run
+scales: the scale of each row of panels, linear or log; both by default
 overlays: a list of bounds, see scripts/drawing/overlays.py; the word t stands for the step
 """
 
@@ -38,8 +38,8 @@ BANDS = {
     "quantiles": "5 % to 95 % of the runs",
     "runs": "every run as a thin line",
 }
-EXPECTATION = Entry("expectation, computed exactly", "black", 0, 0)  # lies on the mean that it is of
-DECADES = 5  # of time that a logarithmic panel shows: before, every policy tries every arm in turn
+EXPECTATION = Entry("expectation, computed exactly", "black", 0, 0)  # drawn over the simulated mean
+DECADES = 5  # of time shown on a logarithmic axis: earlier, every policy pulls all arms in turn
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _panel(
     entries: Mapping[str, Entry],
     bounds: Sequence[Overlay],
 ) -> Panel:
-    """The panel at a row and a column: titles stand above the first row, labels at the left and below the last."""
+    """The panel at a row and a column: titles only in the first row, axis labels only at the left and the bottom."""
     row, column = place
     conditions, scale = spec.panels[column], cast(Scale, spec.scales[row])
     inside = shown(conditions, cells)
@@ -141,7 +141,7 @@ def _marks(stored: Stored, entry: Entry, band: str) -> list[Series | Band]:
 
 
 def _lines(bound: Overlay, number: int, inside: Cells) -> list[Series]:
-    """A bound against time, once for each of its courses in a panel; where it says nothing there is no point."""
+    """A bound against time: each different curve of it in a panel once, without the steps at which it is NaN."""
     points = ([(float(t), bound.of(stored, {"t": float(t)})) for t in stored.t] for stored in inside)
     courses = dict.fromkeys(tuple(point for point in course if not math.isnan(point[1])) for course in points)
     look = Look(COUNTERPART_COLOUR, dashes(number), width=0.9)
@@ -160,11 +160,11 @@ def band_of(regret: FloatArray, band: str) -> tuple[FloatArray, FloatArray]:
 
 
 def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]) -> tuple[Axis, Axis]:
-    """The axes without the first steps."""
+    """The axes without the first steps, see `DECADES`."""
     first = horizon / 10**DECADES
     shown = [mark.y[mark.x >= first] for mark in marks if isinstance(mark, Series)]
     lowest = min((float(values[values > 0].min()) for values in shown if (values > 0).any()), default=None)
-    above = replace(y, scale="linear") if lowest is None else replace(y, low=lowest / 1.5)  # no regret has no logarithm
+    above = replace(y, scale="linear") if lowest is None else replace(y, low=lowest / 1.5)  # regret 0 has no logarithm
     return replace(x, low=first, high=1.3 * horizon), above
 
 
@@ -177,7 +177,10 @@ def _caption(spec: Spec, cells: Cells, entries: Mapping[str, Entry]) -> list[str
 
 
 def unlike_scopes(cells: Cells) -> list[str]:
-    """What promises about one decision add up to over the transcript, if others here promise the transcript."""
+    """The composed budget over the transcript of policies that promise one decision, if others promise the transcript.
+
+    A line of the caption; no line if not both scopes occur.
+    """
     scopes = {stored.cell.policy.guarantee.scope for stored in cells}
     if not {Scope.DECISION, Scope.TRANSCRIPT} <= scopes:
         return []
@@ -190,7 +193,7 @@ def unlike_scopes(cells: Cells) -> list[str]:
 
 
 def _share(spec: Spec, name: str, cells: Cells) -> str:
-    """The least and the largest share among the cells of each panel, in words."""
+    """The least and the largest share among the cells of each panel, as text."""
     shares = []
     for panel in spec.panels:
         means = [float(values.mean()) for values in measured(shown(panel, cells), name)]

@@ -1,8 +1,8 @@
-"""How a number of each run, as its final regret, is spread: boxes or empirical distribution functions.
+"""The distribution of a number over runs, such as final regret: boxes or empirical distribution functions.
 
 kind: distribution
 title: above the figure
-panels: a list of {title: ..., column: value or values}, the cells that each panel shows
+panels: a list of {title: ..., column: value or values}: which cells each panel shows
 value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/
 shows: box or ecdf
 scale: linear or log
@@ -53,7 +53,7 @@ class Spec:
 
     @property
     def axis(self) -> str:
-        """What is measured of each run; the words of a quantity speak of its mean."""
+        """The name of the value of one run: that of the quantity without "mean"."""
         return QUANTITIES[self.value].removeprefix("mean ")
 
 
@@ -131,7 +131,7 @@ def _box(sample: Spread, place: int) -> list[Series]:
 
 
 def _steps(sample: Spread) -> Series:
-    """The share of runs with at most so much."""
+    """The empirical distribution function."""
     values = np.sort(sample.values)
     share = np.arange(len(values) + 1) / len(values)
     look = Look(sample.entry.colour, sample.entry.dashes)

@@ -1,11 +1,11 @@
-"""Laws of perturbed values before and after one reward changes, and where the second may lie.
+"""Laws of perturbed values before and after one reward changes, and the region that privacy allows for the second.
 
 kind: laws
 title: above the figure
 law: gauss, beta or truncated_laplace; epsilon, delta: the budget
-panels: a list of {title, count, total, mirrored}: F after `total` of `count` rewards were 1 (half of them unless
-    given) and F' after one more was; `mirrored: false` leaves out the k = floor(count / 8) + 1 of DP-FTPL-Beta
-heights: [values], or [values, differences] for a second row with everything less F, where the three hardly differ
+panels: a list of {title, count, total, mirrored}: F is the law if `total` of `count` rewards are 1 (by default half of
+    them), F' the law if one more is 1; `mirrored: false` leaves out the k = floor(count / 8) + 1 of DP-FTPL-Beta
+heights: [values], or [values, differences] for a second row that shows differences from F
 """
 
 import math
@@ -64,7 +64,7 @@ class Spec:
 
 
 def feasible(cdf: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
-    """Least and largest F' that the condition of Lemma 8 of Wang and Zhu (2024) allows, in both directions."""
+    """The least and the largest F' that Lemma 8 of Wang and Zhu (2024) allows, applied in both directions."""
     least = np.maximum(math.exp(-epsilon) * (cdf - delta), 1 - grown(1 - cdf, epsilon) - delta)
     largest = np.minimum(grown(cdf, epsilon) + delta, 1 - math.exp(-epsilon) * (1 - cdf - delta))
     return np.clip(least, 0, 1), np.clip(largest, 0, 1)
@@ -109,12 +109,12 @@ def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], height: str) -> Panel
 
 
 def _window(before: Any, after: Any) -> tuple[float, float]:
-    """Where both distribution functions are neither 0 nor 1."""
+    """The range of x in which both distribution functions are not yet almost 0 or 1."""
     quantile = [law.inverse if isinstance(law, TruncatedLaplace) else law.ppf for law in (before, after)]
     return float(quantile[0](1e-4)), float(quantile[1](1 - 1e-4))
 
 
 def _in_words(panel: Mapping[str, Any]) -> str:
-    """A panel's title and what it sets."""
+    """The title of a panel and its parameters, as text."""
     rest = [f"{name} {parameter(value)}" for name, value in panel.items() if name != "title"]
     return f"{panel['title']}: {', '.join(rest)}"

@@ -1,14 +1,14 @@
-"""How policies do over many instances, and how often one does better than another (Agarwal et al. 2021).
+"""Compare policies over many instances: performance profiles and probabilities of improvement (Agarwal et al. 2021).
 
 kind: profiles
 title: above the figure
-panels: a list of {title: ..., column: value or values}, the cells that are compared; every policy on the same instances
-unit: {label, bound, arguments}, what regret is divided by on each instance, see scripts/drawing/overlays.py
+panels: a list of {title: ..., column: value or values}: which cells are compared; all policies on the same instances
+unit: {label, bound, arguments}, the bound that values on each instance are divided by, see scripts/drawing/overlays.py
 against: the policy that the others are compared with
 value: regret (the default) or another quantity of the cells
 
-Above, performance profiles: the share of runs whose value is at most so many units. Below, the probability that a run
-of each policy has less than one of the policy that it is compared with. Every instance counts the same.
+Upper row, performance profiles: the share of runs whose value is at most x units. Lower row, for each policy the
+probability that a run of it has a smaller value than a run of the policy `against`. All instances have equal weight.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from scripts.drawing.legend import Entry, legend
 from scripts.drawing.overlays import Overlay, overlays
 from scripts.drawing.spec import measured, read, repeated, require_columns, require_panels, require_words
 
-POINTS = 200  # of a profile
+POINTS = 200  # of the curve of a profile
 ERROR = 0.05
 
 
@@ -51,7 +51,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Scores:
-    """The value of every run of a policy in units, an array for each instance by its parameters."""
+    """The values of all runs of a policy, in units: one array for each instance, by the repr of the instance."""
 
     policy: str
     entry: Entry
@@ -84,12 +84,12 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
 
 
 def _instance(stored: Stored) -> str:
-    """With its parameters."""
+    """The instance with its parameters, as a key."""
     return repr(stored.cell.instance)
 
 
 def _scores(spec: Spec, unit: Overlay, cells: Cells, entries: Mapping[str, Entry]) -> list[Scores]:
-    """Of every policy of a panel. Raises `UserError` where policies have unlike instances, or one has no unit."""
+    """The scores of every policy. Raises `UserError` if policies have different instances, or one has no unit."""
     scores = []
     for entry, of_policy in cells.grouped(lambda stored: entries[stored.cell.key]).items():
         values = measured(of_policy, spec.value)

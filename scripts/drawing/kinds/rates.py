@@ -1,12 +1,11 @@
-"""How the pulls of a suboptimal arm grow as its gap shrinks: fitted exponents beside printed ones.
+"""How the pulls of a suboptimal arm grow as its gap shrinks: fitted exponents, and those that the paper prints.
 
     kind: rates
     title: above the figure
 
-Pulls move in steps, a whole epoch at a time, as the gap shrinks; over an octave of the gap that is one
-step. The exponent is therefore the mean of log2(pulls at gap/2 / pulls at gap) over all such pairs of
-the grid, and its 95 % interval is Student's over these pairs. (A least-squares slope over few steps
-would be biased by where the grid begins and ends.)
+As the gap shrinks, pulls grow in steps of a whole epoch, one step each time the gap is halved. The exponent is
+therefore the mean of log2(pulls at gap/2 / pulls at gap) over all such pairs of the grid, with Student's 95 % interval
+over these pairs. (A least-squares slope over a few steps would depend on where the grid begins and ends.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,17 +53,17 @@ class Rate:
 
     @property
     def printed(self) -> float:
-        """The exponent of pulls that the printed regret, of order gap^(-1/v), means."""
+        """The exponent of pulls that follows from the printed regret, of order gap^(-1/v)."""
         return (1 + self.v) / self.v
 
     @property
     def consistent(self) -> float:
-        """The exponent that the epoch lengths have: twice the printed one under local privacy."""
+        """The exponent that follows from the epoch lengths: twice the printed one under local privacy."""
         return 2 * self.printed if self.policy == "ldprse" else self.printed
 
 
 def fit(cells: Cells) -> list[Rate]:
-    """One rate for each v and policy, and whatever else varies, among the cells of two arms."""
+    """One rate for each v, policy and other parameter that varies, from cells with two arms."""
     entries = _legend(cells, {})
     rates = []
     for (label, v), along in cells.grouped(lambda of: (entries[of.cell.key].label, of.columns["v"])).items():
@@ -79,12 +78,12 @@ def _legend(cells: Cells, colours: Mapping[str, str]) -> dict[str, Entry]:
 
 
 def _gap(stored: Stored) -> float:
-    """Of the second arm."""
+    """The gap of the second arm."""
     return float(stored.cell.instance.gaps[1])  # type: ignore[attr-defined]
 
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
-    """A panel for each policy and what else varies: measured pulls, fitted slope, and lines of the printed slope."""
+    """A panel for each policy (and other parameters that vary): measured pulls, fitted slopes and printed slopes."""
     spec = read(Spec, config)
     rates = fit(cells)
     entries = dict.fromkeys(_legend(cells, colours).values())

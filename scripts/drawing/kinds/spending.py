@@ -1,8 +1,8 @@
-"""What transcripts spend against the horizon: lower bounds as lines with markers, upper bounds as thin lines without.
+"""The privacy loss of transcripts against the horizon: lower bounds with markers, upper bounds without.
 
 kind: spending
 title: above the figure
-panels: a list of {title: ..., column: value or values}, the cells that each panel shows
+panels: a list of {title: ..., column: value or values}: which cells each panel shows
 """
 
 import math
@@ -36,7 +36,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Curve:
-    """Both bounds of one policy at each horizon, shapes (horizons,)."""
+    """The upper bound `kept` and the lower bound `least` of one policy at each horizon, shapes (horizons,)."""
 
     entry: Entry
     promised: bool
@@ -46,7 +46,7 @@ class Curve:
 
     @property
     def words(self) -> str:
-        """Where it ends, in words."""
+        """Its last value, as text."""
         end = f"at T = {self.horizon[-1]:g}"
         if self.promised:
             return f"{self.entry.label}: at most {quantity(self.kept[-1])} {end}"
@@ -56,7 +56,7 @@ class Curve:
 
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
-    """A panel for each condition: what transcripts spend at least, at most where promised. Raises `UserError`."""
+    """A panel for each condition: lower bounds, and upper bounds for promised transcripts. Raises `UserError`."""
     spec = read(Spec, config)
     require_columns(spec.panels, [], cells)
     if not all("epsilon_shown" in stored.rows for stored in cells):
@@ -96,7 +96,9 @@ def _curve(entry: Entry, cells: Cells) -> Curve:
 
 
 def _marks(curve: Curve) -> list[Series]:
-    """At most, for a promise about the transcript; else at least, where it is above 0 and finite."""
+    """The upper bound if the policy promises the transcript; else the lower bound where it is above 0 and finite,
+    and a thin line for the upper bound where the two differ.
+    """
     look = Look(curve.entry.colour, curve.entry.dashes, curve.entry.marker, marker_size=3.5)
     if curve.promised:
         return [Series(curve.horizon, curve.kept, replace(look, marker="none"), curve.entry.label)]
@@ -111,7 +113,7 @@ def _marks(curve: Curve) -> list[Series]:
 
 
 def _exact(cells: Cells) -> str:
-    """Up to which horizon both bounds meet wherever no transcript is promised."""
+    """A line of the caption: up to which horizon both bounds agree for all policies that do not promise transcripts."""
     open_ = cells.only(lambda stored: stored.cell.policy.guarantee.scope is not Scope.TRANSCRIPT)
     apart = [stored.cell.horizon for stored in open_ if stored.rows["epsilon_kept"][0] > _met(stored)]
     last = max(

@@ -1,12 +1,12 @@
-"""A number of each run, as its final regret, against a parameter, with fitted slopes and bounds.
+"""The mean of a number of each run, such as final regret, against a parameter, with fitted slopes and bounds.
 
 kind: sweep
 title: above the figure
-x: a column, or a word for something about the instance, as least_gap
-panels: a list of {title: ..., column: value or values}, the cells that each panel shows
+x: a column, or a word for a property of the instance, such as least_gap
+panels: a list of {title: ..., column: value or values}: which cells each panel shows
 value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/
-scales: [log, log], those of x and y, linear or log
-curves: columns that tell curves of one policy apart
+scales: [log, log], the scales of x and y, linear or log
+curves: columns that distinguish the curves of one policy
 overlays: a list of bounds, see scripts/drawing/overlays.py
 slopes: a list of {panel, policy, between: [low, high]}, fitted by least squares
 """
@@ -72,8 +72,9 @@ class Spec:
     def legend(self, cells: Cells, colours: Mapping[str, str]) -> dict[str, Entry]:
         """The entry of the curve of every cell that is drawn, by its key.
 
-        It is called what `curves` says, else as the legend does where that stays the same along x; and whatever else
-        varies at one x. If `curves` says it, every label has a colour of its own.
+        The label gives the columns in `curves`. Without `curves` it is the policy's name in legends if that is the same
+        at every x, else its label. Other parameters that vary at one x are added. With `curves` every label has a
+        colour of its own.
         """
         require_columns(self.panels, self.curves, cells)
         kin: dict[tuple[Any, ...], set[str]] = {}
@@ -93,7 +94,7 @@ class Spec:
         return {key: _own_colour(entry) for key, entry in entries.items()} if self.curves else entries
 
     def _kin(self, stored: Stored) -> tuple[Any, ...]:
-        """The same for cells whose policies differ in x only."""
+        """A key that is equal for cells whose policies differ in x only."""
         policy = stored.cell.policy
         return (policy.name, *((name, value) for name, value in vars(policy).items() if name != self.x))
 
@@ -109,7 +110,7 @@ def _own_colour(entry: Entry) -> Entry:
 
 
 class Curve(NamedTuple):
-    """What tells curves apart. Exact and simulated numbers of the same thing share an entry, with line and markers."""
+    """The key of a curve. Exact and simulated numbers of one policy share an entry: a line, and markers beside it."""
 
     entry: Entry
     exact: bool
@@ -117,7 +118,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Points:
-    """The mean of a quantity over the values of x, with 95 % intervals: shapes (values,); `share` of yes and no."""
+    """The mean of a quantity at each x with 95 % intervals, shapes (values,); `share` if the quantity is yes or no."""
 
     cells: Sequence[Stored]
     x: FloatArray
@@ -127,7 +128,7 @@ class Points:
     share: bool
 
     def across(self, first: float, last: float) -> "Points":
-        """A policy without the parameter of the axis, whose x is infinite, as a level line; others as they are."""
+        """A horizontal line for a policy without the parameter x (its x is infinite); other points are unchanged."""
         if np.isfinite(self.x).all():
             return self
         mean, low, high = (np.repeat(values, 2) for values in (self.mean, self.low, self.high))
@@ -172,7 +173,7 @@ def _points(spec: Spec, cells: Cells, x: Sequence[float]) -> Points:
 
 
 def _number(x: str, stored: Stored, cells: Cells) -> float:
-    """The place of one of the `cells` along x, infinite for a policy without that parameter. Raises `UserError`."""
+    """The value of x of one of the `cells`, infinite for a policy without that parameter. Raises `UserError`."""
     if cells.lacks(stored, x):
         return math.inf
     if x not in stored.columns and x not in WORDS:
@@ -236,27 +237,27 @@ def _panel(
 
 
 def _marks(points: Mapping[Curve, Points], entry: Entry, middle: int) -> list[Series]:
-    """A line for a label; markers with intervals, and no line, for simulated points beside exact ones."""
+    """A line for each label; if it has exact points too, its simulated points are markers without a line."""
     look = Look(entry.colour, entry.dashes)
     exact, simulated = (points.get(Curve(entry, whether)) for whether in (True, False))
     marks = [] if exact is None else [Series(exact.x, exact.mean, look, entry.label)]
     if simulated is not None:
         beside = replace(look, marker=entry.marker, marker_size=3, dashes="none" if exact is not None else look.dashes)
-        aside = 1.05 ** (entry.place - middle) if simulated.share else 1.0  # shares often coincide, at 0
+        aside = 1.05 ** (entry.place - middle) if simulated.share else 1.0  # shares often coincide at 0
         own = "" if exact is not None else entry.label
         marks.append(Series(simulated.x * aside, simulated.mean, beside, own, simulated.low, simulated.high))
     return marks
 
 
 def _bound(overlay: Overlay, place: int, curves: Iterable[Points]) -> Series:
-    """The bound once, however many curves it is about."""
+    """The bound as one line, even if it applies to several curves."""
     pairs = {(x, overlay.of(stored)) for curve in curves for x, stored in zip(curve.x, curve.cells, strict=True)}
     x, y = np.array(sorted((x, value) for x, value in pairs if value > 0)).reshape(-1, 2).T  # NaN is not above 0
     return Series(x, y, Look(COUNTERPART_COLOUR, dashes(place), width=0.9), overlay.label)
 
 
 def curve_of(points: Mapping[Curve, Points], policy: str) -> tuple[Entry, Points]:
-    """The curve of a policy in a panel, for a slope. Raises `UserError`."""
+    """The curve of a policy in a panel, of which a slope is fitted. Raises `UserError`."""
     of_policy = {of.cells[0].cell.policy.name: (curve.entry, of) for curve, of in points.items()}
     if policy not in of_policy:
         raise UserError(f"figure.slopes: {policy} is not in the panel; {nearest(policy, of_policy)}")

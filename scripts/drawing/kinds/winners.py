@@ -2,14 +2,15 @@
 
 kind: winners
 title: above the figure
-panels: a list of {title: ..., column: value or values}, the cells that each panel compares
+panels: a list of {title: ..., column: value or values}: which cells each panel compares
 value: regret (the default) or another quantity of the cells; the least mean wins
-promise: {scope: ..., delta: ...}, what all who take part promise; without it each plays for the epsilon that it quotes
+promise: {scope: ..., delta: ...}, the guarantee required of every policy; without it policies are compared at their own
+    epsilon
 epsilons: the epsilons of that promise
 
-A mark stands at every horizon and epsilon, in the colour of the policy with the least mean. It is pale where that is
-not clear: where scripts/contests.py does not tell it from another policy. With a promise, all policies take part whose
-own implies it, each at its largest epsilon that does.
+At every horizon and epsilon there is a mark in the colour of the policy with the least mean. It is pale if that policy
+cannot be distinguished from another one, see scripts/contests.py. With a promise, every policy takes part whose
+guarantee implies it, at the largest of its epsilons for which that is so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ from scripts.drawing.legend import Entry, legend
 from scripts.drawing.spec import Promise, read, require_columns, require_panels, require_words, shown
 from scripts.drawing.style import marker
 
-SIZE = 9  # points, of a mark
+SIZE = 9  # of a mark, in points
 PALE = 0.3
 
 
@@ -74,7 +75,7 @@ def wins(cells: Cells, value: str) -> list[Win]:
 
 
 def promised_wins(cells: Cells, value: str, promise: Promise, epsilons: Sequence[float]) -> list[Win]:
-    """The winner among all whose promise implies this one, at every horizon and each of the `epsilons`."""
+    """The winner at every horizon and each of the `epsilons`, among policies whose guarantee implies `promise`."""
     places = {
         (horizon, epsilon): entitled(there, promise.at(epsilon))
         for (horizon,), there in cells.by("horizon").items()
@@ -84,7 +85,7 @@ def promised_wins(cells: Cells, value: str, promise: Promise, epsilons: Sequence
 
 
 def _wins(places: Mapping[tuple[int, float], Cells], value: str) -> list[Win]:
-    """All intervals of the panel hold at once."""
+    """The winners; all intervals of a panel hold simultaneously."""
     contests = {place: rivals for place, rivals in sorted(places.items()) if len(rivals) > 1}
     cells = Cells.of(contests.values())
     found = standings(cells, value) if cells else {}
@@ -126,7 +127,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
 
 
 def _looks(winners: Iterable[Entry]) -> dict[Entry, Look]:
-    """Labels of one colour have markers, squares first: they fill a map best."""
+    """A look for each winner; labels of one colour differ in their markers, the first is a square, as it fills best."""
     looks: dict[Entry, Look] = {}
     for entry in dict.fromkeys(winners):
         number = sum(known.colour == entry.colour for known in looks)

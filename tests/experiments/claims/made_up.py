@@ -1,4 +1,4 @@
-"""Made-up results whose verdict is known, and claims on them."""
+"""Made-up results with known verdicts, and claims about them."""
 
 import numpy as np
 import yaml
@@ -18,7 +18,7 @@ PASSING, FAILING = "sajed2019.path_share", "wang2024.start_phase_needed"  # chec
 
 
 def measured(policy, mean, spread=0.0, instance=None, growth=1.0, pulls=None):
-    """A cell whose final regret averages `mean`, a linear curve (or flat for growth 0), runs `spread` apart."""
+    """A cell with final regret mean +- spread over runs; its curve is linear, or constant after T / 4 for growth 0."""
     cell = RegretCell(instance or C1(3), policy, HORIZON)
     t = cell.checkpoints
     final = mean + spread * np.linspace(-1, 1, RUNS)
@@ -29,7 +29,7 @@ def measured(policy, mean, spread=0.0, instance=None, growth=1.0, pulls=None):
 
 
 def stopped(wrong):
-    """A stopping rule that is off in `wrong` of 1000 runs, always after 50 samples."""
+    """A stopping rule that always stops after 50 samples, with a wrong estimate in `wrong` of 1000 runs."""
     cell = StoppingCell(SignedBernoulli(0.5), DPNAS(1.0, accuracy=0.5, beta=0.05), 10**6)
     estimate = np.where(np.arange(1000) < wrong, 2.0, 0.5)
     return Stored({"samples": np.full(1000, 50), "expired": estimate < 0, "estimate": estimate}, {}, cell)

@@ -138,7 +138,7 @@ def test_what_a_promise_costs_by_hand(cells):
     """Local 200 over the best central 10; 0.1 in place of 1: 20 over 10; medians of 20, 40 and of 10, 20, 200."""
     text = page(field(cells))
     costs = text[text.index("## What a promise costs") :].splitlines()
-    assert "To trust nobody costs more than each of the last two at ε = 1, and at no other ε." in costs
+    assert "Trusting nobody costs more than each of the last two rows at ε = 1, and at no other ε." in costs
     assert "| trust nobody | – | 20 |" in costs
     assert "| ε in place of 1 | 2 | 1 |" in costs
     assert "| the median policy in place of the best | 1.5 | 2 |" in costs
