@@ -123,7 +123,8 @@ class _Watch:
 
 
 def _short(nodeid: str) -> str:
-    return nodeid.removeprefix("tests/")
+    file, colons, test = nodeid.partition("::")
+    return f"{file.rpartition('/')[2]}{colons}{test}"
 
 
 def _watch(folder: Path, tests: list[str], kept: Path) -> None:

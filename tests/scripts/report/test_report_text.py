@@ -19,6 +19,7 @@ from experiments.claims import Outcome
 from experiments.config.compose import Composer
 from experiments.papers import papers
 from experiments.stored import Stored
+from experiments.stored_cells import Cells
 from scripts.audit_table import audits, verdicts
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
@@ -98,7 +99,7 @@ def coins(monkeypatch, tosses):
 def test_a_new_kind_of_record_needs_no_edit(monkeypatch):
     tosses = [2, 3, 4, 5, 6]
     cell = coins(monkeypatch, tosses)
-    (table,) = of_cells("mine-coins", [cell])
+    (table,) = of_cells("mine-coins", Cells([cell]))
     (row,) = table.rows
     entries = {column.title: entry for column, entry in zip(table.columns, row, strict=True)}
     assert (table.identifier, table.caption) == ("mine-coins-coins", "Tosses until heads, 1 cells")
@@ -114,7 +115,7 @@ def test_a_new_kind_of_record_needs_no_edit(monkeypatch):
 
 
 def test_a_single_run_has_no_interval(monkeypatch):
-    (table,) = of_cells("mine-coins", [coins(monkeypatch, [3])])
+    (table,) = of_cells("mine-coins", Cells([coins(monkeypatch, [3])]))
     texts = {column.title: entry.text for column, entry in zip(table.columns, table.rows[0], strict=True)}
     assert [texts[title] for title in ("mean", "95 % low", "95 % high", "runs")] == ["3", "–", "–", "1"]
 
