@@ -2,11 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import kstest, laplace
 
 from bandits import ParameterError, regret
 from bandits.environments.bernoulli import C1, C2, Bernoulli, RandomMeans
 from bandits.loops.largest_beta import densities, grid, winning_chances
-from bandits.loops.lazy import Arms, lazy_leader, steps_until_passed
+from bandits.loops.lazy import Arms, lazy_leader, new_arms, pull, steps_until_passed
 from bandits.loops.lazy_thompson import (
     Shift,
     block_length,
@@ -225,3 +226,14 @@ def test_ledger_and_refusals():
     assert LazyDPTS(1.0).legend() == "Lazy-DP-TS (ln)"
     assert AnytimeLazyUCB(1.0).legend() == "Anytime-Lazy-UCB (log2)"
     assert (AnytimeLazyUCB(1.0).unit, LazyDPTS(1.0).unit) == (math.log(2), 1.0)
+
+
+def test_noise_of_a_private_mean_has_scale_one_over_epsilon_and_pulls(failure):
+    """The second mean is that of 2 fresh rewards, here all 0, so that it is the noise divided by 2."""
+    rng, means = stream("noise of lazy means", 0), []
+    for _ in range(4000):
+        state = new_arms(1)
+        assert pull(state, 0, 1, 0.0, 0.25, rng)
+        assert pull(state, 0, 2, 0.0, 0.25, rng)
+        means.append(state.means[0])
+    assert kstest(means, laplace(scale=2.0).cdf).pvalue > failure

@@ -186,3 +186,9 @@ def test_a_local_policy_needs_rewards_in_the_unit_interval():
             policy.check(S1(0.9))
     with pytest.raises(ParameterError, match="epsilon: must be at most 700"):
         LDPUCBB(1000.0)
+
+
+def test_noise_of_a_report_has_scale_one_over_epsilon(failure):
+    rng = stream("noise of reports", 0)
+    reports = [LDPUCBL(0.5).report(0.25, rng) for _ in range(4000)]
+    assert kstest(reports, laplace(loc=0.25, scale=2.0).cdf).pvalue > failure
