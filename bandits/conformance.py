@@ -43,6 +43,7 @@ from bandits.recording import checkpoint_grid
 from bandits.seeds import stream
 
 HORIZON = 5_000
+FAR = 10**12  # steps that nobody walks one by one
 AnyPolicy = Policy | FullInformationPolicy
 INSTANCES: tuple[Instance | FullInformation, ...] = (
     C2(arms=5),
@@ -127,6 +128,14 @@ def survives_short_horizons(policy: AnyPolicy) -> None:
         for horizon in (arms, arms + 1, 2 * arms, 37):
             pulls = _play(policy, instance, horizon, np.arange(1, horizon + 1))
             assert (pulls.sum(axis=1) == np.arange(1, horizon + 1)).all(), f"steps are missing at horizon {horizon}"
+
+
+def plays_far_horizons(policy: AnyPolicy) -> None:
+    """A policy that says that its time does not grow with the horizon plays 10^12 steps; one that is wrong hangs."""
+    if not policy.time_grows:
+        instance = accepted(policy)[0]
+        pulls = _play(policy, instance, FAR, np.array([FAR]))
+        assert pulls.sum() == FAR, f"steps are missing at horizon {FAR}"
 
 
 def is_reproducible(policy: AnyPolicy) -> None:
@@ -219,6 +228,7 @@ CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     keeps_its_guarantee,
     counts_every_step,
     survives_short_horizons,
+    plays_far_horizons,
     is_reproducible,
     draws_from_its_rng_alone,
     remembers_nothing,

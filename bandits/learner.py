@@ -46,6 +46,7 @@ class Learner(ABC, Generic[Faced]):
     revision: raised by the author when the numbers that the learner produces change.
     faces: the kind of environment that it learns from.
     domain: the rewards that its noise is calibrated for; others are refused, or cut off at a bound.
+    time_grows: whether the time of a simulation grows with the horizon; False if it is simulated batch by batch.
     """
 
     name: ClassVar[str]
@@ -54,6 +55,7 @@ class Learner(ABC, Generic[Faced]):
     revision: ClassVar[int] = 1
     faces: ClassVar[type[Any]]
     domain: ClassVar[Domain] = Domain.UNIT
+    time_grows: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:

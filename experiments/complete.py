@@ -107,7 +107,7 @@ def _seconds(jobs: Sequence[Job], store: Store) -> dict[str, float | None]:
     """Estimated seconds on one core for what is left of each job, by key of its cell; None if unknown."""
     if not jobs:
         return {}
-    costs = Costs(store.index())
+    costs = Costs(store.index)
     of_one = [costs.of(job.cell) for job in jobs]
     return {
         job.cell.key: None if seconds is None else seconds * job.left for job, seconds in zip(jobs, of_one, strict=True)

@@ -26,6 +26,8 @@ class BatchedIndex(Policy):
     composition. The first batch of an arm is no exception: even a sum of one reward gets its noise.
     """
 
+    time_grows: ClassVar[bool] = False
+
     @property
     @abstractmethod
     def rule(self) -> Rule:

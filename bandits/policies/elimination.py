@@ -72,6 +72,8 @@ class EpochElimination(Policy):
     only its sums are drawn, and the cost does not grow with the horizon.
     """
 
+    time_grows: ClassVar[bool] = False
+
     @abstractmethod
     def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
         """Epoch 1, 2, ... with `viable` arms left."""

@@ -74,6 +74,7 @@ class RNMFTNL(FullInformationPolicy):
     name: ClassVar[str] = "rnm_ftnl"
     label: ClassVar[str] = "RNM-FTNL"
     citation: ClassVar[str] = "Wu and Wang (2025), Algorithm 1"
+    time_grows: ClassVar[bool] = False
     epsilon: float
     noise: NoiseName = "laplace"
     resample: bool = False

@@ -117,6 +117,7 @@ class DPTSUCB(Policy):
     name: ClassVar[str] = "dp_ts_ucb"
     label: ClassVar[str] = "DP-TS-UCB"
     citation: ClassVar[str] = "Hu et al. (2025), arXiv 2505.02383, with a first epoch of our own"
+    time_grows: ClassVar[bool] = False
     epsilon: float
     delta: float | None = None
     level: float | None = None

@@ -33,6 +33,7 @@ class Lazy(Policy):
     Guarantee: epsilon-DP of the transcript, one reward changed: a reward is in one mean, released once.
     """
 
+    time_grows: ClassVar[bool] = False
     epsilon: float
     logarithm: Logarithm = "binary"
 

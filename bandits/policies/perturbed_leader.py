@@ -376,6 +376,7 @@ class GDPElimNew(Policy):
     name: ClassVar[str] = "gdp_elim_new"
     label: ClassVar[str] = "GDP-Elim-New"
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 4"
+    time_grows: ClassVar[bool] = False
     epsilon: float
     delta: float
 

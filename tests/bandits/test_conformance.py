@@ -227,7 +227,18 @@ class Decreasing(Uniform):
         return pulls
 
 
+class StopsEarly(Uniform):
+    """Says that its time does not grow, and leaves steps out."""
+
+    time_grows: ClassVar[bool] = False
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        short = np.minimum(checkpoints, 10_000)
+        return super().simulate(instance, 10_000, short, rng)
+
+
 BROKEN = [
+    (StopsEarly(), "plays_far_horizons"),
     (CountsTooFew(), "counts_every_step"),
     (CountsTooFew(), "survives_short_horizons"),
     (UsesGlobalState(), "is_reproducible"),

@@ -56,7 +56,7 @@ def stored(monkeypatch):
 
 def test_a_replication_takes_what_like_cells_took(stored, tmp_path):
     stored(SHORT, LONG, LONG, LONG, seconds=[0.5, 4.0, 5.0, 100.0])
-    costs = Costs(Store(tmp_path).index())
+    costs = Costs(Store(tmp_path).index)
     assert costs.of(SHORT) == 0.5
     assert costs.of(LONG) == 5.0
     assert costs.of(RegretCell(C1(5), UCB1(), 25_000)) == pytest.approx(2.5), "as the root of the nearest horizon"
@@ -70,17 +70,24 @@ def test_a_replication_takes_what_like_cells_took(stored, tmp_path):
 )
 def test_seconds_grow_at_most_in_proportion_to_the_horizon_and_never_fall(seconds, longer):
     ten_billion_times = RegretCell(C1(5), UCB1(), 10**15)
-    assert Costs(index(SHORT, LONG, seconds=seconds)).of(ten_billion_times) == pytest.approx(longer)
+    assert Costs(lambda: index(SHORT, LONG, seconds=seconds)).of(ten_billion_times) == pytest.approx(longer)
 
 
 def test_one_horizon_that_is_known_says_nothing_of_growth():
-    assert Costs(index(SHORT, seconds=[0.5])).of(LONG) == pytest.approx(50.0)
+    assert Costs(lambda: index(SHORT, seconds=[0.5])).of(LONG) == pytest.approx(50.0)
+
+
+def test_a_policy_may_say_that_its_time_does_not_grow():
+    far = RegretCell(C1(5), DPSE(1.0), 10**15)
+    assert Costs(lambda: index(OTHER, seconds=[0.5])).of(far) == 0.5
+    measured = Costs(lambda: index(OTHER, RegretCell(C1(5), DPSE(1.0), 1_000), seconds=[0.5, 5.0]))
+    assert measured.of(far) == pytest.approx(0.5 * 1e14**0.5), "what was measured outranks what it says"
 
 
 def test_a_cell_without_a_column_tells_nothing():
     whole = index(SHORT, LONG, seconds=[1.0, np.nan])
     whole.columns["policy"] = Coded(np.array([-1, 0]), ["ucb1"])
-    assert Costs(whole).of(SHORT) is None
+    assert Costs(lambda: whole).of(SHORT) is None
 
 
 def test_the_share_is_of_time(stored, tmp_path):
@@ -100,11 +107,24 @@ def test_what_is_not_stored_is_measured_on_the_way(stored, tmp_path):
     assert work.took(SHORT) == math.inf
     work.after(SHORT, 2, seconds=2.0)
     assert work.took(SHORT) == 1.0
-    assert work.share() == 2 / 30, "of the others nothing is known yet: as this one"
+    assert work.share() == 2 / (10 + 10 * 100 + 10 * 50.5), "one in proportion to the horizon, the other as the mean"
     work.after(LONG, 2, seconds=6.0)
     assert work.share() == (2 * 1 + 2 * 3) / (10 * 1 + 10 * 3 + 10 * 2)
     stored(SHORT, seconds=[100.0])
     assert work.share() < 0.2, "what is stored is read once"
+
+
+def test_a_measured_cell_outranks_an_extrapolation(stored, tmp_path):
+    """Of a run of 11 minutes "1,961 h left" was said, by what is stored of a horizon a thousand million times less."""
+    stored(SHORT, seconds=[0.5])
+    far, between = RegretCell(C1(5), UCB1(), 10**12), RegretCell(C1(5), UCB1(), 10**6)
+    costs = Costs(Store(tmp_path).index)
+    assert costs.of(far) == pytest.approx(0.5e9)
+    costs.measure(far, 2, 16.0)
+    assert costs.of(far) == 8.0
+    assert costs.of(between) == pytest.approx(0.5 * 16 ** (1 / 3)), "16 times as long at 10^9 times the steps"
+    costs.measure(SHORT, 1, 7.0)
+    assert costs.of(SHORT) == 0.5, "in seconds of one machine, as the others that are stored"
 
 
 def test_replications_that_were_there_already_tell_nothing(tmp_path):
