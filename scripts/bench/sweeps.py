@@ -123,7 +123,7 @@ def measure() -> Iterator[str]:
 
 
 def main() -> None:
-    """Entry point of `python -m scripts.bench_sweeps`."""
+    """Entry point of `python -m scripts.bench.sweeps`."""
     if help_alone(__doc__):
         return
     for line in measure():
