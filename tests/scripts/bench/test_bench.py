@@ -12,11 +12,11 @@ from bandits.policies.perturbed_leader import DPFTPLGauss
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from experiments.config.compose import REPOSITORY, Composer
-from experiments.store.index import index_of_folders
+from experiments.config.plan import merge, plan_all
+from experiments.papers import papers
 from scripts.bench import __main__ as page
-from scripts.bench import guard
-from scripts.bench.again import shares
-from scripts.bench.kernels import INSTANCES, Speed, cell_of
+from scripts.bench import again, guard
+from scripts.bench.kernels import Speed, cell_of
 from scripts.bench.libraries import Rival
 from scripts.bench.plain import plain_loop
 
@@ -39,12 +39,11 @@ def test_rows_of_the_page():
     assert rivals.splitlines()[2:] == ["| a 1.0 | 10 | 250 |", "| b | not installed | – |"]
 
 
-def test_every_policy_has_a_cell():
+def test_a_cell_of_a_policy_is_on_the_first_instance_that_it_accepts():
     composer = Composer()
-    for name in composer.choices("policy"):
-        cell = cell_of(name, 1_000, composer)
-        assert cell.policy.name == name
-        assert cell.instance.name in INSTANCES
+    for name, instance in (("dp_se", "c1"), ("dprse", "s1"), ("vote_ftnl", "dtol_deterministic")):
+        assert cell_of(name, 1_000, composer).instance.name == instance
+    assert cell_of("dp_ftpl_new", 1_000, composer).policy.guarantee.delta == 0.01
 
 
 @pytest.mark.parametrize("policy", [UCB1(), DPUCB(1.0), DPSE(0.5), DPFTPLGauss(1.0, 0.01)], ids=lambda of: of.name)
@@ -67,9 +66,13 @@ def test_the_guard_fails_when_a_loop_is_too_slow(found, code, monkeypatch, capsy
     assert capsys.readouterr().out.count("too slow, at least") == code * len(guard.CASES)
 
 
-@pytest.mark.slow
-def test_every_stored_cell_counts_for_one_paper():
-    results = REPOSITORY / "results"
-    found = list(shares(results))
-    assert sum(share.cells for share in found) == len(index_of_folders([results]).names)
-    assert all(share.runs >= share.cells > 0 for share in found)
+def test_every_stored_cell_counts_for_one_paper(monkeypatch):
+    """Both papers have DP-SE on C1 to C4 at epsilon = 1; the later one has the rest of its cells."""
+    monkeypatch.setattr(again, "papers", lambda: {name: papers()[name] for name in ("azize2022", "azize2025")})
+    first, second, audits = again.shares(REPOSITORY / "results")
+    assert (first.paper, audits.paper) == (papers()["azize2022"].cited, "audits")
+    composer = Composer()
+    names = [name for name in composer.choices("experiment") if name.startswith(("azize2022/", "azize2025/"))]
+    plans = plan_all([[f"+experiment={name}"] for name in names], composer)
+    assert first.cells + second.cells == len(merge(request for asked in plans for request in asked.requests))
+    assert all(share.runs >= share.cells > 0 for share in (first, second, audits))
