@@ -1,6 +1,7 @@
 """KLUCB-CF and TS-CF (Gajane, Urvoy and Kaufmann 2018) and their loops."""
 
 import math
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -54,6 +55,16 @@ def test_the_cap_and_ties():
     assert capped.select(state_of([30, 8], [29, 4]), 38, None) == 1  # kl(1/2, 3/4) = 0.1438 < log(38) / 8: tie at H
     assert capped.select(state_of([8, 8, 8], [6, 7, 6]), 24, None) == 0
     assert free.select(state_of([5, 4], [5, 4]), 9, None) == 1  # both at 1
+
+
+def test_the_posteriors_of_thompson_sampling():
+    """3 ones in 5 bits and 1 in 4, with a uniform prior: Beta(4, 3) and Beta(2, 4)."""
+    rng = Mock()
+    rng.beta.return_value = np.array([0.2, 0.9])
+    assert TSCF(1.0).select(state_of([5, 4], [3, 1]), 10, rng) == 1
+    ((ones, zeros), _) = rng.beta.call_args
+    assert (ones.tolist(), zeros.tolist()) == ([4, 2], [3, 4])
+    assert TSCF(1.0).select(state_of([1, 0], [1, 0]), 2, None) == 1
 
 
 @pytest.mark.parametrize("policy", [KLUCBCF, TSCF])
