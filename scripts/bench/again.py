@@ -14,7 +14,7 @@ from experiments.store.index import index_of_folders
 
 @dataclass(frozen=True)
 class Share:
-    """The cells of one paper that no paper before it has: how many, their runs, and seconds on one core."""
+    """The cells of a folder of experiments that none before it has: how many, their runs, and seconds on one core."""
 
     paper: str
     cells: int = 0
@@ -23,14 +23,20 @@ class Share:
 
 
 def shares(results: Path) -> Iterator[Share]:
-    """What each paper takes, in their order: typical seconds of a run times the number of runs, over stored cells."""
+    """What each folder of experiments takes, those of papers first, over stored cells.
+
+    That is typical seconds of a run times the number of runs.
+    """
     composer = Composer()
     index = index_of_folders([results])
     took = dict(zip(index.names, zip(index.replications, index.seconds, strict=True), strict=True))
-    names = composer.choices("experiment")
-    for paper in (*papers(), "audit"):
-        share = Share(papers()[paper].cited if paper in papers() else "audits")
-        jobs = [[f"+experiment={name}"] for name in names if name.startswith(f"{paper}/")]
+    known = papers()
+    folders: dict[str, list[str]] = {paper: [] for paper in known}
+    for name in composer.choices("experiment"):
+        folders.setdefault(name.partition("/")[0], []).append(name)
+    for folder, names in folders.items():
+        share = Share(known[folder].cited if folder in known else folder)
+        jobs = [[f"+experiment={name}"] for name in names]
         for asked in plan_all(jobs, composer):
             for request in asked.requests:
                 runs, seconds = took.pop(name_of(request.cell), (0, math.nan))
