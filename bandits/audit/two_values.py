@@ -5,15 +5,12 @@ a probability is 0 only if it is impossible, and at least `FLOOR` otherwise. Par
 so have the probabilities.
 """
 
-import math
-import sys
-
 import numpy as np
 from scipy import special
 
 from bandits.arrays import FloatArray
 from bandits.exponents import FLOOR
-from bandits.mechanisms.truncated_laplace import TruncatedLaplace, tail_constant
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 
 _TERMS = 1 << 20  # of the sums for Beta laws, at a time
 _NODES, _WEIGHTS = (points / 2 for points in np.polynomial.legendre.leggauss(20))
@@ -95,13 +92,5 @@ def _truncated_above(epsilon: float, delta: float, counts: FloatArray, centers: 
     nodes = (edges[:, :-1, None] + lengths * inner).reshape(len(edges), -1)
     weights = (lengths * np.tile(_WEIGHTS, panels) / panels).reshape(len(edges), -1)
     density = count * unit.pdf(count * (nodes - own[:, 1:2]))
-    below = _truncated_cdf(unit, rival * (nodes - other[:, 1:2]))
+    below = unit.cdf(rival * (nodes - other[:, 1:2]))
     return np.asarray((density * below * weights).sum(axis=1))
-
-
-def _truncated_cdf(unit: TruncatedLaplace, distance: FloatArray) -> FloatArray:
-    """Pr[draw <= center + distance]; c (e^(epsilon z) - 1) at the distance z from the lower end, if that is short."""
-    constant = tail_constant(unit.epsilon, unit.delta)
-    exponent = unit.epsilon * np.clip(distance + unit.half_width, 0.0, None)
-    near = (exponent < 1) & (distance < 0) & (0 < constant < math.inf)
-    return np.where(near, min(constant, sys.float_info.max) * np.expm1(np.minimum(exponent, 1.0)), unit.cdf(distance))

@@ -36,7 +36,9 @@ def test_two_beta_values_far_apart_keep_their_digits(a, b, c, d):
         for a, b, c, d in ((a, b, c, d), (c, d, a, b))
     ]
     found = larger_beta(np.array([[a, c]]), np.array([[b, d]]))[0]
-    assert [float(Fraction(of) / value) for of, value in zip(found, exact, strict=True)] == pytest.approx([1, 1], rel=1e-11)
+    assert [float(Fraction(of) / value) for of, value in zip(found, exact, strict=True)] == pytest.approx(
+        [1, 1], rel=1e-11
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (1.0, 0.01), (0.2, 1e-6), (0.0, 0.05), (5.0, 0.3)])
@@ -53,16 +55,11 @@ def test_two_truncated_laplace_values(epsilon, delta):
 
 def test_what_is_impossible_is_0_and_what_underflows_is_not():
     apart = np.array([[0.0, 5000.0]])
-    assert larger_truncated_laplace(1.0, 0.01, np.ones((1, 2)), apart).tolist() == [[0.0, pytest.approx(1)]]
+    reach = 2 * TruncatedLaplace(1.0, 0.01, 1.0, 0.0).half_width
+    for centers, chance in (([0.0, 1.001 * reach], 0.0), ([0.0, reach * (1 - 1e-15)], pytest.approx(0, abs=1e-20))):
+        found = larger_truncated_laplace(1.0, 0.01, np.ones((1, 2)), np.array([centers]))[0]
+        assert found.tolist() == [chance, pytest.approx(1)]
+        assert (found[0] > 0) == (centers[1] < reach)
     assert larger_truncated_laplace(1.0, 0.0, np.ones((1, 2)), apart).tolist() == [[FLOOR, 1.0]]
     assert larger_gauss(apart, np.ones((1, 2))).tolist() == [[FLOOR, 1.0]]
     assert larger_beta(np.array([[1, 3000]]), np.array([[3000, 1]])).min() == FLOOR
-
-
-def test_a_chance_at_the_edge_of_two_supports_keeps_its_digits():
-    """Supports overlap by h: c^2 epsilon^2 times the double integral of 1 over 0 < y < x < h, up to factors near 1."""
-    law, overlap = TruncatedLaplace(1.0, 0.01, 1.0, 0.0), 1e-9
-    centers = np.array([[0.0, 2 * law.half_width - overlap]])
-    density = float(law.pdf(law.half_width))
-    found = larger_truncated_laplace(1.0, 0.01, np.ones((1, 2)), centers)[0, 0]
-    assert found == pytest.approx((density * overlap) ** 2 / 2, rel=1e-5)
