@@ -55,11 +55,10 @@ def run_laws(decision: Decision, horizon: int, start: int) -> TwoLaws:
     for chances in walk:
         chances[0, BINS // 2] = 1.0
     for step in range(horizon - 2 * start):
-        places = [pulls + np.array([i, step - i]) for i in range(step + 1)]
-        changed = [np.array([float(place[0] > 0), 0.0]) for place in places]
-        laws = [np.array([decision(place, np.zeros(2)) for place in places])]
-        laws.append(np.array([decision(place, sums) for place, sums in zip(places, changed, strict=True)]))
-        walk = _step(walk, laws)
+        first = np.arange(step + 1)
+        places = pulls + np.stack([first, step - first], axis=1)
+        changed = np.stack([places[:, 0] > 0, 0 * first], axis=1).astype(float)
+        walk = _step(walk, [decision(places, np.zeros(changed.shape)), decision(places, changed)])
     return TwoLaws(walk[0].ravel(), walk[1].ravel())
 
 

@@ -23,7 +23,8 @@ from bandits.parameters import ParameterError
 LARGEST = 1 << 24  # probabilities that are kept in memory at once
 FIRST_SUMS = 9  # reward sums of arm 1 after a start phase that are tried
 TINY = 1e-200  # a probability that rounding cannot turn into 0
-Decision = Callable[[IntArray, FloatArray], FloatArray]  # probabilities of the arms from their pulls and reward sums
+Decision = Callable[[IntArray, FloatArray], FloatArray]  # of histories: pulls and reward sums of the arms, shapes
+# (..., arms), to the probabilities of the arms, of the same shape
 
 
 class Convention(StrEnum):
@@ -170,16 +171,15 @@ def _one_sequence(decision: Decision, horizon: int, start: int, others: int) -> 
     """As `explicit_event`, with `others` further rewards 1 of arm 1 in the start phase."""
     pulls = np.array([start, start]) if start else np.array([1, 0])
     first, second = np.array([float(others), 0.0]), np.array([others + 1.0, 0.0])
-    total, end = 0.0, "up to the end"
-    for step in range(int(pulls.sum()), horizon):
-        likely, unlikely = decision(pulls, first)[1], decision(pulls, second)[1]
-        if likely <= FLOOR:  # a law of bounded support, or a probability that underflows
-            end = f"up to step {step}"
-            break
-        total += math.log(likely / unlikely) if unlikely > 0 else math.inf
-        if math.isinf(total):
-            break
-        pulls = pulls + np.array([0, 1])
+    steps = np.arange(int(pulls.sum()), horizon)
+    pulled = pulls + np.array([0, 1]) * np.arange(len(steps))[:, None]
+    likely, unlikely = (decision(pulled, np.tile(sums, (len(steps), 1)))[:, 1] for sums in (first, second))
+    never = likely <= FLOOR  # a law of bounded support, or a probability that underflows
+    last = int(np.argmax(never)) if never.any() else len(steps)
+    with np.errstate(divide="ignore"):
+        losses = np.log(likely[:last]) - np.log(unlikely[:last])
+    total = float(losses.sum())
+    end = f"up to step {steps[last]}" if last < len(steps) and math.isfinite(total) else "up to the end"
     begin = f"{start} pulls of each arm" if start else "arm 1 once"
     rest = f"the other {others} of the start phase 1, those of arm 2 0" if others else "all others 0"
     return total, f"first reward of arm 1 is 0 or 1, {rest}; {begin}, then arm 2 {end}"
@@ -187,9 +187,8 @@ def _one_sequence(decision: Decision, horizon: int, start: int, others: int) -> 
 
 def _grid(decision: Decision, pulls: IntArray) -> FloatArray:
     """The law of the next arm for all reward sums after these pulls, shape (pulls[0] + 1, ..., arms)."""
-    shape = [int(count) + 1 for count in pulls]
-    laws = [decision(pulls, np.array(sums, dtype=float)) for sums in itertools.product(*map(range, shape))]
-    return np.array(laws).reshape(*shape, len(pulls))
+    sums = np.moveaxis(np.indices([int(count) + 1 for count in pulls]), 0, -1)
+    return decision(np.broadcast_to(pulls, sums.shape), sums.astype(float))
 
 
 def table_size(arms: int, horizon: int) -> int:

@@ -15,6 +15,7 @@ class NeighbouringRewards(Environment):
     """
 
     name: ClassVar[str] = "neighbouring_rewards"
+    revision: ClassVar[int] = 2  # far tails of Beta values are sums; the integrals of revision 1 lost digits there
     citation: ClassVar[str] = "Dwork, McSherry, Nissim and Smith (2006), Definition 1"
     feedback: ClassVar[str] = "the reward of the arm that is pulled, under two inputs"
     portable: ClassVar[bool] = False  # the last digits of integrals depend on the processor

@@ -24,6 +24,8 @@ from bandits.parameters import ParameterError, require_epsilon
 from bandits.recording import PullLog
 
 BLOCK = 1 << 20  # losses that a stepwise policy holds at once
+WALKED = 256  # steps of the first blocks
+COST = 500  # losses that are drawn one by one in the time that a sum of losses of a group takes
 
 
 class FullInformationPolicy(Learner[FullInformation]):
@@ -188,7 +190,15 @@ class RNMFTNL(FullInformationPolicy):
 
 
 class StepwiseFullInformationPolicy(FullInformationPolicy):
-    """A policy without privacy that decides at every step from the loss sums of all steps before."""
+    """A policy without privacy that decides at every step from the loss sums of all steps before.
+
+    `simulate` draws, for a block of steps, the losses of the arm that leads, and a uniform level u for each step. As
+    losses are not negative, the others are behind by at least what they are now, less the leader's losses; from that
+    follows the `doubt` d, a bound on the chance that another arm is played at a step of the block. If u is in
+    [d, 1 - d) the leader is played. At the few other steps `choose` sees all sums, for which the losses of the other
+    arms since the last such step are drawn as one sum. They are independent of u and of the leader's losses, so that
+    the law of all plays is that of a loop over the steps; where losses never vary the plays are the same.
+    """
 
     @property
     def guarantee(self) -> Guarantee:
@@ -198,26 +208,93 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
         arms, horizon = table.shape
         order = rng.permutation(arms)  # in which ties are broken, as in `simulate`
         before = np.concatenate([np.zeros((1, arms)), np.cumsum(table.T[:-1, order], axis=0)])
-        return np.asarray(order[self.choose(before, np.arange(1, horizon + 1), rng)])
+        return np.asarray(order[self.choose(before, np.arange(1, horizon + 1), rng.random(horizon))])
 
     @abstractmethod
-    def choose(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
-        """The arm played at each of `steps`, from the `sums` (steps, arms) of the losses before it."""
+    def choose(self, sums: FloatArray, steps: IntArray, levels: FloatArray) -> IntArray:
+        """The arm played at each of `steps`, from the `sums` (steps, arms) of the losses before it.
+
+        `levels` are uniform on [0, 1), shape (steps,). The arm with the least sum is played at least at the levels in
+        [d, 1 - d), where d is the `doubt`.
+        """
+
+    @abstractmethod
+    def doubt(self, leads: FloatArray, step: int) -> float:
+        """A bound on the chance that another arm than the leader is played at a step up to `step`.
+
+        The other arms are behind by at least `leads`, of shape (arms - 1,).
+        """
 
     def simulate(
         self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
     ) -> IntArray:
-        group_of = rng.permutation(np.repeat(np.arange(len(instance.counts)), instance.counts))
-        played = np.zeros((len(checkpoints) + 1, len(instance.counts)), dtype=np.int64)
+        groups = len(instance.counts)
+        group_of = rng.permutation(np.repeat(np.arange(groups), instance.counts))
+        members = [np.flatnonzero(group_of == group) for group in range(groups)]
+        played = np.zeros((len(checkpoints) + 1) * groups, dtype=np.int64)
         sums, step = np.zeros(len(group_of)), 0
         while step < horizon:
-            steps = np.arange(step + 1, min(step + max(1, BLOCK // len(group_of)), horizon) + 1)
-            after = sums + np.cumsum(instance.losses_of(group_of, len(steps), rng), axis=0)
-            before = np.concatenate([sums[None], after[:-1]])
-            groups = group_of[self.choose(before, steps, rng)]
-            np.add.at(played, (np.searchsorted(checkpoints, steps), groups), 1)
-            sums, step = after[-1], int(steps[-1])
-        return np.asarray(np.cumsum(played[:-1], axis=0))
+            rounds = self._rounds(sums, step, horizon, groups)
+            leader = int(np.argmin(sums))
+            own = np.cumsum(instance.losses_of(group_of[[leader]], rounds, rng)[:, 0])
+            leads = np.delete(sums, leader) - sums[leader] - (own[-2] if rounds > 1 else 0.0)
+            doubt, levels = self.doubt(leads, step + rounds), rng.random(rounds)
+            steps = np.arange(step + 1, step + rounds + 1)
+            doubted = np.flatnonzero((levels < doubt) | (levels >= 1 - doubt))
+            if (len(doubted) + 1) * groups * COST <= rounds * len(sums):
+                arms = np.full(rounds, leader)
+                began, drawn = sums[leader], 0
+                for place in [*doubted, rounds]:
+                    sums = sums + _fresh_sums(instance, members, place - drawn, rng)
+                    sums[leader] = began + (own[place - 1] if place else 0.0)
+                    if place < rounds:
+                        arms[place] = self.choose(sums[None], steps[[place]], levels[[place]])[0]
+                    drawn = place
+            else:
+                after = sums + np.cumsum(instance.losses_of(group_of, rounds, rng), axis=0)
+                after[:, leader] = sums[leader] + own
+                arms = self.choose(np.concatenate([sums[None], after[:-1]]), steps, levels)
+                sums = after[-1]
+            places = np.searchsorted(checkpoints, steps) * groups + group_of[arms]
+            played += np.bincount(places, minlength=len(played))
+            step += rounds
+        return np.asarray(np.cumsum(played.reshape(-1, groups)[:-1], axis=0))
+
+    def _rounds(self, sums: FloatArray, step: int, horizon: int, groups: int) -> int:
+        """The length of the next block, which is free to depend on the past.
+
+        A power of two with little doubt if the leader goes on losing as before; if there is none that saves time, that
+        of a block in which every step is looked at.
+        """
+        leader = int(np.argmin(sums))
+        leads = np.delete(sums, leader) - sums[leader]
+        rounds = 1 << (min(max(step, 1), horizon - step, BLOCK).bit_length() - 1)
+        while rounds >= max(2, groups * COST / len(sums)):
+            lost = sums[leader] / step * rounds
+            if self.doubt(leads - lost, step + rounds) * rounds <= 1:
+                return rounds
+            rounds //= 2
+        return min(max(WALKED, step // 8), max(1, BLOCK // len(sums)), horizon - step)
+
+
+def _fresh_sums(
+    instance: FullInformation, members: Sequence[IntArray], rounds: int, rng: np.random.Generator
+) -> FloatArray:
+    """Sums of `rounds` fresh losses of every arm, shape (arms,); `members` are the arms of each group.
+
+    They are drawn by powers of two, as the laws of sums are tabulated.
+    """
+    sums = np.zeros(sum(map(len, members)))
+    for power in range(int(rounds).bit_length()):
+        if rounds >> power & 1:
+            for group, arms in enumerate(members):
+                values, counts = instance.sums(group, 1 << power, rng)
+                if len(values) < len(arms):
+                    values = np.repeat(values, counts)
+                    if values[0] != values[-1]:
+                        rng.shuffle(values)  # they are in order
+                sums[arms] += values
+    return sums
 
 
 @dataclass(frozen=True)
@@ -227,9 +304,13 @@ class FollowTheLeader(StepwiseFullInformationPolicy):
     name: ClassVar[str] = "follow_the_leader"
     label: ClassVar[str] = "Follow the leader"
     citation: ClassVar[str] = "Kotlowski (2018)"
+    revision: ClassVar[int] = 2  # draws sums of many losses; revision 1 drew each
 
-    def choose(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
+    def choose(self, sums: FloatArray, steps: IntArray, levels: FloatArray) -> IntArray:
         return np.asarray(np.argmin(sums, axis=1))
+
+    def doubt(self, leads: FloatArray, step: int) -> float:
+        return float(leads.min() <= 0)
 
 
 @dataclass(frozen=True)
@@ -239,9 +320,17 @@ class DecreasingHedge(StepwiseFullInformationPolicy):
     name: ClassVar[str] = "decreasing_hedge"
     label: ClassVar[str] = "Decreasing Hedge"
     citation: ClassVar[str] = "Mourtada and Gaiffas (2019)"
+    revision: ClassVar[int] = 2  # draws sums of many losses; revision 1 drew each
 
-    def choose(self, sums: FloatArray, steps: IntArray, rng: np.random.Generator) -> IntArray:
+    def choose(self, sums: FloatArray, steps: IntArray, levels: FloatArray) -> IntArray:
         rates = 2 * np.sqrt(math.log(sums.shape[1]) / steps)
         weights = np.cumsum(np.exp(-rates[:, None] * (sums - sums.min(axis=1, keepdims=True))), axis=1)
-        levels = rng.random(len(steps)) * weights[:, -1]
-        return np.asarray(np.minimum((weights <= levels[:, None]).sum(axis=1), sums.shape[1] - 1))
+        reached = levels * weights[:, -1]
+        return np.asarray(np.minimum((weights <= reached[:, None]).sum(axis=1), sums.shape[1] - 1))
+
+    def doubt(self, leads: FloatArray, step: int) -> float:
+        """The sum of the weights of the other arms, at most, relative to the leader's; the rate decreases."""
+        if leads.min() <= 0:
+            return 1.0
+        rate = 2 * math.sqrt(math.log(len(leads) + 1) / step)
+        return float(np.exp(-rate * leads).sum())

@@ -22,6 +22,7 @@ from bandits.audit.lattice import BINS, run_laws
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.releases import TruncatedValue
 from bandits.audit.transcripts import Convention, explicit_event, transcripts
+from bandits.audit.two_values import larger_beta, larger_gauss, larger_truncated_laplace
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from bandits.loops.perturbed_leader import (
@@ -69,14 +70,30 @@ class PerturbedLeader(Policy):
         return TruncatedLaw(TruncatedLaplace(constants.epsilon, constants.delta, pulls, first))
 
     def decision(self, pulls: IntArray, sums: FloatArray, horizon: int) -> FloatArray:
-        """The probability of each arm to be pulled next, shape (arms,), after `pulls` with the reward `sums`.
+        """The probability of each arm to be pulled next, after `pulls` with the whole reward `sums`, shape (..., arms).
 
         In the start phase one arm has probability 1.
         """
-        if int(pulls.min()) < self.start:
-            return np.asarray(np.arange(len(pulls)) == int(np.argmax(pulls < self.start)), dtype=np.float64)
-        values = [self.value(int(count), float(total), horizon) for count, total in zip(pulls, sums, strict=True)]
-        return largest_of(values)
+        short = pulls < self.start
+        arms = np.arange(pulls.shape[-1])
+        chances: FloatArray = (arms == np.argmax(short, axis=-1)[..., None]).astype(np.float64)
+        drawn = ~short.any(axis=-1)
+        chances[drawn] = self._drawn(pulls[drawn], sums[drawn], horizon)
+        return chances
+
+    def _drawn(self, pulls: IntArray, sums: FloatArray, horizon: int) -> FloatArray:
+        """The same after the start phase, shapes (histories, arms)."""
+        if len(pulls) == 0 or pulls.shape[1] != 2:
+            values = np.vectorize(lambda n, r: self.value(n, r, horizon), otypes=[object])(pulls, sums)
+            return np.array([largest_of(laws) for laws in values]).reshape(pulls.shape)
+        law, constants = self.law(horizon)
+        plain: Any = getattr(parameters, "py_func", parameters)
+        first, second = np.vectorize(lambda n, r: plain(law, constants, n, r), otypes=[float, float])(pulls, sums)
+        if law == GAUSS:
+            return larger_gauss(first, second)
+        if law == BETA:
+            return larger_beta(first, second)
+        return larger_truncated_laplace(constants.epsilon, constants.delta, pulls.astype(float), first)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         law, constants = self.law(horizon)

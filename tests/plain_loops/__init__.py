@@ -2,7 +2,7 @@
 
 `pulls_by_choices` plays the method `choices` of a policy step by step, which takes a microsecond or more per step.
 `steps` and `batches` have compiled loops for comparisons in law that need many millions of steps, or in which the
-reference must share neither loop nor index with the policy.
+reference must share neither loop nor index with the policy. `full_information` decides from the losses of all arms.
 """
 
 import numpy as np

@@ -192,8 +192,8 @@ def test_one_sequence_of_a_made_up_law():
     """Arm 2 has 1/2 without a reward of arm 1 and 1/4 with it: log 2 for each of the pulls after the first."""
 
     def law(pulls, sums):
-        second = 0.25 if sums[0] else 0.5
-        return np.array([1 - second, second])
+        second = np.where(sums[:, 0] > 0, 0.25, 0.5)
+        return np.stack([1 - second, second], axis=1)
 
     assert explicit_event(law, 4, 0)[0] == pytest.approx(3 * math.log(2))
     assert explicit_event(law, 9, 2)[0] == pytest.approx(5 * math.log(2))

@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 
 from bandits import ParameterError
+from bandits.exact import worst_profiles
+from bandits.exact.many_profiles import ManyProfiles
 from bandits.exact.worst_profiles import WorstProfile
 from bandits.policies.full_information import RNMFTNL
+from bandits.policies.random_prefix import RandomPrefix
 from bandits.seeds import stream
 
 
-def test_every_place_is_a_profile_with_all_arms():
+def test_every_point_is_a_profile_with_all_arms():
     space = WorstProfile(arms=1000, least_gap=0.01, scales=3)
-    for place in stream("places", 0).random((200, 6)):
-        profile = space.profile(place)
+    for point in stream("points", 0).random((200, 6)):
+        profile = space.profile(point)
         assert profile.counts.sum() == 1000
         assert (profile.counts >= 1).all()
         assert (profile.gaps[1:] >= 0.01).all()
@@ -25,7 +28,7 @@ def test_every_place_is_a_profile_with_all_arms():
 def test_the_search_does_not_lose_to_a_grid():
     space, policy = WorstProfile(arms=16, least_gap=0.05, scales=1, generations=15), RNMFTNL(0.5)
     profile, worst, tried = space.search(policy, 2**30, stream("search", 0))
-    grid = [space.regret(space.profile(np.array([place, 0.5])), policy, 2**30) for place in np.linspace(0, 1, 60)]
+    grid = [space.regret(space.profile(np.array([point, 0.5])), policy, 2**30) for point in np.linspace(0, 1, 60)]
     assert worst >= max(grid) * (1 - 1e-3)
     assert worst == space.regret(profile, policy, 2**30)
     assert tried > 20
@@ -40,10 +43,34 @@ def test_the_search_is_the_same_from_the_same_stream():
 
 @pytest.mark.parametrize("generations", [1, 2])
 def test_a_generation_has_ten_profiles_for_each_dimension(generations):
-    """Two dimensions; the local search at the end, from one profile, tries fewer than a generation."""
+    """Two dimensions."""
     space = WorstProfile(arms=8, least_gap=0.01, scales=1, generations=generations)
     *_, tried = space.search(RNMFTNL(0.5), 100, stream("generations", 0))
-    assert 20 * (generations + 1) <= tried < 20 * (generations + 2)
+    assert tried == 20 * (generations + 1)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gumbel", "exponential"])
+@pytest.mark.parametrize("resample", [False, True])
+@pytest.mark.parametrize("arms", [9, 2**20])
+def test_many_profiles_at_once_have_the_regret_of_each(noise, resample, arms):
+    space, policy = WorstProfile(arms, 0.02, scales=3), RNMFTNL(0.2, noise, resample, "proved")
+    points = stream("many", 0).random((3, 6))
+    for horizon in (1, 6, 700, 2**40):
+        many = ManyProfiles(space.grid, arms, noise, policy.scale, resample, horizon)
+        exact = [space.regret(space.profile(point), policy, horizon) for point in points]
+        assert many.regret(*space.places(points)) == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize("policy", [RandomPrefix(0.5, "gumbel"), RNMFTNL(0.001, "gumbel", resample=True)], ids=str)
+def test_what_has_no_tables_is_searched_profile_by_profile(policy, monkeypatch):
+    """Other epochs, and so much noise that sums of thousands of losses matter."""
+    monkeypatch.setattr(worst_profiles, "ManyProfiles", None)
+    space = WorstProfile(arms=8, least_gap=0.01, scales=1, generations=1)
+    profile, worst, tried = space.search(policy, 100, stream("others", 0))
+    assert tried == 40
+    assert worst == space.regret(profile, policy, 100)
+    evenly = [space.regret(space.profile(np.array([point, 0.5])), policy, 100) for point in np.linspace(0, 1, 9)]
+    assert worst >= np.median(evenly)
 
 
 def test_bad_parameters():

@@ -10,9 +10,11 @@ from bandits.environments.full_information import BernoulliLosses, BetaLosses, D
 from bandits.environments.gap_profiles import Free, Geometric, OneGap
 from bandits.guarantees import Neighbours
 from bandits.mechanisms.report_noisy_max import Noise, report_noisy_max
+from bandits.policies import full_information as experts
 from bandits.policies.full_information import RNMFTNL, DecreasingHedge, FollowTheLeader
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.full_information import full_information
 
 NOISES = ("laplace", "gumbel", "exponential")
 
@@ -158,12 +160,58 @@ def test_exponential_noise_as_printed_spends_twice_epsilon():
 @pytest.mark.parametrize("policy", [FollowTheLeader(), DecreasingHedge()], ids=repr)
 def test_walking_policies_do_not_depend_on_the_size_of_blocks(policy, monkeypatch):
     """But for the order in which numbers are drawn: deterministic losses leave only the policy's own."""
-    from bandits.policies import full_information as experts
-
     instance, checkpoints = DeterministicLosses(OneGap(3, 0.5)), checkpoint_grid(500)
     many = policy.simulate(instance, 500, checkpoints, stream("blocks", 0))
     monkeypatch.setattr(experts, "BLOCK", 7 * 3)
     assert (policy.simulate(instance, 500, checkpoints, stream("blocks", 0)) == many).all()
+
+
+@pytest.mark.parametrize("policy", [FollowTheLeader(), DecreasingHedge()], ids=repr)
+def test_blocks_play_as_a_loop_over_the_steps_where_losses_never_vary(policy):
+    checkpoints = checkpoint_grid(30_000)
+    instance = DeterministicLosses(Geometric(16, 0.1), 0.2)
+    plays = policy.simulate(instance, 30_000, checkpoints, stream("never", 0))
+    assert (plays == full_information(policy, instance, 30_000, checkpoints, stream("never", 0))).all()
+
+
+@pytest.mark.parametrize("policy", [FollowTheLeader(), DecreasingHedge()], ids=repr)
+@pytest.mark.parametrize(
+    "instance",
+    [BetaLosses(Geometric(8, 0.2), 0.1), BernoulliLosses(OneGap(10, 0.3), 0.1)],
+    ids=lambda instance: instance.name,
+)
+def test_blocks_have_the_law_of_a_loop_over_the_steps(policy, instance, failure, monkeypatch):
+    """Sums of losses are drawn from short blocks on, so that they matter while other arms are still played."""
+    monkeypatch.setattr(experts, "COST", 60)
+    monkeypatch.setattr(experts, "WALKED", 32)
+    checkpoints, runs = np.array([60, 200, 800]), 300
+    blocks, loop = (
+        np.array([play(checkpoints, stream(f"law {number}", run)) for run in range(runs)])
+        for number, play in enumerate(
+            (
+                lambda checkpoints, rng: policy.simulate(instance, 800, checkpoints, rng),
+                lambda checkpoints, rng: full_information(policy, instance, 800, checkpoints, rng),
+            )
+        )
+    )
+    assert_same_law(blocks.reshape(runs, -1), loop.reshape(runs, -1), failure)
+    assert_same_law(regret(blocks, instance.gaps), regret(loop, instance.gaps), failure)
+
+
+def test_most_steps_of_a_run_are_not_looked_at(monkeypatch):
+    """Fewer than one of ten of the decisions of 20,000 steps."""
+    looked = 0
+
+    def counted(policy, sums, steps, levels):
+        nonlocal looked
+        looked += len(steps)
+        return DecreasingHedge.choose(policy, sums, steps, levels)
+
+    class Counted(DecreasingHedge):
+        choose = counted
+
+    Counted().simulate(BetaLosses(Geometric(32, 0.1), 0.1), 20_000, np.array([20_000]), stream("looked", 0))
+    assert looked < 2_000
 
 
 def test_follow_the_leader_pays_for_the_first_step_only_when_losses_never_vary():
@@ -179,7 +227,7 @@ def test_follow_the_leader_pays_for_the_first_step_only_when_losses_never_vary()
 def test_hedge_plays_in_proportion_to_its_weights(failure):
     sums = np.tile([0.0, 2.0], (20_000, 1))
     steps = np.full(20_000, 9)
-    plays = DecreasingHedge().choose(sums, steps, stream("hedge", 0))
+    plays = DecreasingHedge().choose(sums, steps, stream("hedge", 0).random(20_000))
     rate = 2 * math.sqrt(math.log(2) / 9)
     chance = math.exp(-2 * rate) / (1 + math.exp(-2 * rate))
     assert abs(plays.mean() - chance) < norm.isf(failure / 2) * math.sqrt(chance * (1 - chance) / 20_000)
