@@ -44,3 +44,11 @@ def compiled(loop: Loop) -> Loop:
     whose parent has died.
     """
     return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy")(loop))
+
+
+def inlined(loop: Loop) -> Loop:
+    """Compile `loop` as a part of each compiled loop that calls it.
+
+    A call counts the references to every array that it passes, which can take longer than the arithmetic of a step.
+    """
+    return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")(loop))
