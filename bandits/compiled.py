@@ -75,6 +75,14 @@ def compiled(loop: Loop) -> Loop:
     return cast(Loop, dispatcher)
 
 
+def inlined(loop: Loop) -> Loop:
+    """Compile `loop` as a part of each compiled loop that calls it.
+
+    A call counts the references to every array that it passes, which can take longer than the arithmetic of a step.
+    """
+    return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")(loop))
+
+
 def _locked(dispatcher: Any) -> AbstractContextManager[object]:
     """The lock of a loop, a file beside its machine code; none where that cannot be written."""
     name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock"

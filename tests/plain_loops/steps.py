@@ -6,7 +6,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
-from bandits.loops.perturbed_leader import Constants, draw, parameters
+from bandits.loops.perturbed_values import Constants, draw, parameters
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import close_node
 

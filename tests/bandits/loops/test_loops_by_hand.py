@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from bandits.loops.leader import Run, stays_ahead
-from bandits.loops.perturbed_leader import GAUSS, Arms, Constants, largest, perturbed_leader_pulls
+from bandits.loops.perturbed_leader import perturbed_leader_pulls
+from bandits.loops.perturbed_values import GAUSS, Arms, Constants, largest
 from bandits.seeds import stream
 from tests.plain_loops.steps import perturbed_leader_steps
 

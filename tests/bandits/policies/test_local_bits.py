@@ -14,7 +14,7 @@ from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.resampling import Beta
 from bandits.loops.bit_thompson import bit_thompson_pulls, contested, lead_of, tangent
 from bandits.loops.kl_ucb import KLIndex, add_turns, exploration, kl_ucb_pulls, need_over, play_rounds
-from bandits.loops.perturbed_leader import Arms
+from bandits.loops.perturbed_values import Arms
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.seeds import stream
 from tests.plain_loops.steps import bit_thompson_steps, kl_ucb_steps, kl_upper_end
