@@ -115,8 +115,9 @@ def kl_ucb_pulls(
             if state.value[leader] >= index.highest:
                 before = state.pulls.copy()
                 t, row = play_highest(means, state, index, t, record, row, checkpoints, horizon, rng)
-                for arm in np.flatnonzero(state.pulls > before):
-                    refresh(state, index, arm, exploration(index, t + 1))
+                for arm in range(arms):
+                    if state.pulls[arm] > before[arm]:
+                        refresh(state, index, arm, exploration(index, t + 1))
                 continue
             run = run_of(means[leader], state, index, leader, t, horizon)
         pulled, state.sums[leader] = pull_leader(run, state.sums[leader], index.smallest, rng)
