@@ -295,7 +295,7 @@ class Known:
 
     Attributes
     ----------
-    told_in: the file.
+    file: the file.
     config: the resolved parts of the config that the cell came from.
     identity: `Cell.identity`, parsed.
     horizon, record: of the cell.
@@ -303,7 +303,7 @@ class Known:
     contents: what is stored of the cell, None for a record of a failure.
     """
 
-    told_in: Path
+    file: Path
     config: dict[str, Any]
     identity: dict[str, Any]
     horizon: int
@@ -312,12 +312,11 @@ class Known:
     contents: Replications | None
 
     @classmethod
-    def told(cls, told_in: Path, told: Mapping[str, Any], *recorded: int, contents: Replications | None = None) -> Self:
+    def of(cls, file: Path, record: Mapping[str, Any], *recorded: int, contents: Replications | None = None) -> Self:
         """From the record of a failure, or the footer of a stored cell."""
-        identity, horizon = json.loads(told["identity"]), told["columns"]["horizon"]
-        return cls(
-            told_in, told["config"], identity, horizon, told.get("record", RegretCell.record), recorded, contents
-        )
+        identity, horizon = json.loads(record["identity"]), record["columns"]["horizon"]
+        kind = record.get("record", RegretCell.record)
+        return cls(file, record["config"], identity, horizon, kind, recorded, contents)
 
 
 def known(key: str, store: Store) -> Known:
@@ -325,19 +324,19 @@ def known(key: str, store: Store) -> Known:
     failures = Failures(store.root)
     failed = failures.read(key)
     if failed is not None:
-        return Known.told(failures.path(key), failed, failed["recorded"])
+        return Known.of(failures.path(key), failed, failed["recorded"])
     place = store.find(key)
     if place is not None:
         contents = trusted(place)
         checkpoints = [len(contents.t)] if "t" in contents.rows else []
-        return Known.told(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
+        return Known.of(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
     raise UserError(f"key={key}: no cell with this key failed or is stored in {store.root}")
 
 
 def cell_of(key: str, of: Known) -> Cell:
     """The cell, built from its config. Raises `UserError` if the code now makes a cell with another key of it."""
     config = OmegaConf.create(_with_classes_of_today(of.config, of.identity))
-    files = dict.fromkeys(("instance", "policy"), of.told_in)
+    files = dict.fromkeys(("instance", "policy"), of.file)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
     policy: Learner[Any] = build(config, "policy", files, Learner)
     cells = [KINDS[of.record](instance, policy, of.horizon, recorded) for recorded in of.recorded]
@@ -402,7 +401,7 @@ def replay() -> None:
         key, replication = _key(job), _replication(command, job)
         of = known(key, Store(folder(command.config, "results_dir"), _published(command)))
         cell = cell_of(key, of)
-        print(f"{cell.identity}, as {of.told_in} tells")
+        print(f"{cell.identity}, as in {of.file}")
         try:
             for line in _replayed(cell, replication, of.contents):
                 print(line, flush=True)

@@ -182,7 +182,7 @@ def test_what_is_wrong_in_simulation(users, tmp_path, select, named):
     assert said.startswith("error: mine: ")
     assert named in said
     assert "replication 0" in said
-    assert where.startswith(f"1 cell failed, told in {tmp_path}/results/failures; the same command tries again")
+    assert where.startswith(f"1 cell failed, see {tmp_path}/results/failures; the same command tries again")
     assert not stored(tmp_path)
 
 
