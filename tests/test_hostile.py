@@ -1,4 +1,4 @@
-"""What hostile words, files and surroundings end in: one line that names what is wrong, or the same as without them."""
+"""Hostile arguments, files and environments: an error of one line, or no effect."""
 
 import errno
 import itertools

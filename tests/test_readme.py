@@ -1,4 +1,4 @@
-"""What README and docs/reference.md tell to type works, commands print their numbers, and nothing is missing."""
+"""The commands of README and docs/reference.md work and print the numbers shown, and none is missing."""
 
 import dataclasses
 import importlib

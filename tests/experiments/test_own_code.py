@@ -1,4 +1,4 @@
-"""Whatever a class of the user does, it ends in one line that names it, and nothing wrong is stored."""
+"""Every error of a user's class is one line that names the class, and nothing wrong is stored."""
 
 import dataclasses
 import importlib

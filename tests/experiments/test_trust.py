@@ -1,4 +1,4 @@
-"""What a stranger wrote runs no code, whether it is YAML or a results file, and is text where it is shown."""
+"""Files of strangers, YAML or results, run no code, and are escaped where they are shown."""
 
 import html
 import json

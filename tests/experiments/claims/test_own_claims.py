@@ -1,4 +1,4 @@
-"""A verdict is of the code and the results that are there now: nothing of a claim is kept between commands."""
+"""Verdicts are up to date with code and results: no claim is cached between commands."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Runs that are stopped and killed as real processes: nothing is lost, and the bits are those of a run left alone."""
+"""Runs that are interrupted or killed as real processes: nothing is lost, and the bits are those of a whole run."""
 
 import json
 import os

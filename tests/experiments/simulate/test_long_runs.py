@@ -1,4 +1,4 @@
-"""Runs that are stopped go on where they were, and end with the same bits; failures are told; processes share work."""
+"""Interrupted runs resume and end with the same bits; failures are reported; processes share work."""
 
 import json
 import math

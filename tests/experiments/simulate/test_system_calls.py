@@ -1,4 +1,4 @@
-"""A run is killed at every call into the system that touches its folder of results, and is refused every one of them.
+"""A run is killed at, or refused, every system call that touches its results folder.
 
 strace counts the calls of a run that nothing stops, then kills a run, or refuses it a call, at one of them. By default
 a fixed sample of calls is tried; CASES=10000 in the environment tries all.

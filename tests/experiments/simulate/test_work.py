@@ -1,4 +1,4 @@
-"""Time left follows what like cells take, not how many replications are left."""
+"""Remaining time is estimated from the seconds of similar cells, not from the number of replications left."""
 
 import math
 import re

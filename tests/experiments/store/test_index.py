@@ -1,4 +1,4 @@
-"""The cache of footers chooses files; whatever is done to it, what is read is what is stored."""
+"""The cache of footers chooses files; damage to it never changes what is read."""
 
 import os
 import shutil
