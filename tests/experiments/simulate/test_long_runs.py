@@ -54,7 +54,7 @@ def same(one, other):
 
 
 def interrupted(monkeypatch, blocks):
-    """Simulation that Ctrl-C stops after so many blocks."""
+    """Simulation that Ctrl-C stops after this number of blocks."""
     left = iter(range(blocks))
 
     def attempt(task):

@@ -109,7 +109,7 @@ def expected(runs, wanted, tmp_path_factory):
 
 
 def folder_with(runs, tmp_path, stored):
-    """A folder of results in which so many replications are stored."""
+    """A folder of results with this number of stored replications."""
     root = tmp_path / "before"
     root.mkdir()
     if stored:
@@ -152,7 +152,7 @@ def goes_on(runs, root, wanted, expected):
 
 
 def sample(points):
-    """In their order, as many as are to be tried."""
+    """A fixed sample of the calls, in their order."""
     chosen = random.Random(1).sample(range(len(points)), min(CASES, len(points)))
     return [points[number] for number in sorted(chosen)]
 
