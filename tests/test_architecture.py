@@ -1,4 +1,4 @@
-"""How the modules hang together: imports point one way only, nothing goes in circles, and no module is long."""
+"""The structure of modules: imports point one way only, there are no cycles, and no module is long."""
 
 import ast
 import re

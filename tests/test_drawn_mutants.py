@@ -1,4 +1,4 @@
-"""What `make mutants ARGS="--draw N"` tries: any place of the code, the same for a seed, with the tests that run it."""
+"""The mutants of `make mutants ARGS="--draw N"`: any place of the code, by seed, with the tests that run it."""
 
 import ast
 import sys

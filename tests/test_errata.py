@@ -1,4 +1,4 @@
-"""What is misprinted in the papers, computed: a counterexample for each statement that falls."""
+"""Misprints in the papers: a computed counterexample for each false statement."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Whatever is typed or written ends in what was asked, or in one line that says what is wrong; it touches nothing else.
+"""Random input gives what was asked or an error of one line, and changes nothing else.
 
 Half of the cases are words of the shell, half are files. CASES=2000 in the environment tries more than the 200 of each
 run. A few more are classes of a user's, edited between runs.

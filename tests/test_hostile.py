@@ -1,4 +1,4 @@
-"""What hostile words, files and surroundings end in: one line that names what is wrong, or the same as without them."""
+"""Hostile arguments, files and environments: an error of one line, or no effect."""
 
 import errno
 import itertools
@@ -218,7 +218,7 @@ def test_an_audit_says_what_is_too_much(call, word):
 
 
 def test_a_full_disk_leaves_no_lease(tmp_path, monkeypatch):
-    """Whoever comes next would wait a minute for a process that nobody knows."""
+    """A lease left by a failed write would make the next process wait a minute for nobody."""
 
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,4 +1,4 @@
-"""What docs/machines.md tells to type works as it is typed, with a real Dask scheduler and submitit's local jobs."""
+"""The commands of docs/machines.md work as written, with a real Dask scheduler and submitit's local jobs."""
 
 import re
 import shlex

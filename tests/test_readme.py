@@ -1,4 +1,4 @@
-"""What README and docs/reference.md tell to type works, commands print their numbers, and nothing is missing."""
+"""The commands of README and docs/reference.md work and print the numbers shown, and none is missing."""
 
 import dataclasses
 import importlib
@@ -220,7 +220,7 @@ def test_lines_are_short():
 
 
 def test_the_readme_is_short():
-    """What is written by hand: the claims that do not hold are as many as there are."""
+    """Only hand-written lines count: the verdicts on claims are generated."""
     by_hand = re.sub(r"<!-- claims: begin -->.*<!-- claims: end -->\n", "", README, flags=re.DOTALL)
     assert 100 < len(by_hand.splitlines()) <= 150
 

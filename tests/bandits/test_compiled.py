@@ -1,4 +1,4 @@
-"""Machine code of loops: made once for all processes, removed when its sources have long changed."""
+"""Machine code of loops: compiled once for all processes, removed when it is out of date."""
 
 import os
 import subprocess

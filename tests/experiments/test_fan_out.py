@@ -1,4 +1,4 @@
-"""Commands with code of the user's on as many processes as they start by themselves, typed as a user would."""
+"""Commands with the user's code on several processes, typed as a user would."""
 
 import re
 import textwrap

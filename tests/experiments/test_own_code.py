@@ -1,4 +1,4 @@
-"""Whatever a class of the user does, it ends in one line that names it, and nothing wrong is stored."""
+"""Every error of a user's class is one line that names the class, and nothing wrong is stored."""
 
 import dataclasses
 import importlib
@@ -79,7 +79,7 @@ PLAIN = {
 
 @pytest.fixture
 def users(call, tmp_path, monkeypatch):
-    """Run a policy of one's own, of which some lines are other ones."""
+    """Run a user's policy, with some of its lines replaced."""
     monkeypatch.setattr(sys, "path", sys.path[:])
 
     def users(*words, module="mine_policy", **lines):
@@ -327,7 +327,7 @@ def test_a_helper_and_what_it_reads_are_part_of_the_class(users, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["top", "select"])
 def test_a_helper_that_no_statement_names_is_refused(users, tmp_path, place):
-    """Its edits would be seen by nobody; with a statement anywhere they are."""
+    """Edits of it would not change the digest; with an import statement anywhere they do."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "helper.py").write_text("ARM = 0\n")
     find = "import importlib; ARM = importlib.import_module('_helper'[1:]).ARM"
@@ -365,7 +365,7 @@ def of_cell(horizon, arms=3):
 
 
 def test_of_a_short_cell_every_replication_is_played_again():
-    """And of a long one the last, the first and one between, whichever the key says."""
+    """Of a long cell the last, the first and one between, which the key determines."""
     again = chosen(of_cell(STEPS // 10), range(4, 12))
     assert sorted(again) == list(range(4, 12))
     assert all(number != before for number, before in zip(again, range(4, 12), strict=True))  # none in its old place
@@ -396,7 +396,7 @@ def test_a_file_that_is_named_is_part_of_the_class(users, tmp_path):
 
 
 def key_of(users, tmp_path, **lines):
-    """The key that a policy of one's own has now."""
+    """The current key of the user's policy."""
     users("plan=true", **lines)
     (request,) = plan(["policy=mine", "horizon=50"], Composer([tmp_path / "mine"])).requests
     assert request.cell.code in (None, read_code(request.cell))

@@ -1,4 +1,4 @@
-"""What a command says of what came out, what a plan shows, and how results of one's own are removed."""
+"""The summary of a command, the table of a plan, and the removal of a user's results."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a stranger wrote runs no code, whether it is YAML or a results file, and is text where it is shown."""
+"""Files of strangers, YAML or results, run no code, and are escaped where they are shown."""
 
 import html
 import json
@@ -37,7 +37,7 @@ def mine(tmp_path, monkeypatch):
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
-    """A module on the path that tells when it is imported, and the file by which it does."""
+    """A module on the path that writes a file when it is imported, and that file."""
     (tmp_path / "path").mkdir()
     told = tmp_path / "imported"
     code = f"open({str(told)!r}, 'w').close()\n"
@@ -148,7 +148,7 @@ def stored(call, tmp_path):
 
 
 def rewritten(path, footer=None, **metadata):
-    """A file again, with another footer, of format 1 so that no checksum tells, and with other metadata."""
+    """A file again, with another footer, of format 1 which has no checksum, and with other metadata."""
     table = pq.read_table(path)
     known = json.loads(table.schema.metadata[FOOTER])
     known["format"] = 1

@@ -238,13 +238,10 @@ def kl_upper_end(mean: float, level: float, highest: float) -> float:
     low, high = mean, highest
     if mean >= highest:
         return highest
+    entropy = (1 - mean) * math.log1p(-mean) + (mean * math.log(mean) if mean > 0 else 0.0)
     for halving in range(61):
         q = high if halving == 0 else (low + high) / 2
-        divergence = math.inf
-        if q < 1:
-            divergence = -(1 - mean) * math.log1p(-q) - (mean * math.log(q) if mean > 0 else 0.0)
-            divergence += mean * math.log(mean) if mean > 0 else 0.0
-            divergence += (1 - mean) * math.log1p(-mean)
+        divergence = entropy - (1 - mean) * math.log1p(-q) - mean * math.log(q) if q < 1 else math.inf
         if divergence <= level:
             low = q
             if halving == 0:

@@ -1,4 +1,4 @@
-"""Who is told apart from whom, by hand and against laws whose quantiles are known."""
+"""Which policies differ significantly, by hand and against laws with known quantiles."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What docs/floats.md says of doubles is what is computed."""
+"""The statements of docs/floats.md about doubles, computed."""
 
 import math
 import re

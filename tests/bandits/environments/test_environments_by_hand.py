@@ -1,4 +1,4 @@
-"""Laws of instances at values where a slip would not cancel."""
+"""Laws of instances at values where two errors would not cancel."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the exact computation refuses, rather than guess."""
+"""Inputs for which the exact computation raises an error."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Winners of steps that are alike."""
+"""Winners of consecutive steps with the same law."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A block skipped and a block walked: the same law of where it ends, with what sum and what noise.
+"""Skipped blocks and blocks played step by step: the same law of end, sum and noise.
 
 The blocks are close to the threshold, so that they are cut often; whole runs of a policy hardly ever cut one.
 """

@@ -1,4 +1,4 @@
-"""The chance of every one of several Beta variables to be the largest."""
+"""The probability of each of several Beta variables to be the largest."""
 
 import itertools
 import math

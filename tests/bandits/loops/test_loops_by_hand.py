@@ -1,4 +1,4 @@
-"""Parts of the fast loops where one can count, and one crowd of arms against the plain loop."""
+"""Parts of the fast loops, computed by hand; many arms at once against the plain loop."""
 
 import math
 

@@ -56,7 +56,7 @@ def noises(repeats, length, scale, rng):
 
 
 def many_releases(repeats, length, item, epsilon, sensitivity, name):
-    """The same draws as of so many mechanisms one after another, which the first 200 are seen to release."""
+    """The same draws as of separate mechanisms, one after another; the first 200 releases are compared."""
     released = noises(repeats, length, hybrid_scale(epsilon, sensitivity), stream(name, 0))
     released += item * np.arange(1, length + 1)
     rng = stream(name, 0)

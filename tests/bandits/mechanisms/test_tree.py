@@ -48,7 +48,7 @@ def noises(repeats, scales, levels, rng):
 
 
 def many_noises(repeats, scales, mechanism, name):
-    """The same draws as of so many mechanisms one after another, which the first 200 are seen to release."""
+    """The same draws as of separate mechanisms, one after another; the first 200 releases are compared."""
     released = noises(repeats, scales, tree_levels(len(scales)), stream(name, 0))
     rng = stream(name, 0)
     by_the_class = [mechanism(rng) for _ in range(200)]

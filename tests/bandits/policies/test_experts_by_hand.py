@@ -1,4 +1,4 @@
-"""RNM-FTNL and its random prefix where one can count: the first arm, the lengths of epochs, what is looked at."""
+"""RNM-FTNL and its random prefix by hand: the first arm, the lengths of epochs, the losses that are used."""
 
 import numpy as np
 from scipy import stats

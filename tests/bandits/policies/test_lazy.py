@@ -85,14 +85,14 @@ def compare(policy, instance, horizon, runs, failure):
 
 
 LAW = [
-    (AnytimeLazyUCB(1.0), C2(3), 10_000, 2000),
+    (AnytimeLazyUCB(1.0), C2(3), 10_000, 1000),
     (AnytimeLazyUCB(5.0, "natural"), C1(4), 10_000, 1000),
     (AnytimeLazyUCB(0.3), Bernoulli((0.1, 0.9)), 10_000, 1000),
-    (LazyDPTS(1.0), C2(3), 6_000, 500),
-    (LazyDPTS(5.0, "binary"), C1(4), 5_000, 500),
-    (LazyDPTS(100.0), Bernoulli((0.5, 0.45, 0.2)), 10_000, 500),
-    (LazyDPTS(0.3), Bernoulli((0.3, 0.9)), 6_000, 500),
-    (LazyDPTS(0.05), RandomMeans(6, 3), 20_000, 300),
+    (LazyDPTS(1.0), C2(3), 6_000, 300),
+    (LazyDPTS(5.0, "binary"), C1(4), 5_000, 300),
+    (LazyDPTS(100.0), Bernoulli((0.5, 0.45, 0.2)), 10_000, 300),
+    (LazyDPTS(0.3), Bernoulli((0.3, 0.9)), 6_000, 300),
+    (LazyDPTS(0.05), RandomMeans(6, 3), 10_000, 200),
 ]
 
 

@@ -157,12 +157,12 @@ def test_the_class_plays_the_same():
     [((0.9, 0.8, 0.5, 0.5), 1.0, 3_000), ((0.8, 0.5, 0.6), 0.15, 12_000), ((0.9, 0.2), 3.0, 3_000)],
 )
 def test_kl_ucb_with_blocks_agrees_in_law(means, epsilon, horizon, failure):
-    """Pulls of every arm in 300 runs each. With epsilon = 0.15 all arms are long at H."""
+    """Pulls of every arm in 200 runs each. With epsilon = 0.15 all arms are long at H."""
     policy, checkpoints = KLUCBCF(epsilon), np.array([horizon // 2, horizon])
     chances = policy.chance(np.array(means))
-    fast = np.array([kl_ucb_pulls(chances, horizon, checkpoints, policy.index, stream("f", i)) for i in range(300)])
+    fast = np.array([kl_ucb_pulls(chances, horizon, checkpoints, policy.index, stream("f", i)) for i in range(200)])
     highest = policy.index.highest
-    plain = np.array([kl_ucb_steps(chances, horizon, checkpoints, highest, 0.0, stream("p", i)) for i in range(300)])
+    plain = np.array([kl_ucb_steps(chances, horizon, checkpoints, highest, 0.0, stream("p", i)) for i in range(200)])
     assert (fast.sum(axis=2) == checkpoints).all()
     for row in range(2):
         for arm in range(len(means)):
@@ -260,7 +260,7 @@ def divergence_upper(bar, level):
     [((0.9, 0.5, 0.5), 2.0, 3_000), ((0.8, 0.6), 0.5, 3_000), ((0.3, 0.9, 0.1, 0.2), 8.0, 4_000)],
 )
 def test_thompson_sampling_agrees_in_law(means, epsilon, horizon, failure):
-    chances, runs = TSCF(epsilon).chance(np.array(means)), 1_500
+    chances, runs = TSCF(epsilon).chance(np.array(means)), 700
     end = np.array([horizon])
     fast = np.array([bit_thompson_pulls(chances, horizon, end, stream("f", i))[0] for i in range(runs)])
     plain = np.array([bit_thompson_steps(chances, horizon, stream("p", i)) for i in range(runs)])
@@ -273,8 +273,8 @@ def test_thompson_sampling_agrees_in_law(means, epsilon, horizon, failure):
 @pytest.mark.parametrize("policy", [KLUCBCF(1.0), TSCF(1.0)], ids=repr)
 @pytest.mark.parametrize("instance", [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)], ids=repr)
 def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
-    """Pulls of all arms over 200 runs of 1,000 steps each; the steps are those of the class, on rewards and bits."""
-    horizon, runs = 1_000, 200
+    """Pulls of all arms over 200 runs of 300 steps each; the steps are those of the class, on rewards and bits."""
+    horizon, runs = 300, 200
     checkpoints = np.array([horizon // 2, horizon])
     fast = np.array([policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)])
     steps = np.array(

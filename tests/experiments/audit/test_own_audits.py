@@ -1,4 +1,4 @@
-"""Audits of classes of a user's: what they declare is not what they keep, and their plays look everywhere."""
+"""Audits of a user's classes: wrong guarantees are found, and pairs of inputs differ at every arm and step."""
 
 import re
 import sys

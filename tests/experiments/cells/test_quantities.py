@@ -1,4 +1,4 @@
-"""What runs are asked for, counted on made-up rows."""
+"""Quantities of runs, on made-up rows."""
 
 import math
 

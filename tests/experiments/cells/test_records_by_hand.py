@@ -1,4 +1,4 @@
-"""Stored numbers that are read, compared and told as tables, on made-up records."""
+"""Reading, comparison and tables of stored numbers, on made-up records."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Claims that rows of the table of audits decide."""
+"""Claims that are judged by rows of the audit table."""
 
 import dataclasses
 

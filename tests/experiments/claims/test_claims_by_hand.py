@@ -1,4 +1,4 @@
-"""Verdicts at the edges of what is claimed."""
+"""Verdicts at the boundary between holding and failing."""
 
 import numpy as np
 import pytest

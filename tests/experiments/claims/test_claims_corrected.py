@@ -1,4 +1,4 @@
-"""A ledger shares 5 % among its claims, a claim among its forms, a form among its comparisons: see the intervals."""
+"""Correction for many comparisons: 5 % shared among claims, their forms, and comparisons; seen in the intervals."""
 
 import math
 from dataclasses import replace

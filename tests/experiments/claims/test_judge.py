@@ -1,4 +1,4 @@
-"""The judge is judged: over thousands of made-up ledgers of known truth, how often does it err, and what does it miss?
+"""How often verdicts are wrong, and their power, over thousands of made-up ledgers of known truth.
 
 Truths sit on the limit of what is claimed, where the judge errs most often, or just beyond it.
 """

@@ -1,4 +1,4 @@
-"""A verdict is of the code and the results that are there now: nothing of a claim is kept between commands."""
+"""Verdicts are up to date with code and results: no claim is cached between commands."""
 
 import sys
 
@@ -43,7 +43,7 @@ cells: [{instance: bernoulli, instance.means: [[0.9, 0.1]], policy: ucb1}]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of one's own with a form of a claim, a helper of it, and an experiment."""
+    """A user's folder with a form of a claim, a helper of it, and an experiment."""
     monkeypatch.setattr(sys, "path", sys.path[:])
     mine = tmp_path / "mine"
     for place, text in (("claims/mine.yaml", CLAIMS), ("experiment/mine.yaml", EXPERIMENT)):

@@ -1,4 +1,4 @@
-"""What an experiment's file says and nothing reads is an error that names the file and the key."""
+"""A key of an experiment file that nothing reads is an error that names the file and the key."""
 
 import textwrap
 

@@ -1,4 +1,4 @@
-"""What is wrong with one experiment, claim or policy is one line that names file and key, and takes no other along."""
+"""An error in one experiment, claim or policy is one line that names file and key; the others still work."""
 
 import pytest
 

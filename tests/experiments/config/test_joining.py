@@ -86,7 +86,7 @@ def composer(folder):
 
 
 def kin(requests):
-    """The policies of one's own that can play the cells of an experiment, by what the cells record."""
+    """The user's policies that can play the cells of an experiment, by what the cells record."""
     kinds = {type(request.cell) for request in requests}
     if kinds == {StoppingCell}:
         return {"stops"}

@@ -1,4 +1,4 @@
-"""What every experiment plans, held against `tests/plans.csv`: keys (and with them seeds) change on purpose only.
+"""The plan of every experiment against `tests/plans.csv`: keys (and with them seeds) change on purpose only.
 
 A row for each experiment: cells, replications of all of them, and a hash of the sorted keys with their replications.
 A key holds identity and revisions, and a seed follows from the identity.

@@ -1,4 +1,4 @@
-"""What the shell may say: a wrong word is one line, a paper is its experiments, a sweep is composed once."""
+"""Overrides: a wrong one is an error of one line, a paper stands for its experiments, a sweep is composed once."""
 
 import os
 import re

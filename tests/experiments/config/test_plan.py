@@ -171,7 +171,7 @@ def test_cells_are_values():
 
 @pytest.fixture
 def mine(tmp_path):
-    """A folder of one's own: a policy that builds on ours, and experiments that set values outside of their cells."""
+    """A user's folder: a policy that builds on ours, and experiments that set values outside of their cells."""
     files = {
         "policy/sure_se.yaml": "defaults: [dp_se]\nbeta: 0.001\n",
         "experiment/outside.yaml": """

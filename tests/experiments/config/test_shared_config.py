@@ -1,4 +1,4 @@
-"""A config that many cells share is resolved once, and says of each cell what it says when it is resolved for it."""
+"""A config that many cells share is resolved once, with the same values as if resolved for each cell."""
 
 import pytest
 from omegaconf import OmegaConf

@@ -1,4 +1,4 @@
-"""Runs that are stopped and killed as real processes: nothing is lost, and the bits are those of a run left alone."""
+"""Runs that are interrupted or killed as real processes: nothing is lost, and the bits are those of a whole run."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def rows(folder, results):
 
 
 def until(folder, results, count, process):
-    """Wait until so many pieces are there."""
+    """Wait until this number of pieces is stored."""
     while len(list((folder / results).rglob("*.piece"))) < count and process.poll() is None:
         time.sleep(0.01)
 

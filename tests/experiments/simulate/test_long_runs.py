@@ -1,4 +1,4 @@
-"""Runs that are stopped go on where they were, and end with the same bits; failures are told; processes share work."""
+"""Interrupted runs resume and end with the same bits; failures are reported; processes share work."""
 
 import json
 import math
@@ -54,7 +54,7 @@ def same(one, other):
 
 
 def interrupted(monkeypatch, blocks):
-    """Simulation that Ctrl-C stops after so many blocks."""
+    """Simulation that Ctrl-C stops after this number of blocks."""
     left = iter(range(blocks))
 
     def attempt(task):

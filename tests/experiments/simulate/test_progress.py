@@ -53,7 +53,7 @@ def test_without_a_terminal_a_line_is_said_every_so_often_even_while_nothing_is_
 
 
 def test_a_report_says_how_far_it_is(monkeypatch):
-    """Claims and experiments are counted as they are done, in whichever order."""
+    """Claims and experiments are counted as they are done, in any order."""
     said = heard(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 0.01)
 

@@ -1,4 +1,4 @@
-"""A run is killed at every call into the system that touches its folder of results, and is refused every one of them.
+"""A run is killed at, or refused, every system call that touches its results folder.
 
 strace counts the calls of a run that nothing stops, then kills a run, or refuses it a call, at one of them. By default
 a fixed sample of calls is tried; CASES=10000 in the environment tries all.
@@ -109,7 +109,7 @@ def expected(runs, wanted, tmp_path_factory):
 
 
 def folder_with(runs, tmp_path, stored):
-    """A folder of results in which so many replications are stored."""
+    """A folder of results with this number of stored replications."""
     root = tmp_path / "before"
     root.mkdir()
     if stored:
@@ -152,7 +152,7 @@ def goes_on(runs, root, wanted, expected):
 
 
 def sample(points):
-    """In their order, as many as are to be tried."""
+    """A fixed sample of the calls, in their order."""
     chosen = random.Random(1).sample(range(len(points)), min(CASES, len(points)))
     return [points[number] for number in sorted(chosen)]
 

@@ -1,4 +1,4 @@
-"""Time left follows what like cells take, not how many replications are left."""
+"""Remaining time is estimated from the seconds of similar cells, not from the number of replications left."""
 
 import math
 import re
@@ -158,6 +158,6 @@ def test_progress_says_the_time_that_is_left_by_the_share():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of a process")
 def test_memory_is_told_in_megabytes():
-    """The most that this process has had, which the system tells in kB."""
+    """The peak memory of this process, which the system reports in kB."""
     (most,) = re.findall(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), flags=re.MULTILINE)
     assert complete._megabytes([]) == pytest.approx(int(most) / 1024, rel=0.05)

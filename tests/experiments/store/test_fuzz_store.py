@@ -1,4 +1,4 @@
-"""Nothing that was stored is lost, and nothing wrong is served, wherever a writer is killed and whatever a disk does.
+"""No stored result is lost and no wrong one is read, wherever a writer is killed and whatever the disk does.
 
 CASES=10000 in the environment tries that many instead of 300: writers that are killed, files that are damaged, cells.
 """

@@ -1,4 +1,4 @@
-"""`python -m experiments.store gc` finds what sweeps left behind, and takes nothing that somebody may go on with."""
+"""`python -m experiments.store gc` removes what sweeps left behind, and nothing that a run may resume from."""
 
 import json
 import os

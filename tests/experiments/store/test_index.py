@@ -1,4 +1,4 @@
-"""The cache of footers chooses files; whatever is done to it, what is read is what is stored."""
+"""The cache of footers chooses files; damage to it never changes what is read."""
 
 import os
 import shutil
@@ -151,7 +151,7 @@ def test_a_damaged_cache_is_made_again_without_a_word(results, read, place):
 
 
 def test_a_cache_that_tells_of_other_cells_changes_no_label(results):
-    """It chooses the wrong file; what is told of that is what it holds, and that is not what was asked for."""
+    """A wrong cache chooses the wrong file, whose own content shows that it is not the one asked for."""
     load(results_dir=results)
     table = index.read_cache(results / CACHE)
     policies = table.column("cell.policy").take([0, 2, 1, 3])

@@ -1,4 +1,4 @@
-"""What is published is read and never written; what anyone runs goes elsewhere."""
+"""Published results are read and never written; new runs are stored elsewhere."""
 
 import subprocess
 

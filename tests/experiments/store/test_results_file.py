@@ -1,4 +1,4 @@
-"""A results file that was changed by whatever means says so; files from before checksums still load."""
+"""A changed results file is an error; files from before checksums still load."""
 
 import json
 import os

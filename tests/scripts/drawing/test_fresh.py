@@ -198,7 +198,7 @@ OVERLAYS = "overlays:\n    - {label: line, bound: own_bound.line, arguments: {t:
 
 @pytest.mark.slow
 def test_files_of_the_user_are_inputs_wherever_they_are(call, tmp_path, monkeypatch):
-    """A bound of one's own, a table that it names, a module outside of the folder, colours."""
+    """The user's bound, a table that it names, a module outside of the folder, colours."""
     folder, place = tmp_path / "mine", tmp_path / "lib"
     (folder / "experiment").mkdir(parents=True)
     (folder / "papers").mkdir()

@@ -1,4 +1,4 @@
-"""Whatever varies within a panel is in the legend and in the line, and labels are drawn as they are written."""
+"""All that varies within a panel is in the legend, and labels are drawn as they are written."""
 
 import dataclasses
 from itertools import product

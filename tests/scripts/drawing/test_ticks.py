@@ -1,4 +1,4 @@
-"""Ticks are where matplotlib would put them, and their numbers the ones that it would set as formulas."""
+"""Ticks and their numbers are those of matplotlib."""
 
 import itertools
 

@@ -29,7 +29,7 @@ from bandits import Guarantee, StepwisePolicy
 
 @dataclass(frozen=True)
 class RoundRobin(StepwisePolicy):
-    """Learns nothing, hence tells nothing."""
+    """Ignores rewards, so it is private."""
 
     name: ClassVar[str] = "round_robin"
     label: ClassVar[str] = "Round <robin>"
@@ -91,7 +91,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def mine(tmp_path_factory):
-    """A folder with a policy and experiments of one's own, those in STORED with results."""
+    """A user's folder with a policy and experiments, those in STORED with results."""
     folder = tmp_path_factory.mktemp("own") / "mine"
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -127,7 +127,7 @@ def test_a_new_kind_of_figure_needs_no_edit():
 
 @pytest.fixture
 def mine(tmp_path):
-    """A folder with a paper of one's own."""
+    """A user's folder with a paper."""
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "mine.yaml").write_text("authors: Me & you\nyear: 2020\ntitle: On <it>\nvenue: COLT\n")
     return tmp_path
