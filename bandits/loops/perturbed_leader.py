@@ -295,7 +295,7 @@ def is_kept(state: State, law: int, constants: Constants, block: Block, steps: i
     """Whether the bounds of a block hold in the next `steps` pulls of its leader, even if all rewards are 0."""
     pulls, total = state.pulls[block.leader], state.sums[block.leader]
     first, second = parameters(law, constants, pulls + steps, total)
-    return bool(first >= block.first and second <= block.second) if law == BETA else bool(first >= block.first)
+    return bool(first >= block.first and second <= block.second)
 
 
 @inlined
