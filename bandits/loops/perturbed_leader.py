@@ -11,9 +11,10 @@ one is geometric, and the leader's rewards of these steps are one binomial draw.
 1. X_a > V happens with its probability divided by c_a, and then X_a has its law given this event (`value_above`).
 2. The other rivals draw their values. Rival a wins if none of them exceeds X_a (`wins`).
 
-The c_a hold for a leader of a `Block` of m steps, which is as weak as m rewards of 0 make it and as spread as it is at
-the beginning: rewards are at least 0, so that mean, bonus and lift of a law, or its successes, do not fall below these,
-and neither its spread nor its failures rise above. After the pull of a rival its own c_a is set anew (`propose_rival`):
+The c_a hold as long as the leader's law is no weaker and no wider than told by the `Block`, as some rewards of 0 would
+make it. Rewards are at least 0, so that it is known before a few pulls whether this holds for all of them (`is_kept`).
+If not, a new block begins: rewards alone decide this, and the next proposal is independent of them, so that the number
+of steps up to it is geometric anew. After the pull of a rival its own c_a is set anew (`propose_rival`):
 
 - GAUSS: X_a - V is normal and c_a its tail, which falls with the leader's mean, and grows with its spread while c_a is
   below 1/2.
@@ -60,10 +61,10 @@ from bandits.loops.records import record_run
 from bandits.mechanisms.truncated_laplace import offset, upper_tail
 
 MOST = 0.4  # proposals of a block are not more frequent; less than 1/2
-SHORTEST = 4  # steps of a block
+SHORTEST = 4  # steps of the shortest block; and parts of a block, for each of which it is kept in advance
 SINGLE, LONGEST = 64, 1024  # steps that are drawn one by one before a block is tried again: at first, and at most
 COINS = 24  # at most so many rewards are drawn one by one
-FEW = 3  # rejected proposals of a block, which then is followed by a longer one
+PARTS, FEW = 64, 4  # parts of a block, at most; with more rejected proposals than parts and FEW, it was too long
 
 
 class State(NamedTuple):
@@ -94,11 +95,13 @@ class Block(NamedTuple):
     Attributes
     ----------
     leader: the arm.
+    steps: pulls with rewards 0 after which the leader is as weak as told.
     first, second: bounds on the parameters of its law in the block, those of the weakest leader.
     low, bar: of TRUNCATED_LAPLACE, the bar and the probability that a value of this law is below it.
     """
 
     leader: int
+    steps: int
     first: float
     second: float
     low: float
@@ -137,12 +140,11 @@ def perturbed_leader_pulls(
     while t < horizon and row < len(checkpoints):
         block = next_block(state, law, constants, length)
         if propose(state, law, constants, block) <= MOST:
-            end = min(horizon, t + length)
-            t, row, rejected = skip_steps(state, law, constants, block, record, row, checkpoints, t, end, rng)
+            t, row, excess = skip_steps(state, law, constants, block, record, row, checkpoints, t, horizon, rng)
             single = SINGLE
-            if rejected <= FEW and t == end:
-                length *= 2
-            elif rejected > 2 * FEW:
+            if excess < 0:
+                length = min(2 * length, horizon)
+            elif excess > 0:
                 length = max(SHORTEST, length // 2)
         elif length > SHORTEST:
             length //= 2
@@ -222,10 +224,10 @@ def next_block(state: State, law: int, constants: Constants, steps: int) -> Bloc
     later, after = parameters(law, constants, state.pulls[leader] + steps, state.sums[leader])
     first, second = min(values.first[leader], later), max(values.second[leader], after)
     if law != TRUNCATED_LAPLACE:
-        return Block(leader, first, second, 0.0, 0.0)
-    low = 1 / (8 * arms * steps)
+        return Block(leader, steps, first, second, 0.0, 0.0)
+    low = 0.01 / (arms * steps)
     bar = first + second * offset(low, constants.epsilon, constants.delta, constants.tail)
-    return Block(leader, first, second, low, bar)
+    return Block(leader, steps, first, second, low, bar)
 
 
 @compiled
@@ -251,22 +253,27 @@ def skip_steps(
     row: int,
     checkpoints: IntArray,
     t: int,
-    end: int,
+    horizon: int,
     rng: np.random.Generator,
 ) -> tuple[int, int, int]:
-    """Steps up to step `end`, or up to a pull of a rival after which proposals are too frequent.
+    """Steps as long as the leader is sure to be no weaker than told, and proposals are not too frequent.
 
-    Returns the step, the first free row, and how many proposals were rejected.
+    Returns the step, the first free row, and -1 or 1 if a longer or a shorter block would probably take less time.
     """
-    leader = block.leader
-    rejected, total = 0, state.chances.sum()
-    while t < end and total <= MOST:
-        alike = min(wait(total, rng) - 1, end - t)
+    leader, part = block.leader, block.steps // SHORTEST
+    total = state.chances.sum()
+    parts = rejected = 0
+    quiet = wait(total, rng) - 1  # steps before the next proposal
+    while t < horizon and total <= MOST and parts < PARTS and rejected <= FEW + parts:
+        if not is_kept(state, law, constants, block, part):
+            break
+        alike = min(quiet, part, horizon - t)
         if alike > 0:
             row = record_run(record, row, checkpoints, state.pulls, leader, t, alike)
             t += alike
+            quiet -= alike
             pull(state, law, constants, leader, alike, rng)
-        if t < end:
+        if quiet == 0 and t < horizon:
             winner = one_of(state.chances, rng)
             if not wins(state, law, constants, block, winner, rng):
                 winner = leader
@@ -277,7 +284,18 @@ def skip_steps(
             if winner != leader:
                 propose_rival(state, law, constants, block, winner)
                 total = state.chances.sum()
-    return t, row, rejected
+            quiet = wait(total, rng) - 1
+        else:
+            parts += 1
+    return t, row, 1 if rejected > FEW + parts else -1 if 4 * rejected < FEW + parts else 0
+
+
+@compiled
+def is_kept(state: State, law: int, constants: Constants, block: Block, steps: int) -> bool:
+    """Whether the bounds of a block hold in the next `steps` pulls of its leader, even if all rewards are 0."""
+    pulls, total = state.pulls[block.leader], state.sums[block.leader]
+    first, second = parameters(law, constants, pulls + steps, total)
+    return bool(first >= block.first and second <= block.second)
 
 
 @inlined

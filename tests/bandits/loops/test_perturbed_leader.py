@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from bandits.audit.decision_laws import BetaLaw, GaussLaw, TruncatedLaw, largest_of
-from bandits.loops.perturbed_leader import State, log_gamma_step, next_block, propose, value_above
+from bandits.loops.perturbed_leader import State, is_kept, log_gamma_step, next_block, propose, value_above
 from bandits.loops.perturbed_values import BETA, GAUSS, TRUNCATED_LAPLACE, Arms, draw, parameters
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, offset
 from bandits.policies.gaussian_thompson import ThompsonGDP
@@ -66,8 +66,11 @@ def test_no_leader_of_a_block_is_weaker_than_told(policy, pulls, total):
     """Any rewards of any number of pulls up to that of the block; both bounds are attained."""
     law, constants = policy.law(HORIZON)
     steps = 9
-    block = next_block(state_of(law, constants, [5, pulls], [1.0, total]), law, constants, steps)
+    state = state_of(law, constants, [90, pulls], [1.0, total])
+    block = next_block(state, law, constants, steps)
     assert block.leader == 1
+    assert is_kept(state, law, constants, block, steps)
+    assert not is_kept(state, law, constants, block, steps + 1)
     found = np.array([parameters(law, constants, pulls + n, total + r) for n in range(steps + 1) for r in range(n + 1)])
     assert found[:, 0].min() == block.first
     assert found[:, 1].max() == block.second
