@@ -123,15 +123,15 @@ def pulls_of_leaders(
         if t < arms:
             leader, window, threshold = t, 1, math.inf
         else:
-            now = center + slope * union
-            leader = int(np.argmax(now + width * radius))
+            now = center + slope * union if noise_bound > 0 else center
+            leader = leader_of(now, width, radius)
             closest, widest = closest_rival(now, width, radius, leader)
             advance = now[leader] + width[leader] * radius - closest
             widest += 4 * radius * slope.max()  # as 4 radius is the derivative of the union's logarithm in the radius
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
             if hybrid:
                 window = min(window, before_power_of_two(pulls[leader]))
-            then = center + slope * union_of(t + window)
+            then = center + slope * union_of(t + window) if noise_bound > 0 else center
             threshold, _ = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
         node_scale = scale * fresh_levels(pulls[leader] + 1) if hybrid else scale
         run = Run(means[leader], bonus, node_scale, noise_bound * union, radius, threshold, window)
@@ -165,6 +165,17 @@ def before_power_of_two(count: int) -> int:
     while power <= count:
         power <<= 1
     return max(1, power - 1 - count)
+
+
+@compiled
+def leader_of(center: FloatArray, width: FloatArray, radius: float) -> int:
+    """The first arm with the largest index center + width x radius; without the arrays that numpy would allocate."""
+    leader, largest = 0, -math.inf
+    for arm in range(len(center)):
+        index = center[arm] + width[arm] * radius
+        if index > largest:
+            leader, largest = arm, index
+    return leader
 
 
 @compiled

@@ -24,11 +24,12 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
-from bandits.loops.leader import closest_rival, window_of
+from bandits.loops.leader import closest_rival, leader_of, window_of
 from bandits.loops.records import record_run
 
 SHARE = 8  # a window is no longer than this share of the leader's pulls, so that its chord stays close
 SMALLEST_BLOCK = 32  # pulls; fewer are drawn one by one
+LONGEST = 41.0  # log of more steps than any horizon that is run
 DEVIATIONS = 2.0  # standard deviations allowed for what lowers the sum of a block: more make blocks shorter
 
 
@@ -84,7 +85,7 @@ def local_ucb_pulls(
         run = Run(means[leader], scale, -math.inf, 0.0, 1)
         if leader < 0:
             radius = math.sqrt(2 * math.log(t + 1))
-            leader = int(np.argmax(center + widths * radius))
+            leader = leader_of(center, widths, radius)
             closest, widest = closest_rival(center, widths, radius, leader)
             advance = center[leader] + widths[leader] * radius - closest
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
@@ -111,6 +112,8 @@ def chord(before: int, window: int, threshold: float, bonus: float) -> tuple[flo
 @compiled
 def neglected(pulls: IntArray, step: int, forced: float) -> int:
     """The first arm with at most `forced` log(step + 1) pulls, or -1."""
+    if pulls.min() > forced * LONGEST:
+        return -1
     least = forced * math.log(step + 1.0)
     for arm in range(len(pulls)):
         if pulls[arm] <= least:
@@ -125,7 +128,9 @@ def free_steps(pulls: IntArray, leader: int, step: int, forced: float) -> int:
     for arm in range(len(pulls)):
         if arm != leader:
             least = min(least, float(pulls[arm]))
-    return int(max(1.0, min(1e18, math.ceil(math.exp(min(least / forced, 41.0)) - 1.0) - step)))
+    if least >= forced * LONGEST:
+        return 1 << 59
+    return max(1, math.ceil(math.exp(least / forced) - 1.0) - step)
 
 
 @compiled
