@@ -4,14 +4,17 @@ Every arm once; then arm a draws from Beta(s_a + 1, n_a - s_a + 1), s_a the sum 
 largest draw is pulled.
 
 Most steps go to one arm, the leader. Fix a bar below its mean and above the means of its rivals. The leader wins a step
-unless its draw is below the bar or the draw of a rival above. Chernoff's bound exp(-N kl(mean, bar)), N = n + 2 and
-mean = (s + 1) / N, bounds the probability of each of these events. The bounds of rivals do not change while these are
-not pulled. The leader's is at most exp(-X) as long as N kl((s + 1) / N, bar) >= X. This function is convex in
-(N, s + 1), so that the least s + 1 is concave in N and lies below its tangent: as long as s + 1 stays above the
-tangent, all bounds hold at every step, and the waiting times between steps with a proposed event are geometric. All
-other steps are pulls of the leader, and their bits are drawn many at a time as in `bandits.loops.local_ucb`. A proposed
-event is accepted with the exact probability, and its draw has the exact law, as in `bandits.loops.perturbed_values`.
-While no arm leads clearly, steps are drawn as there.
+unless its draw is below the bar or the draw of a rival above. The log-odds of a Beta(a, b) variable have a log-concave
+density f, with (log f)' = a - N bar at the bar, N = a + b. So the chance above a bar beyond the mean is at most
+f(bar) / (N bar - a), and bar + an exponential variable with this rate, accepted with probability f over its majorant,
+has the law above the bar. f(bar) is its peak, at most sqrt(N / (8 pi)), times exp(-N kl(a / N, bar)). The bounds of
+rivals do not change while these are not pulled. For the leader, sides are mirrored: N kl(a / N, bar) >= X is convex in
+(N, a), so that the least a is concave in N and lies below its tangent, along which a - N bar grows. As long as a stays
+above the tangent, all bounds hold at every step, and the waiting times between steps with a proposed event are
+geometric. All other steps are pulls of the leader, and their bits are drawn many at a time as in
+`bandits.loops.local_ucb`. A proposed event is accepted with the exact probability, and its draw has the exact law. A
+rival that is pulled gets a new bound for the same bar: draws are independent of all before. While no arm leads clearly,
+steps are drawn as in `bandits.loops.perturbed_values`.
 """
 
 import math
@@ -22,14 +25,16 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.divergences import bernoulli_divergence
+from bandits.loops.largest_beta import fall, peak
 from bandits.loops.local_ucb import SMALLEST_BLOCK, Run, pull_leader
-from bandits.loops.perturbed_values import BETA, Arms, Constants, beta_above, exceeding, largest, plan
+from bandits.loops.perturbed_values import BETA, Arms, Constants, largest, plan
 from bandits.loops.records import record_run
 
 LAW = Constants(mirrored=0.0)
 DEVIATIONS = (2.5, 3.2, 4.0, 5.0, 6.5, 8.5, 11.0)  # of the bar from the leader's mean, on the logit scale
 KEPT = 0.75  # a run ends when the leader's distance from the bar falls below this share
-CLEAR = 0.1  # proposed events per step, above which no arm leads clearly
+CLEAR = 0.3  # proposed events per step, above which no arm leads clearly
+GROWN = 2.0  # a bar serves until the rate of proposed events is so many times as large
 LONGEST = 4  # a run has at most 1 / LONGEST of the leader's pulls
 DRAWN = 64  # steps for which all arms are drawn with the same bar
 
@@ -41,14 +46,14 @@ class Lead(NamedTuple):
     ----------
     arm: the leader.
     bar: a value between its mean and those of its rivals.
-    least: X; the leader's draw is below the bar with probability at most exp(-X),
+    low: the leader's draw is below the bar with at most this probability,
     first, slope: as long as s + 1 is above first + slope x pulls of the run.
     rate: the rate of proposed events per step, the sum of the hazards -log(1 - bound).
     """
 
     arm: int
     bar: float
-    least: float
+    low: float
     first: float
     slope: float
     rate: float
@@ -69,21 +74,7 @@ def bit_thompson_pulls(means: FloatArray, horizon: int, checkpoints: IntArray, r
     while t < horizon:
         lead = lead_of(state)
         if lead.rate < CLEAR:
-            arm, before = lead.arm, state.first[lead.arm]
-            quiet = wait(lead.rate, rng)
-            run = Run(means[arm], 0.0, lead.first, lead.slope, min(quiet, 1 + pulls[arm] // LONGEST, horizon - t))
-            made = 0
-            if quiet > 0:
-                made, state.first[arm] = pull_leader(run, before, SMALLEST_BLOCK, rng)
-                state.second[arm] += made - (state.first[arm] - before)
-                row = record_run(record, row, checkpoints, pulls, arm, t, made)
-                pulls[arm] += made
-                t += made
-            if made == quiet and t < horizon and state.first[arm] > lead.first + lead.slope * made:
-                arm = contested(state, lead, rng)
-                row = record_run(record, row, checkpoints, pulls, arm, t, 1)
-                pull(state, pulls, arm, means, rng)
-                t += 1
+            t, row = follow(lead, state, pulls, means, t, record, row, checkpoints, horizon, rng)
         else:
             bar = plan(BETA, LAW, state)
             rare = state.hazard.sum()
@@ -95,6 +86,49 @@ def bit_thompson_pulls(means: FloatArray, horizon: int, checkpoints: IntArray, r
                 if not exceeded or not state.often[arm]:
                     break
     return record
+
+
+@compiled
+def follow(
+    lead: Lead,
+    state: Arms,
+    pulls: IntArray,
+    means: FloatArray,
+    t: int,
+    record: IntArray,
+    row: int,
+    checkpoints: IntArray,
+    horizon: int,
+    rng: np.random.Generator,
+) -> tuple[int, int]:
+    """Steps while the same bar serves; returns the steps made and the first free row of the record."""
+    leader, rate = lead.arm, lead.rate
+    begun, longest = pulls[leader], 1 + pulls[leader] // LONGEST
+    while t < horizon and rate <= GROWN * lead.rate:
+        made = pulls[leader] - begun
+        need = lead.first + lead.slope * made
+        if made >= longest or state.first[leader] <= need:
+            break
+        quiet = wait(rate, rng)
+        run = Run(means[leader], 0.0, need, lead.slope, min(quiet, longest - made, horizon - t))
+        pulled = 0
+        if quiet > 0:
+            before = state.first[leader]
+            pulled, state.first[leader] = pull_leader(run, before, SMALLEST_BLOCK, rng)
+            state.second[leader] += pulled - (state.first[leader] - before)
+            row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
+            pulls[leader] += pulled
+            t += pulled
+        if pulled == quiet and t < horizon and state.first[leader] > need + lead.slope * pulled:
+            arm = contested(state, lead, rng)
+            row = record_run(record, row, checkpoints, pulls, arm, t, 1)
+            pull(state, pulls, arm, means, rng)
+            t += 1
+            if arm != leader:
+                chance = chance_above(state.first[arm], state.second[arm], lead.bar)
+                state.hazard[arm] = -math.log1p(-chance)
+                rate = state.hazard.sum()
+    return t, row
 
 
 @compiled
@@ -129,15 +163,16 @@ def lead_of(state: Arms) -> Lead:
     for deviations in DEVIATIONS:
         bar = 1 / (1 + second[leader] / first[leader] * math.exp(deviations / math.sqrt(size * mean * (1 - mean))))
         kept = bar + KEPT * (mean - bar)
-        least = size * bernoulli_divergence(kept, bar)
-        rate = -math.log1p(-math.exp(-least))
+        highest_peak = math.sqrt((1 + 1 / LONGEST) * size / (8 * math.pi))
+        low = min(1.0, highest_peak / (size * (kept - bar))) * math.exp(-size * bernoulli_divergence(kept, bar))
+        rate = -math.log1p(-low)
         for arm in range(len(first)):
             if arm != leader:
-                rate -= math.log1p(-exceeding(BETA, LAW, first[arm], second[arm], bar))
+                rate -= math.log1p(-chance_above(first[arm], second[arm], bar))
         if rate < best.rate:
-            best = Lead(leader, bar, least, kept * size, tangent(kept, bar), rate)
+            best = Lead(leader, bar, low, kept * size, tangent(kept, bar), rate)
     for arm in range(len(first)):
-        chance = exceeding(BETA, LAW, first[arm], second[arm], best.bar) if arm != leader else math.exp(-best.least)
+        chance = chance_above(first[arm], second[arm], best.bar) if arm != leader else best.low
         hazard[arm] = -math.log1p(-chance)
     return best
 
@@ -154,7 +189,7 @@ def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
     first, second, hazard, _ = state
     best, winner = -math.inf, -1
     low = math.inf  # the leader's draw if it is below the bar
-    point = -math.log1p(rng.random() * math.expm1(-lead.rate))  # exponential, given that it is less than the rate
+    point = -math.log1p(rng.random() * math.expm1(-hazard.sum()))  # exponential, given that it is less than the rate
     end = 0.0
     for arm in range(len(first)):
         end += hazard[arm]
@@ -163,7 +198,7 @@ def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
             if arm == lead.arm:
                 low = leader_below(first[arm], second[arm], lead, rng)
             else:
-                value = beta_above(first[arm], second[arm], lead.bar, rng)
+                value = draw_above(first[arm], second[arm], lead.bar, rng)
                 if value > best:
                     best, winner = value, arm
     if low == math.inf:
@@ -190,9 +225,31 @@ def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
 def leader_below(first: float, second: float, lead: Lead, rng: np.random.Generator) -> float:
     """The leader's draw given that it is below the bar, or inf if the proposed event is rejected.
 
-    It is accepted with the probability that the draw is below the bar, divided by exp(-X).
+    It is accepted with the probability that the draw is below the bar, divided by its bound `lead.low`.
+    """
+    if rng.random() * lead.low >= chance_above(second, first, 1 - lead.bar):
+        return math.inf
+    return 1 - draw_above(second, first, 1 - lead.bar, rng)
+
+
+@compiled
+def chance_above(first: float, second: float, bar: float) -> float:
+    """A bound on the probability that a Beta(first, second) variable exceeds `bar`: density over hazard rate."""
+    size = first + second
+    if size * bar <= first:
+        return 1.0
+    density = peak(first, second) * math.exp(-size * bernoulli_divergence(first / size, bar))
+    return min(1.0, density / (size * bar - first))
+
+
+@compiled
+def draw_above(first: float, second: float, bar: float, rng: np.random.Generator) -> float:
+    """A Beta(first, second) variable given that it exceeds `bar` > mean, or -inf if the proposed event is rejected.
+
+    It is accepted with the probability that the variable exceeds `bar`, divided by `chance_above`, if that is below 1.
     """
     size = first + second
-    if rng.random() >= math.exp(lead.least - size * bernoulli_divergence(first / size, lead.bar)):
-        return math.inf
-    return 1 - beta_above(second, first, 1 - lead.bar, rng)
+    step = rng.standard_exponential() / (size * bar - first)
+    if rng.random() >= math.exp(-fall(size, bar, step)):
+        return -math.inf
+    return 1 / (1 + (1 - bar) / bar * math.exp(-step))

@@ -6,13 +6,13 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import beta, chisquare, ks_2samp
+from scipy.stats import beta, binomtest, chisquare, ks_2samp, kstest
 
 from bandits import ParameterError
 from bandits.divergences import bernoulli_divergence, divergence_lower_mean
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.resampling import Beta
-from bandits.loops.bit_thompson import bit_thompson_pulls, contested, lead_of, tangent
+from bandits.loops.bit_thompson import bit_thompson_pulls, chance_above, contested, draw_above, lead_of, tangent
 from bandits.loops.kl_ucb import KLIndex, add_turns, exploration, kl_ucb_pulls, need_over
 from bandits.loops.perturbed_values import Arms
 from bandits.policies.local_bits import KLUCBCF, TSCF
@@ -209,6 +209,18 @@ def chance_to_win(state, arm):
     return quad(density, *ends, points=[mean], limit=400, epsabs=1e-12)[0]
 
 
+@pytest.mark.parametrize(("a", "b", "bar"), [(30.0, 50.0, 0.45), (3.0, 400.0, 0.013), (1.0, 5.0, 0.4)])
+def test_a_draw_above_the_bar(a, b, bar, failure):
+    """Proposed events are accepted as often as the bound is too large, and draws have the law above the bar."""
+    chance, rng = chance_above(a, b, bar), stream("above", 0)
+    assert chance == pytest.approx(beta(a, b).pdf(bar) * bar * (1 - bar) / ((a + b) * bar - a), rel=1e-9)
+    draws = np.array([draw_above(a, b, bar, rng) for _ in range(20_000)])
+    above = draws[draws > -math.inf]
+    assert binomtest(len(above), len(draws), beta(a, b).sf(bar) / chance).pvalue > failure
+    assert kstest(above, lambda x: 1 - beta(a, b).sf(x) / beta(a, b).sf(bar)).pvalue > failure
+    assert chance_above(a, b, a / (a + b)) == 1
+
+
 STATES = [((300, 30, 20), (0.6, 0.2, 0.25)), ((60, 40), (0.7, 0.4)), ((20, 400, 25, 6), (0.1, 0.6, 0.2, 0.0))]
 
 
@@ -230,18 +242,20 @@ def test_a_contested_step_has_the_exact_law(sizes, means, failure):
 
 
 def test_the_leader_stays_above_the_bar_as_long_as_its_sum_does():
-    """Chernoff's bound holds at every point of the tangent and above."""
+    """The bound holds at every point of the tangent, and hardly more than it says."""
     state = posterior((300, 30), (0.6, 0.4))
     lead = lead_of(state)
     assert lead.arm == 0
-    for made in (0, 1, 5, 30, 100, 300):
+    least = 302 * bernoulli_divergence(lead.first / 302, lead.bar)
+    for made in (0, 1, 5, 30, 76):
         size, ones = 302 + made, lead.first + lead.slope * made
-        assert size * bernoulli_divergence(ones / size, lead.bar) >= lead.least * (1 - 1e-12)
-        assert beta(ones, size - ones).cdf(lead.bar) <= math.exp(-lead.least)
-    assert 302 * bernoulli_divergence(lead.first / 302, lead.bar) == pytest.approx(lead.least)
+        assert size * bernoulli_divergence(ones / size, lead.bar) >= least * (1 - 1e-12)
+        below = beta(ones, size - ones).cdf(lead.bar)
+        assert below <= chance_above(size - ones, ones, 1 - lead.bar) <= lead.low
+        assert below > lead.low / 3
     assert lead.bar < lead.first / 302 < 0.6
     step = 1e-5  # the tangent against a difference of the least s
-    ends = [divergence_upper(lead.bar, lead.least / size) * size for size in (302 - step, 302 + step)]
+    ends = [divergence_upper(lead.bar, least / size) * size for size in (302 - step, 302 + step)]
     assert tangent(lead.first / 302, lead.bar) == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-5)
 
 
