@@ -208,7 +208,7 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
         arms, horizon = table.shape
         order = rng.permutation(arms)  # in which ties are broken, as in `simulate`
         before = np.concatenate([np.zeros((1, arms)), np.cumsum(table.T[:-1, order], axis=0)])
-        return np.asarray(order[self.choose(before, np.arange(1, horizon + 1), rng.random(horizon))])
+        return np.asarray(order[self.choose(before, np.arange(1, horizon + 1), rng.random((horizon,)))])
 
     @abstractmethod
     def choose(self, sums: FloatArray, steps: IntArray, levels: FloatArray) -> IntArray:
