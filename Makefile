@@ -56,9 +56,10 @@ lint: $(READY) ## lint and type-check
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-check: $(READY) ## simulate a sample of every cell again, compare figures with baselines; FIG and ARGS as above
+check: $(READY) ## simulate a sample of every cell again, compare figures with baselines, loops with plain ones; FIG and ARGS as above
 	$(RUN) -m experiments.check $(SWEEP) $(ARGS)
 	$(RUN) -m scripts.check_figures $(SWEEP) $(ARGS)
+	$(RUN) -m scripts.bench.guard
 
 accept: $(READY) ## make the current figures the new baselines; FIG="sajed2019/fig03 sajed2019/fig04" for some
 	$(RUN) -m scripts.check_figures $(SWEEP) $(ARGS) accept=true
@@ -72,7 +73,7 @@ audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and 
 mutants: $(READY) ## test the tests: change the code in more than 300 ways, one at a time, and see whether tests fail; ARGS=bounds for files with that path, ARGS="--draw 20" for 20 random changes
 	$(RUN) -m tests.mutants $(ARGS)
 
-bench: $(READY) ## measure the speed of kernels against plain loops, and of commands
+bench: $(READY) ## measure the speed of every policy, beside plain loops and other libraries, and of commands: docs/performance.md
 	$(RUN) -m scripts.bench
 
 lock: ## update requirements.lock from pyproject.toml (needs uv)

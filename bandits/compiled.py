@@ -1,14 +1,21 @@
-"""Compile loops to machine code with numba, in a cache that follows the sources."""
+"""Compile loops to machine code with numba, in a cache that follows the sources and that processes share."""
 
 import hashlib
 import os
+import shutil
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from filelock import FileLock
+from numba.core.compiler_lock import global_compiler_lock
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
+FOLDER = "loops-"  # machine code of one state of the sources
+KEPT = 24 * 3600.0  # seconds for which machine code of other sources is kept
 
 
 def _keep_machine_code_apart() -> None:
@@ -21,7 +28,10 @@ def _keep_machine_code_apart() -> None:
     config: Any = numba.config
     base = Path(config.CACHE_DIR or package / "__pycache__")
     if os.access(base if base.exists() else base.parent, os.W_OK):
-        config.CACHE_DIR = str(base / folder_of(package))
+        folder = base / folder_of(package)
+        if not folder.exists():
+            remove_old(base)
+        config.CACHE_DIR = str(folder)
 
 
 def folder_of(package: Path) -> str:
@@ -29,7 +39,15 @@ def folder_of(package: Path) -> str:
     digest = hashlib.sha256()
     for source in sorted(package.rglob("*.py")):
         digest.update(source.read_bytes())
-    return f"loops-{digest.hexdigest()[:16]}"
+    return f"{FOLDER}{digest.hexdigest()[:16]}"
+
+
+def remove_old(base: Path) -> None:
+    """Remove machine code of other sources from `base`, unless it was written within a day: it may be in use."""
+    for folder in base.glob(f"{FOLDER}*"):
+        newest = max((file.stat().st_mtime for file in folder.rglob("*")), default=0.0)
+        if newest < time.time() - KEPT:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 _keep_machine_code_apart()
@@ -38,9 +56,39 @@ _keep_machine_code_apart()
 def compiled(loop: Loop) -> Loop:
     """Compile `loop` to machine code at its first call and store that on disk for the next process.
 
+    While one process compiles a loop, others that need it wait for its machine code.
+
     Division follows numpy (no exception on zero). Floating point is never reordered or fused, so that a
     compiled loop and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it
     divides by zero. The interpreter lock is released: other threads go on, such as the one that ends a process
     whose parent has died.
     """
-    return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy")(loop))
+    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(loop)
+    compile_or_load = dispatcher.compile
+
+    def in_one_process(signature: Any) -> Any:
+        # within a process the global lock comes first, as in the compilation of a loop that calls this one
+        with global_compiler_lock, _locked(dispatcher):
+            return compile_or_load(signature)
+
+    dispatcher.compile = in_one_process
+    return cast(Loop, dispatcher)
+
+
+def inlined(loop: Loop) -> Loop:
+    """Compile `loop` as a part of each compiled loop that calls it.
+
+    A call counts the references to every array that it passes, which can take longer than the arithmetic of a step.
+    """
+    return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")(loop))
+
+
+def _locked(dispatcher: Any) -> AbstractContextManager[object]:
+    """The lock of a loop, a file beside its machine code; none where that cannot be written."""
+    name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock"
+    folder = Path(dispatcher.stats.cache_path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(folder / name).acquire()
+    except OSError:
+        return nullcontext()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from experiments.cells import KINDS, TABLES
 from experiments.cells.regret import RegretCell
@@ -18,7 +19,7 @@ from experiments.growing_table import GrowingTable
 from experiments.store import CODE, RESULTS, RUNS, Store, complete_places
 from experiments.store.filters import chosen, require_stored
 from experiments.store.index import Index, index_of_places
-from experiments.store.place import Place, trusted
+from experiments.store.place import Place, read_each
 from experiments.stored import matches, meets
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
@@ -117,6 +118,7 @@ def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence
     growing = GrowingTable(name for name in of_rows if columns is None or name in columns)
     for cell, of_cell in rows:
         growing.add(cell, of_cell)
+    pa.default_memory_pool().release_unused()  # for the columns that are still to be made
     return growing.finish(columns or list(dict.fromkeys([*CELL, *of_rows, *growing.of_cells])))
 
 
@@ -141,8 +143,8 @@ class Rows:
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         found: dict[str, set[Any]] = {name: set() for name in self._of_rows}
-        for place in self.cells.places:
-            contents = trusted(place)
+        places = self.cells.places
+        for place, contents in zip(places, read_each(places), strict=True):
             cell = {**contents.footer["columns"], "record": contents.record}
             if meets(cell, self._of_cells):
                 rows = self._schema.rows(contents.first(self._replications.get(place)).rows)

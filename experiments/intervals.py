@@ -122,7 +122,7 @@ def ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Inter
 
     It holds the values c for which Student's test does not tell the mean of numerator - c denominator from 0, with the
     degrees of freedom of the smaller sample, which is on the safe side. It ends at infinity where the denominator
-    cannot be told from 0.
+    may be 0.
     """
     quantile = _student(error, min(len(numerator), len(denominator)) - 1)
     squares = [quantile**2 * float(values.var(ddof=1)) / len(values) for values in (numerator, denominator)]

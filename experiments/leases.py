@@ -40,7 +40,7 @@ class Leases:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._create(name)
             except FileExistsError:
-                if not self._took_away(name):
+                if not self._remove_expired(name):
                     return False
             except OSError:
                 return True
@@ -110,7 +110,7 @@ class Leases:
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.lease"
 
-    def _took_away(self, name: str) -> bool:
+    def _remove_expired(self, name: str) -> bool:
         """Remove a lease if it has expired; whether it is gone.
 
         If several processes remove it at once, only one succeeds; a new lease, taken by another process meanwhile, is

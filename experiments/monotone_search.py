@@ -29,11 +29,11 @@ GROUPS = (2, 3, 4, 5)
 
 def row(space: MonotoneSearch) -> dict[str, object]:
     """The steepest rise in a space, where it is, and the extent of the search."""
-    trial, steepness, told = space.search(stream(f"monotone {space.noise}", space.groups))
+    trial, steepness, trials = space.search(stream(f"monotone {space.noise}", space.groups))
     return {
         "noise": space.noise,
         "groups": space.groups,
-        "trials": told,
+        "trials": trials,
         "steepest": f"{steepness:.3f}",
         "means": " ".join(f"{mean:.4f}" for mean in trial.means),
         "arms": " ".join(map(str, trial.counts)),

@@ -126,10 +126,10 @@ def _is_followed(name: str, module: Any) -> bool:
 def digest_of(classes: Iterable[type[Any]]) -> str | None:
     """A digest of the source that some classes depend on, and of their names; None if no source is found."""
     found = sorted({(f"{cls.__module__}.{cls.__qualname__}", cls.__module__) for cls in classes})
-    told = [f"{name} {digest}" for name, digest in sorted(_closure([module for _, module in found]))]
-    if not told:
+    digests = [f"{name} {digest}" for name, digest in sorted(_closure([module for _, module in found]))]
+    if not digests:
         return None
-    return _digest("\n".join([*(name for name, _ in found), *told]).encode())[:DIGITS]
+    return _digest("\n".join([*(name for name, _ in found), *digests]).encode())[:DIGITS]
 
 
 def files_of(classes: Iterable[type[Any]]) -> list[Path]:

@@ -1,10 +1,4 @@
-"""Simulate again what is stored or failed: check a sample, reproduce experiments, replay one replication.
-
-The same platform gives the same bits. Another processor or mathematical library may round a logarithm differently; the
-footer of a results file names the platform that made it. Bits may differ for cells that were stored on another
-platform, for instances that are not `portable`, and for cells that are computed rather than simulated, as the rounding
-of their sums depends on the processor, which the platform does not name. `compare` compares these by value or in law.
-"""
+"""Simulate again what is stored or failed: check a sample, reproduce experiments, replay one replication."""
 
 import json
 import math
@@ -12,10 +6,10 @@ import pkgutil
 import shlex
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -24,15 +18,15 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from omegaconf import OmegaConf
-from scipy import stats
 
 import bandits
 from bandits.arrays import FloatArray
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment, Learner
 from bandits.seeds import entropy
-from experiments.cells import KINDS, RECORDED, Cell, Rows
+from experiments.cells import KINDS, RECORDED, Cell
 from experiments.cells.regret import RegretCell
+from experiments.comparison import Agreement, Comparison, Replayed, compare, difference, replications_for
 from experiments.complete import runner_of
 from experiments.config.build import build
 from experiments.config.command_line import CommandLine, read_command_line
@@ -41,6 +35,7 @@ from experiments.config.plan import folder, merge, plan, published_folder
 from experiments.config.values import whole_number
 from experiments.errors import UserError
 from experiments.fan_out import delayed
+from experiments.progress import duration
 from experiments.provenance import machine
 from experiments.second_play import SecondPlays, require_same
 from experiments.simulate import Job, run_on, simulate_block
@@ -50,133 +45,8 @@ from experiments.store.place import Place, trusted
 from experiments.stored import Replications, Stored
 from experiments.user_code import playing
 
-LEVEL = 1e-9
-ROUNDING = 1e-9
-FRESH = 20  # replications
 QUICK = 0.01  # seconds: if one replication of a cell takes less, several are simulated,
 MOST = 5  # up to this many
-
-
-def difference(stored: Replications, fresh: Replications) -> str | None:
-    """Where the same replications, stored and simulated again, first differ, in words; None if they do not."""
-    for name, values in stored.rows.items():
-        same = (values == fresh.rows[name]) | ((values != values) & (fresh.rows[name] != fresh.rows[name]))  # NaN
-        if same.all():
-            continue
-        replication, *at = np.argwhere(~same)[0]
-        place = f"replication {stored.numbers[replication]} differs"
-        change = f"{name} {values[replication, *at]} stored, {fresh.rows[name][replication, *at]} now"
-        return f"{place} from t = {stored.t[at[0]]} on: {change}" if name == "regret" else f"{place}: {change}"
-    return None
-
-
-class Agreement(StrEnum):
-    """The result of a comparison."""
-
-    SAME = "the same"
-    DIFFERENT = "different"
-    NOT_COMPARED = "not compared"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Whether a cell as simulated now agrees with what is stored, and in words what was compared."""
-
-    agreement: Agreement
-    evidence: str
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """The rows of one replication whose bits differ: as stored, and as simulated now."""
-
-    stored: Rows
-    fresh: Rows
-
-
-def replications_for(cell: Cell) -> int:
-    """How many replications `compare` may simulate for a cell."""
-    return FRESH if cell.repeatable and not cell.spread else 0
-
-
-def compare(cell: Cell, pair: Replayed, headline: FloatArray, time_left: bool) -> Comparison:
-    """Compare what is stored of a cell with what is simulated now: `pair`, or a fresh sample if `time_left`.
-
-    Values that agree to a relative `ROUNDING`, or to the absolute `resolution` of the kind of cell, are equal. A cell
-    that is computed rather than simulated must be equal; the headline of a search must agree to a relative `spread`.
-    For other cells, `FRESH` new replications are simulated, whose numbers follow those stored, so that the two samples
-    are independent, and compared by the exact two-sample Kolmogorov-Smirnov test, at level `LEVEL` for each cell.
-    Columns that can be computed from the rest of a stored row must agree with it on every platform.
-
-    Parameters
-    ----------
-    headline: of every stored replication, shape (replications,).
-    """
-    apart = _farthest(cell.implied(pair.stored), pair.stored, 0.0)
-    if apart > ROUNDING:
-        return Comparison(Agreement.DIFFERENT, f"its numbers contradict one another, by a relative {apart:.1e}")
-    apart = _farthest(pair.fresh, pair.stored, cell.resolution)
-    if apart <= ROUNDING:
-        return Comparison(Agreement.SAME, f"values differ by a relative {apart:.1e}, {ROUNDING:g} is allowed")
-    if not cell.repeatable:
-        return Comparison(
-            Agreement.DIFFERENT, f"computed values differ by a relative {apart:.1e}, {ROUNDING:g} is allowed"
-        )
-    if cell.spread:
-        apart = _apart(_headline(cell, pair.fresh), _headline(cell, pair.stored), 0.0)
-        agreement = Agreement.SAME if apart <= cell.spread else Agreement.DIFFERENT
-        return Comparison(agreement, f"what is found differs by a relative {apart:.1e}, {cell.spread:g} is allowed")
-    if least_probability(len(headline), FRESH) >= LEVEL:
-        return Comparison(Agreement.NOT_COMPARED, f"not compared, {len(headline)} stored replications are too few")
-    if not time_left:
-        return Comparison(Agreement.NOT_COMPARED, "not compared, no time left")
-    fresh = _fresh(cell, len(headline), len(headline) + FRESH)
-    probability = same_law(headline, fresh.headline)
-    evidence = f"{FRESH} fresh replications beside {len(headline)} stored: p = {probability:.2g}, level {LEVEL:g}"
-    if probability < LEVEL:
-        return Comparison(Agreement.DIFFERENT, f"another law; {evidence}")
-    return Comparison(Agreement.SAME, f"the same law; {evidence}")
-
-
-def least_probability(first: int, second: int) -> float:
-    """The smallest p-value that samples of these sizes can have."""
-    return 2 / math.comb(first + second, first)
-
-
-def same_law(first: Any, second: Any) -> float:
-    """The p-value of the exact two-sample Kolmogorov-Smirnov test; values that agree to `ROUNDING` are ties."""
-    values = np.concatenate([first, second]).astype(float)
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    steps = np.diff(ordered) > ROUNDING * np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
-    ranks = np.empty(len(values))
-    ranks[order] = np.concatenate([[0], np.cumsum(steps)])
-    return float(stats.ks_2samp(ranks[: len(first)], ranks[len(first) :], method="exact").pvalue)
-
-
-def _farthest(values: Rows, others: Rows, resolution: float) -> float:
-    """The largest relative difference of `values` from the columns of `others` with the same names, 0 without any."""
-    return max((_apart(of, others[name], resolution) for name, of in values.items()), default=0.0)
-
-
-def _apart(values: FloatArray, others: FloatArray, resolution: float) -> float:
-    """The largest relative difference; 0 between equal infinities, two NaN, and values within `resolution`."""
-    if values.shape != others.shape:
-        return math.inf
-    one, other = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)  # yes or no as 1 or 0
-    apart = np.zeros(one.shape)
-    np.subtract(one, other, out=apart, where=(one != other) & ~(np.isnan(one) & np.isnan(other)))
-    apart[np.abs(apart) <= resolution] = 0.0
-    return float(np.max(np.abs(apart) / np.maximum(np.abs(other), 1e-300), initial=0.0))
-
-
-def _headline(cell: Cell, rows: Rows) -> FloatArray:
-    return Stored(dict(rows), {}, cell).headline
-
-
-def _fresh(cell: Cell, first: int, last: int) -> Stored:
-    rows = [cell.replicate(number) for number in range(first, last)]
-    return Stored({name: np.array([row[name] for row in rows]) for name in cell.fields}, {}, cell)
 
 
 @dataclass(frozen=True)
@@ -372,26 +242,46 @@ def check() -> None:
 
 
 def reproduce() -> None:
-    """Entry point of `python -m experiments.reproduce`: simulate everything again; exit code 1 if a number differs."""
+    """Entry point of `python -m experiments.reproduce`: simulate everything again; exit code 1 if a number differs.
+
+    Cells whose bits may differ are compared by `compare`, as in `check`.
+    """
     command = read_command_line()
     if not command.jobs:
         return
+    began = time.perf_counter()
     plans = command.plans()
     requests = merge(request for asked in plans for request in asked.requests)
     stored = {found.cell.key: found for asked in plans for found in stored_cells(asked)}
-    different = 0
+    different = rounded = 0
     with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
         scratch = Store(Path(folder))
         run_on(runner_of(plans), [Job(request, None) for request in requests], scratch)
         for request in requests:
             before, after = stored[request.cell.key], scratch.read(request.cell)
             assert after is not None
-            found = difference(before, after)
-            if found:
-                different += 1
-                print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}")
-    print(f"{len(requests)} cells simulated again: {len(requests) - different} identical, {different} different")
+            if not (found := difference(before, after)):
+                continue
+            if (compared := _rounded(before, after)) is not None and compared.agreement is Agreement.SAME:
+                rounded += 1
+                continue
+            different += 1
+            evidence = f": {compared.evidence}" if compared else ""
+            print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}{evidence}")
+    took = duration(time.perf_counter() - began)
+    print(
+        f"{len(requests)} cells simulated again in {took}: {len(requests) - different - rounded} identical, "
+        f"{rounded} the same but for rounding, {different} different"
+    )
     sys.exit(1 if different else 0)
+
+
+def _rounded(before: Stored, after: Stored) -> Comparison | None:
+    """The comparison of a cell whose bits may differ; None if they may not."""
+    elsewhere = before.footer["runs"][-1]["platform"] != machine()
+    if before.cell.repeatable and before.cell.instance.portable and not elsewhere:
+        return None
+    return compare(before.cell, Replayed(before.rows, after.rows), before.headline, True)
 
 
 def _other_platform(stored: Replications) -> str:
@@ -405,7 +295,7 @@ class Known:
 
     Attributes
     ----------
-    told_in: the file.
+    file: the file.
     config: the resolved parts of the config that the cell came from.
     identity: `Cell.identity`, parsed.
     horizon, record: of the cell.
@@ -413,7 +303,7 @@ class Known:
     contents: what is stored of the cell, None for a record of a failure.
     """
 
-    told_in: Path
+    file: Path
     config: dict[str, Any]
     identity: dict[str, Any]
     horizon: int
@@ -422,12 +312,11 @@ class Known:
     contents: Replications | None
 
     @classmethod
-    def told(cls, told_in: Path, told: Mapping[str, Any], *recorded: int, contents: Replications | None = None) -> Self:
+    def of(cls, file: Path, record: Mapping[str, Any], *recorded: int, contents: Replications | None = None) -> Self:
         """From the record of a failure, or the footer of a stored cell."""
-        identity, horizon = json.loads(told["identity"]), told["columns"]["horizon"]
-        return cls(
-            told_in, told["config"], identity, horizon, told.get("record", RegretCell.record), recorded, contents
-        )
+        identity, horizon = json.loads(record["identity"]), record["columns"]["horizon"]
+        kind = record.get("record", RegretCell.record)
+        return cls(file, record["config"], identity, horizon, kind, recorded, contents)
 
 
 def known(key: str, store: Store) -> Known:
@@ -435,19 +324,19 @@ def known(key: str, store: Store) -> Known:
     failures = Failures(store.root)
     failed = failures.read(key)
     if failed is not None:
-        return Known.told(failures.path(key), failed, failed["recorded"])
+        return Known.of(failures.path(key), failed, failed["recorded"])
     place = store.find(key)
     if place is not None:
         contents = trusted(place)
         checkpoints = [len(contents.t)] if "t" in contents.rows else []
-        return Known.told(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
+        return Known.of(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
     raise UserError(f"key={key}: no cell with this key failed or is stored in {store.root}")
 
 
 def cell_of(key: str, of: Known) -> Cell:
     """The cell, built from its config. Raises `UserError` if the code now makes a cell with another key of it."""
     config = OmegaConf.create(_with_classes_of_today(of.config, of.identity))
-    files = dict.fromkeys(("instance", "policy"), of.told_in)
+    files = dict.fromkeys(("instance", "policy"), of.file)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
     policy: Learner[Any] = build(config, "policy", files, Learner)
     cells = [KINDS[of.record](instance, policy, of.horizon, recorded) for recorded in of.recorded]
@@ -512,7 +401,7 @@ def replay() -> None:
         key, replication = _key(job), _replication(command, job)
         of = known(key, Store(folder(command.config, "results_dir"), _published(command)))
         cell = cell_of(key, of)
-        print(f"{cell.identity}, as {of.told_in} tells")
+        print(f"{cell.identity}, as in {of.file}")
         try:
             for line in _replayed(cell, replication, of.contents):
                 print(line, flush=True)

@@ -133,7 +133,7 @@ def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
         raise DamagedFileError("its columns are not those of a results file")
     if path.stem != file_stem(footer):
         raise DamagedFileError(f"it holds the cell {file_stem(footer)}, not what its name says")
-    require_replications(footer, file.metadata.num_rows)
+    _require_replications(footer, file.metadata.num_rows)
     return footer
 
 
@@ -179,7 +179,7 @@ def file_stem(footer: Mapping[str, Any]) -> str:
     return f"{footer['columns']['policy']}-{footer['key']}"
 
 
-def require_replications(footer: Mapping[str, Any], rows: int) -> None:
+def _require_replications(footer: Mapping[str, Any], rows: int) -> None:
     """Raise `DamagedFileError` unless there are as many `rows` as the footer says."""
     try:
         count = footer["runs"][-1]["replications"][1]
@@ -199,6 +199,7 @@ def read_file(path: Path) -> Replications:
 
 def replications_of(table: pa.Table, footer: dict[str, Any]) -> Replications:
     """The rows of a cell, numbered from 0 and checked against its footer. Raises `DamagedFileError`."""
+    _require_replications(footer, table.num_rows)
     if table.num_rows == 0 or not np.array_equal(table.column("replication").to_numpy(), np.arange(table.num_rows)):
         raise DamagedFileError("its replications are not 0, 1, ...")
     return Replications(_rows_in(table, footer), footer)
@@ -239,10 +240,13 @@ def checksum(content: bytes | memoryview) -> str:
 
 def _values(column: pa.ChunkedArray) -> NDArray[Any]:
     """A column as an array: lists along the second axis, null as NaN. Raises `ValueError` if lists differ in length."""
-    values = column.combine_chunks()
-    if pa.types.is_list(values.type):
-        return cast(NDArray[Any], values.flatten().to_numpy().reshape(len(values), -1))
-    return cast(NDArray[Any], values.to_numpy(zero_copy_only=False))
+    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if not pa.types.is_list(values.type):
+        alone: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+        return alone
+    items: NDArray[Any] = values.values.to_numpy()
+    begins = values.offsets.to_numpy()
+    return items[begins[0] : begins[-1]].reshape(len(values), -1)
 
 
 def set_aside(path: Path) -> Path:

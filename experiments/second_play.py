@@ -135,12 +135,12 @@ def serve() -> None:
     with contextlib.suppress(EOFError, BrokenPipeError):  # the process that asked has ended
         while True:
             message = _receive(asked)
-            found, told = os.pipe()
+            reading, writing = os.pipe()
             child = os.fork()
             if child == 0:
-                _answer(message, told)
-            os.close(told)
-            with os.fdopen(found, "rb") as pipe:
+                _answer(message, writing)
+            os.close(writing)
+            with os.fdopen(reading, "rb") as pipe:
                 ready, _, _ = select.select([pipe, asked], [], [])
                 if pipe not in ready:
                     os.kill(child, signal.SIGKILL)
@@ -150,8 +150,8 @@ def serve() -> None:
             _send(answers, answer or pickle.dumps(tuple(Played({}, None, f"the process ended ({ended})"))))
 
 
-def _answer(message: bytes, told: int) -> None:
-    """What the fork does: play, write the answer to the pipe `told`, and end."""
+def _answer(message: bytes, writing: int) -> None:
+    """What the fork does: play, write the answer to the pipe `writing`, and end."""
     ahead = contextlib.ExitStack()  # held until the end
     try:
         ahead.enter_context(clocks_ahead())
@@ -161,7 +161,7 @@ def _answer(message: bytes, told: int) -> None:
         answer = pickle.dumps(tuple(_played(pickle.loads(shipped), before)))
     except BaseException as error:  # a user's class may raise anything
         answer = pickle.dumps(tuple(Played({}, None, in_words(error))))
-    with os.fdopen(told, "wb") as pipe:
+    with os.fdopen(writing, "wb") as pipe:
         pipe.write(answer)
     os._exit(0)
 

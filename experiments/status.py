@@ -18,15 +18,15 @@ from experiments.store import RUNS
 
 def lines(root: Path) -> Iterator[str]:
     """The status of all sweeps that write to a folder of results, with its partly simulated and failed cells."""
-    told = sweeps(root)
-    yield from map(str, told)
-    if not told:
-        yield f"no sweep has told anything in {root}"
+    known = sweeps(root)
+    yield from map(str, known)
+    if not known:
+        yield f"no sweep has a status file in {root}"
     begun, failed = len(Pieces(root).keys()), sorted(Failures(root).keys())
     if begun:
         yield f"{begun} cells are partly simulated; the command that began them goes on"
     if failed:
-        yield f"{len(failed)} cells failed when last tried, told in {Failures(root).path(failed[0]).parent}"
+        yield f"{len(failed)} cells failed when last tried, see {Failures(root).path(failed[0]).parent}"
 
 
 def main() -> None:

@@ -109,16 +109,16 @@ def claims_page(verdicts: Sequence[ClaimVerdict]) -> str:
     parts = [header]
     for cited, of_paper in by_paper(verdicts):
         parts.append(f"## {cited}\n")
-        parts += [_section(f"{verdict.id}: {verdict.shown}", _told(verdict)) for verdict in of_paper]
+        parts += [_section(f"{verdict.id}: {verdict.shown}", _paragraphs(verdict)) for verdict in of_paper]
     return "\n".join(parts)
 
 
-def _told(verdict: ClaimVerdict) -> dict[str, str]:
+def _paragraphs(verdict: ClaimVerdict) -> dict[str, str]:
     """The lines about a verdict on the page, by their names."""
     whose = "Claim of ours" if verdict.ours else "Claim"
-    told = {"Where": verdict.where, whose: verdict.claim, "Evidence": verdict.evidence, "Power": verdict.power}
-    told["Note"] = verdict.note
-    return {name: text for name, text in told.items() if text}
+    parts = {"Where": verdict.where, whose: verdict.claim, "Evidence": verdict.evidence, "Power": verdict.power}
+    parts["Note"] = verdict.note
+    return {name: text for name, text in parts.items() if text}
 
 
 def _section(title: str, lines: dict[str, str]) -> str:

@@ -80,8 +80,8 @@ def page(rows: Sequence[AuditRow]) -> str:
     broken = sorted({_witness(row) for row in rows if VIOLATED in (row.paper_verdict, row.verdict)})
     parts += ["## Violated promises\n", "Each with its witness.\n", *broken, ""] if broken else []
     parts += ["## Witnesses\n", "Those of the rows that are tight or without a promise.\n"]
-    told = ("tight", NOT_PROMISED, NO_PROMISE)
-    parts += sorted({_witness(row) for row in rows if row.verdict in told} - set(broken))
+    verdicts = ("tight", NOT_PROMISED, NO_PROMISE)
+    parts += sorted({_witness(row) for row in rows if row.verdict in verdicts} - set(broken))
     return "\n".join(parts) + "\n"
 
 

@@ -12,9 +12,9 @@ import pytest
 from bandits.exact.worst_profiles import WorstProfile
 from experiments import rerun
 from experiments.cells.regret import RegretCell
+from experiments.comparison import LEVEL, Agreement, Replayed, compare, same_law
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
-from experiments.rerun import LEVEL, Agreement, Replayed, compare, same_law
 from experiments.store import Store
 from scripts import check_figures
 from scripts.drawing import text_free

@@ -248,7 +248,7 @@ def test_an_experiment_names_its_results_for_every_command(tmp_path):
     commands = {
         "experiments.run": (asked, "2 simulated"),
         "experiments.check": (here, "of 2 of 2 cells simulated again (0 cells left out for time): 0 cells different"),
-        "experiments.reproduce": (here, "2 identical, 0 different"),
+        "experiments.reproduce": (here, "2 identical, 0 the same but for rounding, 0 different"),
         "scripts.figures": ([*here, places[0]], "out/own.pdf out/own.png"),
         "scripts.check_figures": ([*here, "baselines_dir=out", "accept=true"], "baseline written"),
         "scripts.report": ([*here, *places], "1 experiments, 0 gaps"),

@@ -21,7 +21,10 @@ def wait(rate: float, rng: np.random.Generator) -> int:
 @compiled
 def one_of(weights: FloatArray, rng: np.random.Generator) -> int:
     """An arm with probability proportional to its weight; negative weights count as 0."""
-    left = rng.random() * np.maximum(weights, 0.0).sum()
+    total = 0.0
+    for arm in range(len(weights)):
+        total += max(weights[arm], 0.0)
+    left = rng.random() * total
     for arm in range(len(weights)):
         left -= max(weights[arm], 0.0)
         if left < 0:

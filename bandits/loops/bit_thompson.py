@@ -10,7 +10,7 @@ not pulled. The leader's is at most exp(-X) as long as N kl((s + 1) / N, bar) >=
 (N, s + 1), so that the least s + 1 is concave in N and lies below its tangent: as long as s + 1 stays above the
 tangent, all bounds hold at every step, and the waiting times between steps with a proposed event are geometric. All
 other steps are pulls of the leader, and their bits are drawn many at a time as in `bandits.loops.local_ucb`. A proposed
-event is accepted with the exact probability, and its draw has the exact law, as in `bandits.loops.perturbed_leader`.
+event is accepted with the exact probability, and its draw has the exact law, as in `bandits.loops.perturbed_values`.
 While no arm leads clearly, steps are drawn as there.
 """
 
@@ -23,7 +23,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.divergences import bernoulli_divergence
 from bandits.loops.local_ucb import SMALLEST_BLOCK, Run, pull_leader
-from bandits.loops.perturbed_leader import BETA, Arms, Constants, beta_above, exceeding, largest, plan
+from bandits.loops.perturbed_values import BETA, Arms, Constants, beta_above, exceeding, largest, plan
 from bandits.loops.records import record_run
 
 LAW = Constants(mirrored=0.0)

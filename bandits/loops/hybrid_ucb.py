@@ -7,7 +7,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.loops.records import record_run
-from bandits.mechanisms.hybrid import close_hybrid, continued, fresh_levels
+from bandits.mechanisms.hybrid import continued, fresh_levels
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit
 
@@ -51,54 +51,6 @@ def dp_ucb_pulls(
             index = (sums[a] + noise[a]) * inverse[a] + width[a] * radius
             if index > largest:
                 largest, best = index, a
-    return record
-
-
-@compiled
-def dp_ucb_bound_pulls(
-    means: FloatArray,
-    horizon: int,
-    checkpoints: IntArray,
-    bound: float,
-    scale: float,
-    levels: int,
-    rng: np.random.Generator,
-) -> IntArray:
-    """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms): `DPUCBBound`, nu = `bound` x log."""
-    arms = len(means)
-    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
-    row = 0
-    pulls = np.zeros(arms, dtype=np.int64)
-    sums = np.zeros(arms)
-    noise = np.zeros((arms, levels))
-    center = np.zeros(arms)
-    width = np.zeros(arms)
-    slope = np.zeros(arms)
-    for t in range(1, horizon + 1):
-        if t <= arms:
-            arm = t - 1
-        else:
-            radius = math.sqrt(2 * math.log(t))
-            log_union = math.log(4.0) + 4 * math.log(t)
-            arm = 0
-            largest = -math.inf
-            for a in range(arms):
-                index = center[a] + width[a] * radius + slope[a] * log_union
-                if index > largest:
-                    largest, arm = index, a
-        pulls[arm] += 1
-        count = pulls[arm]
-        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
-        prefix_noise = close_hybrid(noise[arm], count, laplace(scale * fresh_levels(count), rng))
-        center[arm] = (sums[arm] + prefix_noise) / count
-        width[arm] = 1 / math.sqrt(count)
-        power_of_two = count & (count - 1) == 0
-        slope[arm] = bound * (1.0 if power_of_two else math.log(count) + 1) / count
-        if t == checkpoints[row]:
-            record[row] = pulls
-            row += 1
-            if row == len(checkpoints):
-                break
     return record
 
 

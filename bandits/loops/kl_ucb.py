@@ -11,9 +11,15 @@ function of L, stays below its tangent. The tangent bounds the index of an arm t
 computed again only if this bound does not decide who leads. (2) While one arm leads, its rivals' bounds at the end of a
 window give a threshold q, and the leader is pulled until n kl(s / n, q) rises to L at the beginning of the window.
 n kl(s / n, q) is convex in (n, s), so that the sum needed is convex in n, and a chord over the window is above it: a
-run may end too early, which costs only a comparison of all arms. (3) Arms at H with equally many pulls take turns. As
-long as all keep the sum that H requires, they are pulled for many rounds at once. In (2) and (3) bits are drawn many at
-a time as in `bandits.loops.local_ucb`.
+run may end too early, which costs only a comparison of all arms. In it bits are drawn many at a time as in
+`bandits.loops.local_ucb`. (3) Arms at H are pulled in rounds, see `play_highest`: who is pulled depends on numbers of
+pulls and on which arms are at H, and on nothing else. The bits of an arm are independent of all choices, so that they
+may be drawn before they are needed: a block of them after which the sum is above the chord of H at every pull shows
+that the arm stays at H, with L at its beginning and so with every later L. Until its block is used up, no other
+property of the arm matters. Arms that are not at H are not pulled, and the level at which they rise to H is known. So
+all arms at H with the fewest pulls are pulled in turn for as many rounds as the shortest block allows, or until they
+reach the pulls of another arm at H, or until an arm may rise to H. Whether an arm is still at H after its block is
+looked at when the round is over: it could not be pulled again before.
 """
 
 import math
@@ -25,12 +31,22 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.divergences import bernoulli_divergence, divergence_lower_mean, divergence_upper_end
 from bandits.loops.leader import window_of
-from bandits.loops.local_ucb import DEVIATIONS, SHARE, SMALLEST_BLOCK, Run, pull_leader, uncovered
+from bandits.loops.local_ucb import (
+    DEVIATIONS,
+    SHARE,
+    SMALLEST_BLOCK,
+    Run,
+    block_length,
+    pull_block,
+    pull_leader,
+    uncovered,
+)
 from bandits.loops.records import record_run
 
 SHORT = 8  # windows that are shorter are one pull: a chord costs more than it saves
 ROOM = 1e-9  # for rounding, in bits per pull: a run may end this much too early, which costs only a comparison
 MARGIN = 1e-13  # for rounding, in a bound on an index
+NEVER = 1 << 60
 
 
 class KLIndex(NamedTuple):
@@ -65,6 +81,22 @@ class Arms(NamedTuple):
     at: FloatArray
 
 
+class Ahead(NamedTuple):
+    """What is drawn of arms at H before it is needed, shapes (arms,); updated in place.
+
+    Attributes
+    ----------
+    drawn: pulls whose bits are drawn; after each but the last the arm is at H,
+    first, slope: as long as its sum is above first + slope x pulls,
+    end: up to so many pulls, where a new chord is needed.
+    """
+
+    drawn: IntArray
+    first: FloatArray
+    slope: FloatArray
+    end: IntArray
+
+
 @compiled
 def kl_ucb_pulls(
     means: FloatArray, horizon: int, checkpoints: IntArray, index: KLIndex, rng: np.random.Generator
@@ -80,18 +112,13 @@ def kl_ucb_pulls(
         run = Run(means[min(t, arms - 1)], 0.0, -math.inf, 0.0, 1)
         if t >= arms:
             leader = front(state, index, now)
-            rounds = rounds_ahead(state, index, leader, t, horizon)
-            if rounds > 0:
-                members = turns(state, index)
-                first, slope = need_over(state.pulls[leader], rounds, index.highest, now)
-                rounds = safe_rounds(means[members], state.sums[members], first, slope, rounds)
-                if rounds >= index.smallest:
-                    made = play_rounds(means, state.sums, members, first, slope, rounds, rng)
-                    row = record_rounds(record, row, checkpoints, state.pulls, members, t, made)
-                    t += made
-                    for arm in members:
+            if state.value[leader] >= index.highest:
+                before = state.pulls.copy()
+                t, row = play_highest(means, state, index, t, record, row, checkpoints, horizon, rng)
+                for arm in range(arms):
+                    if state.pulls[arm] > before[arm]:
                         refresh(state, index, arm, exploration(index, t + 1))
-                    continue
+                continue
             run = run_of(means[leader], state, index, leader, t, horizon)
         pulled, state.sums[leader] = pull_leader(run, state.sums[leader], index.smallest, rng)
         row = record_run(record, row, checkpoints, state.pulls, leader, t, pulled)
@@ -115,7 +142,7 @@ def refresh(state: Arms, index: KLIndex, arm: int, now: float) -> None:
     mean = state.sums[arm] / pulls
     value, slope = index.highest, 0.0
     if not is_highest(pulls, mean, index.highest, now):
-        value = min(divergence_upper_end(mean, now / pulls), index.highest)
+        value = min(divergence_upper_end(mean, now / pulls), np.nextafter(index.highest, 0.0))
         slope = value * (1 - value) / (pulls * (value - mean))
     state.value[arm], state.slope[arm], state.at[arm] = value, slope, now
 
@@ -136,12 +163,16 @@ def bound(state: Arms, index: KLIndex, arm: int, level: float) -> float:
 
 @compiled
 def front(state: Arms, index: KLIndex, now: float) -> int:
-    """The arm to pull at the level `now`: the largest bound is made exact until the largest one is exact."""
+    """An arm at H, or else the arm to pull at the level `now`.
+
+    The largest bound is made exact until the largest one is exact. Indices below H are equal only if pulls and sums
+    are, up to rounding.
+    """
     while True:
         leader, largest = 0, -math.inf
         for arm in range(len(state.pulls)):
             value = bound(state, index, arm, now)
-            if value > largest or (value == largest and state.pulls[arm] < state.pulls[leader]):
+            if value > largest:
                 leader, largest = arm, value
         if state.at[leader] == now or state.value[leader] >= index.highest:
             return leader
@@ -153,12 +184,10 @@ def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizo
     """How long the leader, pulled at step t + 1, is sure to lead: the sum that it needs, and a window."""
     now = exploration(index, t + 1)
     single = Run(mean, 0.0, -math.inf, 0.0, 1)
-    capped = state.value[leader] >= index.highest
     closest = steepest = 0.0
     for arm in range(len(state.pulls)):
-        value = bound(state, index, arm, now)
-        if arm != leader and not (capped and value >= index.highest):
-            closest, steepest = max(closest, value), max(steepest, state.slope[arm])
+        if arm != leader:
+            closest, steepest = max(closest, bound(state, index, arm, now)), max(steepest, state.slope[arm])
     growth = exploration(index, t + 2) - now
     window = window_of(state.value[leader] - closest, max(steepest, 1e-300), growth, t, horizon)
     window = min(window, 1 + state.pulls[leader] // SHARE)
@@ -167,11 +196,8 @@ def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizo
     threshold, last = 0.0, exploration(index, t + window)
     for arm in range(len(state.pulls)):
         if arm != leader:
-            value = bound(state, index, arm, last)
-            threshold = max(threshold, value)
-            if value >= index.highest:  # it may tie, and would be pulled if it had fewer pulls
-                window = min(window, state.pulls[arm] - state.pulls[leader])
-    if window < SHORT or (threshold >= state.value[leader] and not capped):
+            threshold = max(threshold, bound(state, index, arm, last))
+    if threshold >= state.value[leader]:
         return single
     first, slope = need_over(state.pulls[leader], window, threshold, now)
     return Run(mean, 0.0, first, slope, window)
@@ -196,79 +222,98 @@ def need(pulls: float, threshold: float, level: float) -> float:
 
 
 @compiled
-def rounds_ahead(state: Arms, index: KLIndex, leader: int, t: int, horizon: int) -> int:
-    """Rounds over the arms at H in which no other rises to H; 0 unless several arms at H have equally many pulls."""
-    if state.value[leader] < index.highest:
-        return 0
-    now = exploration(index, t + 1)
-    members, closest, steepest = 0, 0.0, 0.0
-    for arm in range(len(state.pulls)):
-        value = bound(state, index, arm, now)
-        if value >= index.highest:
-            if state.value[arm] < index.highest or state.pulls[arm] != state.pulls[leader]:
-                return 0
-            members += 1
-        else:
-            closest, steepest = max(closest, value), max(steepest, state.slope[arm])
-    growth = exploration(index, t + 2) - now
-    window = window_of(index.highest - closest, max(steepest, 1e-300), growth, t, horizon)
-    rounds = int(min(window // members, 1 + state.pulls[leader] // SHARE))
-    last = exploration(index, t + rounds * members + 1)
-    for arm in range(len(state.pulls)):
-        if state.value[arm] < index.highest and bound(state, index, arm, last) >= index.highest:
-            return 0
-    return rounds if members > 1 and rounds >= index.smallest else 0
-
-
-@compiled
-def turns(state: Arms, index: KLIndex) -> IntArray:
-    """The arms at H, in the order in which they are pulled if they have equally many pulls."""
-    return np.flatnonzero(state.value >= index.highest)
-
-
-@compiled
-def safe_rounds(means: FloatArray, sums: FloatArray, first: float, slope: float, most: int) -> int:
-    """Rounds in which probably no sum falls to first + slope x rounds: a wrong guess costs time, never exactness."""
-    rounds = float(most)
-    for arm in range(len(means)):
-        cost = uncovered(slope, 1 - means[arm], means[arm])
-        ahead = max(sums[arm] - first, 0.0) / cost
-        rounds = min(rounds, ahead - DEVIATIONS * math.sqrt(ahead))
-    return int(max(rounds, 0.0))
-
-
-@compiled
-def play_rounds(
+def play_highest(
     means: FloatArray,
-    sums: FloatArray,
-    members: IntArray,
-    first: float,
-    slope: float,
-    rounds: int,
+    state: Arms,
+    index: KLIndex,
+    t: int,
+    record: IntArray,
+    row: int,
+    checkpoints: IntArray,
+    horizon: int,
     rng: np.random.Generator,
-) -> int:
-    """Pull the members in turn for so many rounds, or until the sum of one falls to first + slope x its pulls.
+) -> tuple[int, int]:
+    """Pull arms at H until none is left, or up to the horizon; returns the steps made and the first free row.
 
-    Returns the number of pulls; `sums` are updated in place. The number of ones of every member is drawn first; only if
-    their order could matter, it is drawn too.
+    The arm at H with the fewest pulls is pulled, the first of them. `ahead` holds what is drawn before it is needed,
+    and `state.sums` are those after `ahead.drawn` pulls.
     """
-    ones = np.zeros(len(members), dtype=np.int64)
-    matters = False
-    for i in range(len(members)):
-        ones[i] = rng.binomial(rounds, means[members[i]])
-        matters |= sums[members[i]] <= first + uncovered(slope, rounds - ones[i], ones[i])
-    if not matters:
-        for i in range(len(members)):
-            sums[members[i]] += ones[i]
-        return rounds * len(members)
-    for left in range(rounds, 0, -1):
-        for i in range(len(members)):
-            if rng.random() * left < ones[i]:
-                ones[i] -= 1
-                sums[members[i]] += 1
-            if sums[members[i]] <= first + slope * (rounds + 1 - left):
-                return (rounds - left) * len(members) + i + 1
-    return rounds * len(members)
+    arms = len(means)
+    ahead = Ahead(state.pulls.copy(), np.zeros(arms), np.zeros(arms), state.pulls.copy())
+    rises = np.zeros(arms, dtype=np.int64)  # 0 for an arm at H, else a step before which it is not
+    for arm in range(arms):
+        rises[arm] = rise(state, index, arm, t + 1)
+    group = np.empty(arms, dtype=np.int64)
+    while t < horizon:
+        fewest = more = NEVER  # pulls of arms at H
+        quiet = horizon - t
+        for arm in range(arms):
+            if 0 < rises[arm] <= t + 1:
+                rises[arm] = rise(state, index, arm, t + 1)
+            if rises[arm] > 0:
+                quiet = min(quiet, rises[arm] - t - 1)
+            elif state.pulls[arm] < fewest:
+                fewest, more = state.pulls[arm], fewest
+            elif fewest < state.pulls[arm] < more:
+                more = state.pulls[arm]
+        if fewest == NEVER:
+            break
+        size = 0
+        for arm in range(arms):
+            if rises[arm] == 0 and state.pulls[arm] == fewest and size < quiet:
+                group[size] = arm
+                size += 1
+        members, rounds = group[:size], min(more - fewest, quiet // size)
+        for arm in members:
+            if ahead.drawn[arm] == fewest:
+                draw_ahead(means[arm], state, index, ahead, arm, exploration(index, t + 1), rng)
+            rounds = min(rounds, ahead.drawn[arm] - fewest)
+        row = record_rounds(record, row, checkpoints, state.pulls, members, t, rounds * size)
+        t += rounds * size
+        for arm in members:
+            pulls = state.pulls[arm]
+            if pulls == ahead.drawn[arm] and state.sums[arm] <= ahead.first[arm] + ahead.slope[arm] * pulls:
+                rises[arm], ahead.end[arm] = rise(state, index, arm, t + 1), pulls
+    return t, row
+
+
+@compiled
+def draw_ahead(
+    mean: float, state: Arms, index: KLIndex, ahead: Ahead, arm: int, level: float, rng: np.random.Generator
+) -> None:
+    """Draw one bit of an arm at H, or a block of which all but the last pull leave its sum above the chord."""
+    pulls = state.pulls[arm]
+    if pulls >= ahead.end[arm]:
+        window = 1 + pulls // SHARE
+        first, ahead.slope[arm] = need_over(pulls, window, index.highest, level)
+        ahead.first[arm], ahead.end[arm] = first - ahead.slope[arm] * pulls, pulls + window
+    run = Run(mean, 0.0, ahead.first[arm], ahead.slope[arm], ahead.end[arm] - pulls)
+    cost = uncovered(run.slope, 1 - mean, mean)
+    spare = state.sums[arm] - run.first - run.slope * pulls
+    if spare > cost * (index.smallest + DEVIATIONS * math.sqrt(index.smallest)) and run.window >= index.smallest:
+        block = block_length(spare / cost, run.window, index.smallest)
+        made, state.sums[arm] = pull_block(run, state.sums[arm], pulls, block, rng)
+        ahead.drawn[arm] += made
+    else:
+        state.sums[arm] += 1.0 if rng.random() < mean else 0.0
+        ahead.drawn[arm] += 1
+
+
+@compiled
+def rise(state: Arms, index: KLIndex, arm: int, step: int) -> int:
+    """0 if an arm is at H at this step, else a later step before which it is not unless it is pulled.
+
+    L grows with log t, and by at most 1 + c / log t for every unit of it from t >= e on, 1 before.
+    """
+    pulls = float(state.pulls[arm])
+    mean, now = state.sums[arm] / pulls, exploration(index, step)
+    if is_highest(pulls, mean, index.highest, now):
+        return 0
+    if index.highest >= 1:
+        return NEVER
+    missing = pulls * bernoulli_divergence(mean, index.highest) - now
+    steps = step * math.expm1(missing / (1 + index.c / max(math.log(step), 1.0))) * (1 - MARGIN)
+    return step + max(1, int(min(steps, float(NEVER - step))))
 
 
 @compiled

@@ -2,9 +2,10 @@
 
 An index policy pulls each arm once and then, at every step t, the arm with the largest
 
-    index_a(t) = (S_a + N_a + bonus) / n_a + sqrt(2 log t / n_a),
+    index_a(t) = (S_a + N_a + bonus + nu_a) / n_a + sqrt(2 log t / n_a),
 
-S_a the sum of its n_a rewards, N_a the noise of a tree mechanism over them (none for UCB1).
+S_a the sum of its n_a rewards, N_a the noise of a tree or hybrid mechanism over them (none for UCB1), and nu_a a bound
+on that noise (0 but for DP-UCB-BOUND): `noise_bound` log(4 t^4), times log(n_a) + 1 unless n_a is a power of two.
 
 While one arm, the leader, is pulled, its rivals' indices change with log t only. `pulls_of_leaders`
 bounds them over a window of steps by one number, `threshold`, and pulls the leader until its index
@@ -22,6 +23,10 @@ minimum lies in either half with probability 1/2, the minimum of the other half 
 is larger, and the node between the halves takes its known value. Rewards are drawn only after a block
 is known not to end the run, and draws are independent, so draws that are unused when a run ends can be
 discarded.
+
+A hybrid mechanism is a tree between powers of two, whose nodes have a scale that depends on the powers alone. So runs
+end before and after a pull that makes the count a power of two, and all else is the same: at such a pull there is only
+one to make, and in between needs stay convex in the count, since -log is.
 (Exact up to rounding and to the error of the library's binomial sampler.)
 """
 
@@ -33,6 +38,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.loops.records import record_run
+from bandits.mechanisms.hybrid import fresh_levels
 from bandits.mechanisms.laplace import laplace, laplace_above
 from bandits.mechanisms.tree import close_node, lowest_bit
 
@@ -46,13 +52,17 @@ class NoisySums(NamedTuple):
     Attributes
     ----------
     bonus: added to every sum.
-    scale: of the Laplace noise of every node of an arm's tree, 0 for no noise.
+    scale: of the Laplace noise of every node of an arm's tree, 0 for no noise; `hybrid_scale` of a hybrid mechanism.
     levels: of the tree.
+    hybrid: whether sums are released by a hybrid mechanism.
+    noise_bound: the factor of nu in the index.
     """
 
     bonus: float
     scale: float
     levels: int
+    hybrid: bool = False
+    noise_bound: float = 0.0
 
 
 class Run(NamedTuple):
@@ -64,7 +74,9 @@ class Run(NamedTuple):
     Attributes
     ----------
     mean: of the leader's rewards.
-    bonus, scale: those of `NoisySums`.
+    bonus: that of `NoisySums`.
+    scale: of the noise of a node.
+    union: `noise_bound` log(4 t^4) at the first step of the run, its least value there.
     radius: sqrt(2 log t) at the first step of the run, its least value there.
     threshold: the run ends when the index falls to it,
     window: or after so many pulls.
@@ -73,6 +85,7 @@ class Run(NamedTuple):
     mean: float
     bonus: float
     scale: float
+    union: float
     radius: float
     threshold: float
     window: int
@@ -91,7 +104,7 @@ def pulls_of_leaders(
 
     `largest_block` is the highest level of a block that may be skipped; with 0 every pull is drawn.
     """
-    bonus, scale, levels = released
+    bonus, scale, levels, hybrid, noise_bound = released
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     row = 0
@@ -100,21 +113,28 @@ def pulls_of_leaders(
     noise = np.zeros((arms, levels))
     center = np.zeros(arms)
     width = np.zeros(arms)
+    slope = np.zeros(arms)
     minima = np.zeros((levels + 1, levels))
     minima_right = np.zeros((levels + 1, levels))
 
     t = 0
     while t < horizon:
-        radius = math.sqrt(2 * math.log(t + 1))
+        radius, union = math.sqrt(2 * math.log(t + 1)), union_of(t + 1)
         if t < arms:
             leader, window, threshold = t, 1, math.inf
         else:
-            leader = int(np.argmax(center + width * radius))
-            closest, widest = closest_rival(center, width, radius, leader)
-            advance = center[leader] + width[leader] * radius - closest
+            now = center + slope * union
+            leader = int(np.argmax(now + width * radius))
+            closest, widest = closest_rival(now, width, radius, leader)
+            advance = now[leader] + width[leader] * radius - closest
+            widest += 4 * radius * slope.max()  # as 4 radius is the derivative of the union's logarithm in the radius
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
-            threshold, _ = closest_rival(center, width, math.sqrt(2 * math.log(t + window)), leader)
-        run = Run(means[leader], bonus, scale, radius, threshold, window)
+            if hybrid:
+                window = min(window, before_power_of_two(pulls[leader]))
+            then = center + slope * union_of(t + window)
+            threshold, _ = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
+        node_scale = scale * fresh_levels(pulls[leader] + 1) if hybrid else scale
+        run = Run(means[leader], bonus, node_scale, noise_bound * union, radius, threshold, window)
         count, sums[leader] = pull_leader(
             run, pulls[leader], sums[leader], noise[leader], largest_block, minima, minima_right, rng
         )
@@ -122,9 +142,29 @@ def pulls_of_leaders(
         row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
         pulls[leader] = count
         t += pulled
-        center[leader] = (sums[leader] + noise[leader, lowest_bit(count)] + bonus) / count
+        node = lowest_bit(count)
+        power_of_two = count == 1 << node
+        if hybrid and power_of_two and node > 0:
+            noise[leader, node] += noise[leader, node - 1]  # a hybrid mechanism keeps the noise of the power before
+        center[leader] = (sums[leader] + noise[leader, node] + bonus) / count
         width[leader] = 1 / math.sqrt(count)
+        slope[leader] = noise_bound * (1.0 if power_of_two else math.log(count) + 1) / count
     return record
+
+
+@compiled
+def union_of(step: int) -> float:
+    """log(4 t^4) at a step t."""
+    return math.log(4.0) + 4 * math.log(step)
+
+
+@compiled
+def before_power_of_two(count: int) -> int:
+    """Pulls of an arm with `count` up to the last before its count is a power of two, or 1 up to that power itself."""
+    power = 1
+    while power <= count:
+        power <<= 1
+    return max(1, power - 1 - count)
 
 
 @compiled
@@ -171,15 +211,16 @@ def pull_leader(
         count += 1
         total += 1.0 if rng.random() < run.mean else 0.0
         prefix_noise = close_node(noise, count, laplace(run.scale, rng) if run.scale > 0 else 0.0)
-        advance = total + prefix_noise + run.bonus - needed(count, run.threshold, run.radius)
+        advance = total + prefix_noise + run.bonus - needed(run, count)
         if advance <= 0 or count == end:
             return count, total
 
 
 @compiled
-def needed(count: int, threshold: float, radius: float) -> float:
-    """Noisy sum with bonus at which the index of an arm with `count` pulls equals `threshold`; convex in `count`."""
-    return threshold * count - radius * math.sqrt(count)
+def needed(run: Run, count: int) -> float:
+    """Noisy sum with bonus at which the leader's index equals the threshold after `count` pulls; convex in `count`."""
+    need = run.threshold * count - run.radius * math.sqrt(count)
+    return need - run.union * (math.log(count) + 1) if run.union > 0 else need
 
 
 @compiled
@@ -188,7 +229,7 @@ def block_level(count: int, room: int, advance: float, scale: float, largest_blo
     if advance <= 0.35 * scale * SMALLEST_BLOCK**2 + 0.8 * 2**SMALLEST_BLOCK:
         return 0
     level = min(lowest_bit(count), largest_block)
-    while level > 0 and (2**level > room or advance <= 0.35 * scale * level**2 + 0.8 * 2**level):
+    while level > 0 and (1 << level > room or advance <= 0.35 * scale * level**2 + 0.8 * (1 << level)):
         level -= 1
     return level
 
@@ -210,16 +251,16 @@ def skip_block(
     current block]; `minima_right` is the same for the right halves still to come, and its entry
     [level, level] is for the node before the right half of that level.
     """
-    end = count + 2**level
+    end = count + (1 << level)
     if run.scale > 0:
         for i in range(level):
-            minima[level, i] = -rng.standard_exponential() / 2 ** (level - 1 - i)
+            minima[level, i] = -rng.standard_exponential() / (1 << (level - 1 - i))
     while True:
         while level > 0 and not stays_ahead(run, count, total, noise, level, minima[level]):
             if run.scale > 0:
                 split_minima(minima, minima_right, level, rng)
             level -= 1
-        inside = 2**level - 1
+        inside = (1 << level) - 1
         total += rng.binomial(inside, run.mean)
         count += inside + 1
         if count == end:
@@ -228,7 +269,7 @@ def skip_block(
         level = lowest_bit(count)
         fresh = laplace_above(minima_right[level, level], run.scale) if run.scale > 0 else 0.0
         prefix_noise = close_node(noise, count, fresh)
-        if total + prefix_noise + run.bonus <= needed(count, run.threshold, run.radius):
+        if total + prefix_noise + run.bonus <= needed(run, count):
             return count, total, True
         minima[level, :level] = minima_right[level, :level]
 
@@ -240,8 +281,8 @@ def stays_ahead(run: Run, count: int, total: float, noise: FloatArray, level: in
     if run.scale > 0:
         for i in range(level):
             lowest += min(0.0, laplace_above(minima[i], run.scale))
-    first = needed(count + 1, run.threshold, run.radius)
-    last = needed(count + 2**level - 1, run.threshold, run.radius)
+    first = needed(run, count + 1)
+    last = needed(run, count + (1 << level) - 1)
     return bool(lowest > max(first, last))
 
 
@@ -251,7 +292,7 @@ def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: 
     half = level - 1
     minima_right[half, half] = minima[level, half]
     for i in range(half):
-        nodes = 2 ** (half - 1 - i)
+        nodes = 1 << (half - 1 - i)
         smaller = minima[level, i]
         larger = smaller - rng.standard_exponential() / nodes
         if rng.random() < 0.5:

@@ -1,17 +1,35 @@
 """The loop of policies that draw one perturbed value for every arm and pull the arm with the largest.
 
-At most steps most arms cannot win, and are not drawn; the law is exact all the same. Fix a bar. The
-arms that often exceed it are drawn at every step. Each of the others exceeds the bar with a small
-probability, independently. These events are drawn as one Poisson process on [0, sum of hazards], in
-which an arm with the hazard -log(1 - probability) has an interval of that length: usually a single
-exponential variable shows that no arm exceeds. An arm that exceeds the bar gets a value from its law
-above the bar. The value of an arm that does not exceed the bar matters only if no arm does, and is then
-drawn from its law below the bar. Bar and hazards are chosen before the draws of a step.
+Most steps are skipped, and the law is exact all the same. In a block of steps one arm is the leader and the others are
+its rivals. Rival a wins a step if its value X_a exceeds the leader's value V and those of all other rivals. Let c_a be
+at least the probability of X_a > V at each step of the block, whatever the leader's rewards are, and the sum of all c_a
+at most 1. A step has the right law if it is drawn so: rival a is proposed with probability c_a, no rival with
+probability 1 - sum(c). A proposal of a is accepted with the probability that a wins the step, divided by c_a. If none
+is accepted, the leader wins. Proposals depend on no reward of the leader, so that the number of steps up to the next
+one is geometric, and the leader's rewards of these steps are one binomial draw. A proposal is decided in two parts:
 
-If the probability has no closed form (Beta), the Chernoff bound exp(-n kl(mean, bar)) of a Beta
-variable G_a / (G_a + G_b) takes its place. An event proposed in this way is accepted with the likelihood
-ratio of the exponentially tilted pair of Gamma variables, exp(-tilt W) 1{W >= 0}, W = (1 - bar) G_a -
-bar G_b: accepted events have the exact probability and the exact law.
+1. X_a > V happens with its probability divided by c_a, and then X_a has its law given this event (`value_above`).
+2. The other rivals draw their values. Rival a wins if none of them exceeds X_a (`wins`).
+
+The c_a hold for a leader of a `Block` of m steps, which is as weak as m rewards of 0 make it and as spread as it is at
+the beginning: rewards are at least 0, so that mean, bonus and lift of a law, or its successes, do not fall below these,
+and neither its spread nor its failures rise above. After the pull of a rival its own c_a is set anew (`propose_rival`):
+
+- GAUSS: X_a - V is normal and c_a its tail, which falls with the leader's mean, and grows with its spread while c_a is
+  below 1/2.
+- BETA: X_a = A / (A + B) and V = C / (C + D) with Gamma variables; X_a > V means W = log(A D / (B C)) > 0. For every
+  s > 0 its probability is at most E exp(s W), a product of four ratios of Gamma functions; it falls with the leader's
+  successes and grows with its failures, the shapes of C and D. Under the law tilted by exp(s W) all four are Gamma
+  variables still, with shapes larger by s for A and D, smaller by s for B and C. A proposal that is accepted with the
+  ratio of the two E exp(s W), then drawn from the tilted law, and accepted with probability exp(-s W) 1{W > 0}, has
+  the exact probability and the exact law.
+- TRUNCATED_LAPLACE: for a bar below the leader's center, X_a > V either with V > bar, and then X_a > bar, or with V
+  at most the bar. c_a is the sum of the probabilities of X_a > bar and V <= bar, of which only the second changes with
+  the leader, and is largest for the weakest one. The value that is proposed to be beyond the bar comes from its law
+  there, the other one from its whole law.
+
+Where no arm leads clearly, steps are drawn one by one (`bandits.loops.perturbed_values`). Leader, bar and length of a
+block depend on the past alone, and decide about time only.
 """
 
 import math
@@ -20,49 +38,71 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import BoolArray, FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import compiled, inlined
+from bandits.loops.alike_steps import one_of, wait
+from bandits.loops.largest_beta import stirling_rest
+from bandits.loops.perturbed_values import (
+    BETA,
+    GAUSS,
+    TRUNCATED_LAPLACE,
+    Arms,
+    Constants,
+    draw,
+    exceeding,
+    largest_of,
+    low_value,
+    normal_above,
+    parameters,
+    plan,
+    rarely,
+)
 from bandits.loops.records import record_run
 from bandits.mechanisms.truncated_laplace import offset, upper_tail
 
-GAUSS, BETA, TRUNCATED_LAPLACE = 0, 1, 2  # laws of the perturbed values
-OFTEN = 0.05  # arms that exceed the bar with a larger probability are drawn at every step
-LONGEST_PLAN = 1024  # steps for which a bar may serve
+MOST = 0.4  # proposals of a block are not more frequent; less than 1/2
+SHORTEST = 4  # steps of a block
+SINGLE, LONGEST = 64, 1024  # steps that are drawn one by one before a block is tried again: at first, and at most
+COINS = 24  # at most so many rewards are drawn one by one
+FEW = 3  # rejected proposals of a block, which then is followed by a longer one
 
 
-class Constants(NamedTuple):
-    """Constants of the laws, see `parameters`; each law uses only its own.
-
-    Attributes
-    ----------
-    prior, variance: of GAUSS.
-    mirrored: of BETA.
-    log_horizon, lift, epsilon, delta, tail: of TRUNCATED_LAPLACE; `tail` is `tail_constant(epsilon, delta)`.
-    """
-
-    prior: float = 0.0
-    variance: float = 0.0
-    mirrored: float = 0.0
-    log_horizon: float = 0.0
-    lift: float = 0.0
-    epsilon: float = 0.0
-    delta: float = 0.0
-    tail: float = 0.0
-
-
-class Arms(NamedTuple):
+class State(NamedTuple):
     """The state of the arms, shapes (arms,); updated in place.
 
     Attributes
     ----------
-    first, second: the two parameters of the law of an arm's value, see `parameters`.
-    hazard: -log(1 - probability) that an arm exceeds the bar; 0 for the arms that often do.
-    often: the arms that are drawn at every step.
+    means: of their Bernoulli rewards.
+    pulls, sums: pulls and reward sums so far.
+    values: the laws of their values; `hazard` and `often` serve the steps that are drawn one by one.
+    chances: with which a rival is proposed at a step of the block; 0 for the leader.
+    tilts: the s of the docstring of this module, of BETA only.
+    rivals: all arms but the leader.
     """
 
-    first: FloatArray
-    second: FloatArray
-    hazard: FloatArray
-    often: BoolArray
+    means: FloatArray
+    pulls: IntArray
+    sums: FloatArray
+    values: Arms
+    chances: FloatArray
+    tilts: FloatArray
+    rivals: BoolArray
+
+
+class Block(NamedTuple):
+    """A leader for a number of steps.
+
+    Attributes
+    ----------
+    leader: the arm.
+    first, second: bounds on the parameters of its law in the block, those of the weakest leader.
+    low, bar: of TRUNCATED_LAPLACE, the bar and the probability that a value of this law is below it.
+    """
+
+    leader: int
+    first: float
+    second: float
+    low: float
+    bar: float
 
 
 @compiled
@@ -82,196 +122,250 @@ def perturbed_leader_pulls(
     """
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
-    pulls = np.zeros(arms, dtype=np.int64)
-    sums = np.zeros(arms)
-    first = np.zeros(arms)
-    second = np.zeros(arms)
-    hazard = np.zeros(arms)
-    often = np.zeros(arms, dtype=np.bool_)
-    drawn = Arms(first, second, hazard, often)
-    row = 0
-    t = 0
+    values = Arms(np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms, dtype=np.bool_))
+    rivals = np.ones(arms, dtype=np.bool_)
+    state = State(means, np.zeros(arms, dtype=np.int64), np.zeros(arms), values, np.zeros(arms), np.zeros(arms), rivals)
+    row = t = 0
     for arm in range(arms):
-        block = min(start, horizon - t)
-        row = record_run(record, row, checkpoints, pulls, arm, t, block)
-        pulls[arm] = block
-        sums[arm] = rng.binomial(block, means[arm])
-        t += block
+        steps = min(start, horizon - t)
+        row = record_run(record, row, checkpoints, state.pulls, arm, t, steps)
+        t += steps
         if t < horizon:
-            first[arm], second[arm] = parameters(law, constants, pulls[arm], sums[arm])
+            pull(state, law, constants, arm, steps, rng)
 
-    while t < horizon:
-        bar = plan(law, constants, drawn)
-        rare = hazard.sum()
-        plan_end = min(horizon, t + LONGEST_PLAN)
-        while t < plan_end:
-            leader, exceeded = largest(law, constants, drawn, bar, rare, rng)
-            t += 1
-            pulls[leader] += 1
-            sums[leader] += 1.0 if rng.random() < means[leader] else 0.0
-            first[leader], second[leader] = parameters(law, constants, pulls[leader], sums[leader])
-            if t == checkpoints[row]:
-                record[row] = pulls
-                row += 1
-            if not often[leader]:
-                chance = exceeding(law, constants, first[leader], second[leader], bar)
-                if chance > 0.5:
-                    break
-                hazard[leader] = -math.log1p(-chance)
-                rare = hazard.sum()
-            if not exceeded or row == len(checkpoints):
-                break
-        if row == len(checkpoints):
-            break
+    length, single = SHORTEST, SINGLE
+    while t < horizon and row < len(checkpoints):
+        block = next_block(state, law, constants, length)
+        if propose(state, law, constants, block) <= MOST:
+            end = min(horizon, t + length)
+            t, row, rejected = skip_steps(state, law, constants, block, record, row, checkpoints, t, end, rng)
+            single = SINGLE
+            if rejected <= FEW and t == end:
+                length *= 2
+            elif rejected > 2 * FEW:
+                length = max(SHORTEST, length // 2)
+        elif length > SHORTEST:
+            length //= 2
+        else:
+            end = min(horizon, t + single)
+            t, row = single_steps(state, law, constants, record, row, checkpoints, t, end, rng)
+            single = min(2 * single, LONGEST)
     return record
 
 
-@compiled
-def parameters(law: int, constants: Constants, count: int, total: float) -> tuple[float, float]:
-    """The two parameters of an arm's law after `count` pulls with the reward sum `total`.
+@inlined
+def pull(state: State, law: int, constants: Constants, arm: int, steps: int, rng: np.random.Generator) -> None:
+    """Pull an arm in the next `steps` steps."""
+    state.pulls[arm] += steps
+    if steps <= COINS:
+        for _ in range(steps):
+            state.sums[arm] += 1.0 if rng.random() < state.means[arm] else 0.0
+    else:
+        state.sums[arm] += rng.binomial(steps, state.means[arm])
+    state.values.first[arm], state.values.second[arm] = parameters(law, constants, state.pulls[arm], state.sums[arm])
 
-    GAUSS: mean and standard deviation of Normal(total / n, variance / n), n = count + prior.
-    BETA: a and b of Beta(total + 1 + k, count - total + 1 + k), k = mirrored (floor(count / 8) + 1).
-    TRUNCATED_LAPLACE: center total / n + sqrt(log T / n) + lift / n and 1 / n, n = count.
+
+@compiled
+def single_steps(
+    state: State,
+    law: int,
+    constants: Constants,
+    record: IntArray,
+    row: int,
+    checkpoints: IntArray,
+    t: int,
+    end: int,
+    rng: np.random.Generator,
+) -> tuple[int, int]:
+    """Steps up to step `end`, drawn one by one; returns the step and the first free row."""
+    first, second, hazard, often = state.values
+    means, pulls, sums = state.means, state.pulls, state.sums
+    planned = False
+    bar = rare = 0.0
+    while t < end:
+        if not planned:
+            bar = plan(law, constants, state.values)
+            rare = hazard.sum()
+        best, winner = largest_of(law, constants, first, second, often, rng)
+        point = rng.standard_exponential()
+        if point < rare or best <= bar:
+            best, winner = rarely(law, constants, state.values, bar, best, winner, point, rng)
+        planned = best > bar
+        t += 1
+        pulls[winner] += 1
+        sums[winner] += 1.0 if rng.random() < means[winner] else 0.0
+        first[winner], second[winner] = parameters(law, constants, pulls[winner], sums[winner])
+        if row < len(checkpoints) and t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+        if not often[winner]:
+            chance = exceeding(law, constants, first[winner], second[winner], bar)
+            planned = planned and chance < 0.5
+            hazard[winner] = -math.log1p(-min(chance, 0.5))
+            rare = hazard.sum()
+    return t, row
+
+
+@compiled
+def next_block(state: State, law: int, constants: Constants, steps: int) -> Block:
+    """A block of `steps` steps; its leader is the arm whose value is least likely to be low.
+
+    Of the first parameter, center or successes, the bound is the smaller of now and after `steps` rewards 0; of the
+    second one, spread or failures, the larger. The bar is so low that it is rarely the reason for a proposal.
     """
-    if law == GAUSS:
-        n = count + constants.prior
-        return total / n, math.sqrt(constants.variance / n)
-    if law == BETA:
-        k = constants.mirrored * (count // 8 + 1)
-        return total + 1 + k, count - total + 1 + k
-    return total / count + math.sqrt(constants.log_horizon / count) + constants.lift / count, 1 / count
+    values, arms = state.values, len(state.means)
+    best, leader = -math.inf, 0
+    for arm in range(arms):
+        value = low_value(law, constants, values.first[arm], values.second[arm])
+        if value > best:
+            best, leader = value, arm
+    later, after = parameters(law, constants, state.pulls[leader] + steps, state.sums[leader])
+    first, second = min(values.first[leader], later), max(values.second[leader], after)
+    if law != TRUNCATED_LAPLACE:
+        return Block(leader, first, second, 0.0, 0.0)
+    low = 1 / (8 * arms * steps)
+    bar = first + second * offset(low, constants.epsilon, constants.delta, constants.tail)
+    return Block(leader, first, second, low, bar)
 
 
 @compiled
-def draw(law: int, constants: Constants, first: float, second: float, rng: np.random.Generator) -> float:
-    """A perturbed value."""
-    if law == GAUSS:
-        return first + second * rng.standard_normal()
-    if law == BETA:
-        return rng.beta(first, second)
-    return first + second * offset(rng.random(), constants.epsilon, constants.delta, constants.tail)
+def propose(state: State, law: int, constants: Constants, block: Block) -> float:
+    """Set the `chances` of all rivals in a block; returns their sum, or a part that exceeds MOST."""
+    total = 0.0
+    for arm in range(len(state.means)):
+        state.rivals[arm] = arm != block.leader
+        state.chances[arm] = 0.0
+        if arm != block.leader and total <= MOST:
+            propose_rival(state, law, constants, block, arm)
+            total += state.chances[arm]
+    return total
 
 
 @compiled
-def low_value(law: int, constants: Constants, first: float, second: float) -> float:
-    """A value that a draw exceeds with probability about 0.98."""
-    if law == GAUSS:
-        return first - 2 * second
-    if law == BETA:
-        mean = first / (first + second)
-        return mean - 2 * math.sqrt(mean * (1 - mean) / (first + second + 1))
-    return first + second * offset(0.02, constants.epsilon, constants.delta, constants.tail)
+def skip_steps(
+    state: State,
+    law: int,
+    constants: Constants,
+    block: Block,
+    record: IntArray,
+    row: int,
+    checkpoints: IntArray,
+    t: int,
+    end: int,
+    rng: np.random.Generator,
+) -> tuple[int, int, int]:
+    """Steps up to step `end`, or up to a pull of a rival after which proposals are too frequent.
 
-
-@compiled
-def exceeding(law: int, constants: Constants, first: float, second: float, bar: float) -> float:
-    """The probability of a draw above `bar`, or for Beta a bound on it."""
-    if law == GAUSS:
-        return 0.5 * math.erfc((bar - first) / (second * math.sqrt(2.0)))
-    if law == BETA:
-        n = first + second
-        mean = first / n
-        if bar <= mean:
-            return 1.0
-        if bar >= 1:
-            return 0.0
-        return math.exp(-n * (mean * math.log(mean / bar) + (1 - mean) * math.log((1 - mean) / (1 - bar))))
-    return upper_tail((bar - first) / second, constants.epsilon, constants.delta, constants.tail)
-
-
-@compiled
-def plan(law: int, constants: Constants, arms: Arms) -> float:
-    """A bar that some arm nearly always exceeds; fills in `hazard` and `often`."""
-    first, second, hazard, often = arms
-    bar = -math.inf
-    for arm in range(len(first)):
-        bar = max(bar, low_value(law, constants, first[arm], second[arm]))
-    for arm in range(len(first)):
-        chance = exceeding(law, constants, first[arm], second[arm], bar)
-        often[arm] = chance > OFTEN
-        hazard[arm] = 0.0 if often[arm] else -math.log1p(-chance)
-    return bar
-
-
-@compiled
-def largest(
-    law: int, constants: Constants, arms: Arms, bar: float, rare: float, rng: np.random.Generator
-) -> tuple[int, bool]:
-    """The arm with the largest perturbed value, and whether that value exceeds `bar`.
-
-    `rare` is the sum of the hazards.
+    Returns the step, the first free row, and how many proposals were rejected.
     """
-    first, second, hazard, often = arms
-    best, leader = -math.inf, -1
-    for arm in range(len(first)):
-        if often[arm]:
-            value = draw(law, constants, first[arm], second[arm], rng)
-            if value > best:
-                best, leader = value, arm
-
-    point = rng.standard_exponential()
-    if point < rare:
-        end = 0.0
-        for arm in range(len(first)):
-            end += hazard[arm]
-            if point < end:
-                value = draw_above(law, constants, first[arm], second[arm], bar, rng)
-                if value > best:
-                    best, leader = value, arm
-                point = end + rng.standard_exponential()
-
-    if best <= bar:
-        for arm in range(len(first)):
-            if not often[arm]:
-                value = draw(law, constants, first[arm], second[arm], rng)
-                while value > bar:
-                    value = draw(law, constants, first[arm], second[arm], rng)
-                if value > best:
-                    best, leader = value, arm
-    return leader, best > bar
+    leader = block.leader
+    rejected, total = 0, state.chances.sum()
+    while t < end and total <= MOST:
+        alike = min(wait(total, rng) - 1, end - t)
+        if alike > 0:
+            row = record_run(record, row, checkpoints, state.pulls, leader, t, alike)
+            t += alike
+            pull(state, law, constants, leader, alike, rng)
+        if t < end:
+            winner = one_of(state.chances, rng)
+            if not wins(state, law, constants, block, winner, rng):
+                winner = leader
+                rejected += 1
+            row = record_run(record, row, checkpoints, state.pulls, winner, t, 1)
+            t += 1
+            pull(state, law, constants, winner, 1, rng)
+            if winner != leader:
+                propose_rival(state, law, constants, block, winner)
+                total = state.chances.sum()
+    return t, row, rejected
 
 
-@compiled
-def draw_above(
-    law: int, constants: Constants, first: float, second: float, bar: float, rng: np.random.Generator
+@inlined
+def wins(state: State, law: int, constants: Constants, block: Block, rival: int, rng: np.random.Generator) -> bool:
+    """Whether the rival that is proposed wins the step."""
+    value = value_above(state, law, constants, block, rival, rng)
+    if value == -math.inf:
+        return False
+    state.rivals[rival] = False
+    closest, _ = largest_of(law, constants, state.values.first, state.values.second, state.rivals, rng)
+    state.rivals[rival] = True
+    return closest < value
+
+
+@inlined
+def propose_rival(state: State, law: int, constants: Constants, block: Block, rival: int) -> None:
+    """Set the chance of a rival: a bound below 1/2 on the probability that its value exceeds the leader's, or 1."""
+    first, second = state.values.first[rival], state.values.second[rival]
+    chance = 1.0
+    if law == GAUSS and block.first > first:
+        chance = normal_upset(block.first, block.second, first, second)
+    elif law == BETA:
+        size = first + second
+        tilt = size * (first + block.first) / (size + block.first + block.second) - first
+        if tilt > 0:
+            chance = beta_upset(block.first, block.second, first, second, tilt)
+            state.tilts[rival] = tilt
+    elif law == TRUNCATED_LAPLACE:
+        distance = (block.bar - first) / second
+        chance = block.low + upper_tail(distance, constants.epsilon, constants.delta, constants.tail)
+    state.chances[rival] = chance
+
+
+@inlined
+def value_above(
+    state: State, law: int, constants: Constants, block: Block, rival: int, rng: np.random.Generator
 ) -> float:
-    """A perturbed value given that it exceeds `bar`; for Beta -inf if the proposed event is rejected."""
+    """The rival's value if it exceeds the leader's, with the probability of this divided by its chance; or -inf."""
+    values, tilt = state.values, state.tilts[rival]
+    first, second = values.first[rival], values.second[rival]
+    center, spread = values.first[block.leader], values.second[block.leader]
+    point = rng.random() * state.chances[rival]
     if law == GAUSS:
-        return first + second * normal_above((bar - first) / second, rng)
+        if point >= normal_upset(center, spread, first, second):
+            return -math.inf
+        both = math.sqrt(spread**2 + second**2)
+        ahead = both * normal_above((center - first) / both, rng)  # the rival's lead over the leader, less its mean
+        share = (second / both) ** 2
+        return float(first + share * ahead + math.sqrt(share) * spread * rng.standard_normal())
     if law == BETA:
-        return beta_above(first, second, bar, rng)
-    epsilon, delta, constant = constants.epsilon, constants.delta, constants.tail
-    tail = rng.random() * upper_tail((bar - first) / second, epsilon, delta, constant)
-    return first - second * offset(tail, epsilon, delta, constant)
+        if point >= beta_upset(center, spread, first, second, tilt):
+            return -math.inf
+        up, down = rng.standard_gamma(first + tilt), rng.standard_gamma(second - tilt)
+        odds = up / down * (rng.standard_gamma(spread + tilt) / rng.standard_gamma(center - tilt))
+        fits = odds > 1 and rng.random() < math.exp(-tilt * math.log(odds))
+        return float(up / (up + down)) if fits else -math.inf
+    epsilon, delta, tail = constants.epsilon, constants.delta, constants.tail
+    beyond = upper_tail((block.bar - first) / second, epsilon, delta, tail)
+    if point < beyond:  # the level of the rival's value above the bar
+        value = first - second * offset(point, epsilon, delta, tail)
+        leading = draw(law, constants, center, spread, rng)
+        return value if value > leading > block.bar else -math.inf
+    level = point - beyond  # of the leader's value below the bar
+    if level >= upper_tail((center - block.bar) / spread, epsilon, delta, tail):
+        return -math.inf
+    value = draw(law, constants, first, second, rng)
+    return value if value > center + spread * offset(level, epsilon, delta, tail) else -math.inf
 
 
 @compiled
-def normal_above(low: float, rng: np.random.Generator) -> float:
-    """A standard normal variable given that it exceeds `low` (Marsaglia 1964 in the tail)."""
-    if low < 0.5:
-        value = rng.standard_normal()
-        while value <= low:
-            value = rng.standard_normal()
-        return value
-    while True:
-        value = math.sqrt(low**2 + 2 * rng.standard_exponential())
-        if rng.random() * value < low:
-            return value
+def normal_upset(center: float, spread: float, first: float, second: float) -> float:
+    """The probability that the rival's Normal(first, second^2) exceeds the leader's Normal(center, spread^2)."""
+    return 0.5 * math.erfc((center - first) / math.sqrt(2 * (spread**2 + second**2)))
 
 
 @compiled
-def beta_above(a: float, b: float, bar: float, rng: np.random.Generator) -> float:
-    """A Beta(a, b) variable given that it exceeds `bar` > mean, or -inf if the proposed event is rejected.
+def beta_upset(successes: float, failures: float, first: float, second: float, tilt: float) -> float:
+    """E exp(tilt W): at least the probability that the rival's Beta(first, second) exceeds the leader's Beta."""
+    return math.exp(
+        log_gamma_step(first, tilt)
+        + log_gamma_step(second, -tilt)
+        + log_gamma_step(successes, -tilt)
+        + log_gamma_step(failures, tilt)
+    )
 
-    It is accepted with the probability that a Beta(a, b) variable exceeds `bar`, divided by the Chernoff bound
-    exp(-n kl(mean, bar)) on this probability.
-    """
-    mean = a / (a + b)
-    grown = rng.gamma(a, 1.0) * bar / mean
-    shrunk = rng.gamma(b, 1.0) * (1 - bar) / (1 - mean)
-    lead = (1 - bar) * grown - bar * shrunk
-    tilt = (bar - mean) / (bar * (1 - bar))
-    if lead >= 0 and rng.random() < math.exp(-tilt * lead):
-        return grown / (grown + shrunk)
-    return -math.inf
+
+@compiled
+def log_gamma_step(z: float, step: float) -> float:
+    """log Gamma(z + step) - log Gamma(z), by Stirling's formula, in which nothing large cancels."""
+    rest = stirling_rest(z + step) - stirling_rest(z)
+    return (z + step - 0.5) * math.log1p(step / z) + step * (math.log(z) - 1) + rest

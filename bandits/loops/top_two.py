@@ -1,4 +1,8 @@
-"""The loop of AdaP-TT: two arms compete for every pull, and all decisions follow from noisy means of whole phases."""
+"""The loop of AdaP-TT: two arms compete for every pull, and all decisions follow from noisy means of whole phases.
+
+The leader's pulls between two of challengers are drawn as one number. Challengers cannot be skipped: their leads are
+kept equal, so that another one is pulled almost every time.
+"""
 
 import math
 from typing import NamedTuple
@@ -32,9 +36,12 @@ def top_two(means: FloatArray, max_samples: int, rule: TopTwo, rng: np.random.Ge
     """Samples until it stops and the arm that it returns, -1 if it has not stopped after `max_samples`.
 
     An arm's phase ends when its pulls have doubled; its noisy mean is then that of this phase alone. Rewards matter
-    only when their phase ends, so that one binomial number is drawn per phase.
+    only when their phase ends, so that one binomial number is drawn per phase. When the leader's phase ends, the rest
+    of its geometric number of pulls is forgotten: it has no memory.
     """
     arms = len(means)
+    if max_samples < arms:
+        return max_samples, -1
     pulls = np.ones(arms, dtype=np.int64)
     length = np.ones(arms, dtype=np.int64)
     phase = np.ones(arms, dtype=np.int64)
@@ -45,11 +52,20 @@ def top_two(means: FloatArray, max_samples: int, rule: TopTwo, rng: np.random.Ge
     samples = arms
     if settled(noisy, length, phase, rule) >= 0:
         return samples, settled(noisy, length, phase, rule)
-    leader, slack = optimist(noisy, length, pulls, rule.epsilon)
+    inverse = 1.0 / pulls  # of all pulls so far, in phases that have not ended too
+    leader, ahead = optimist(noisy, length, pulls, rule.epsilon)
     while samples < max_samples:
-        arm = leader if rng.random() < 0.5 else challenger(leader, slack, noisy, pulls, waiting)
-        waiting[arm] += 1
-        samples += 1
+        # Pulls of the leader before the next of a challenger, geometric with 1/2: the integer part of an exponential.
+        quiet = min(int(rng.standard_exponential() / math.log(2.0)), max_samples - samples)
+        arm, made = leader, min(quiet, pulls[leader] - waiting[leader])
+        waiting[leader] += made
+        inverse[leader] = 1.0 / (pulls[leader] + waiting[leader])
+        samples += made
+        if waiting[leader] < pulls[leader] and samples < max_samples:
+            arm = challenger(leader, ahead, inverse)
+            waiting[arm] += 1
+            inverse[arm] = 1.0 / (pulls[arm] + waiting[arm])
+            samples += 1
         if waiting[arm] == pulls[arm]:
             length[arm] = waiting[arm]
             pulls[arm] += waiting[arm]
@@ -59,7 +75,7 @@ def top_two(means: FloatArray, max_samples: int, rule: TopTwo, rng: np.random.Ge
             answer = settled(noisy, length, phase, rule)
             if answer >= 0:
                 return samples, answer
-            leader, slack = optimist(noisy, length, pulls, rule.epsilon)
+            leader, ahead = optimist(noisy, length, pulls, rule.epsilon)
     return samples, -1
 
 
@@ -70,24 +86,29 @@ def noisy_mean(mean: float, length: int, epsilon: float, rng: np.random.Generato
 
 
 @compiled
-def optimist(noisy: FloatArray, length: IntArray, pulls: IntArray, epsilon: float) -> tuple[int, float]:
-    """The arm with the largest index, and 1 / (1 + sqrt(total)), from the pulls of finished phases."""
+def optimist(noisy: FloatArray, length: IntArray, pulls: IntArray, epsilon: float) -> tuple[int, FloatArray]:
+    """The arm with the largest index, from the pulls of finished phases, and its lead over every other.
+
+    A lead is d |d|, d = mean_B - mean + 1 / (1 + sqrt(total)): the square keeps the order of d / sqrt(variance).
+    """
     total = float(pulls.sum())
     log = math.log(total)
     index = noisy + log / (epsilon * length) + np.sqrt(log / (2 * length))
-    return int(np.argmax(index)), 1 / (1 + math.sqrt(total))
+    leader = int(np.argmax(index))
+    apart = noisy[leader] - noisy + 1 / (1 + math.sqrt(total))
+    ahead = apart * np.abs(apart)
+    ahead[leader] = math.inf
+    return leader, ahead
 
 
 @compiled
-def challenger(leader: int, slack: float, noisy: FloatArray, pulls: IntArray, waiting: IntArray) -> int:
-    """The arm over which the lead of the leader is the least certain, by all pulls so far."""
+def challenger(leader: int, ahead: FloatArray, inverse: FloatArray) -> int:
+    """The arm over which the lead of the leader is the least certain; `inverse` are 1 / pulls."""
     best, found = math.inf, -1
-    own = 1.0 / (pulls[leader] + waiting[leader])
-    for arm in range(len(noisy)):
-        if arm != leader:
-            cost = (noisy[leader] - noisy[arm] + slack) / math.sqrt(own + 1.0 / (pulls[arm] + waiting[arm]))
-            if cost < best:
-                best, found = cost, arm
+    for arm in range(len(ahead)):
+        cost = ahead[arm] / (inverse[leader] + inverse[arm])
+        if cost < best:
+            best, found = cost, arm
     return found
 
 

@@ -15,7 +15,9 @@ from bandits.audit.epoch_costs import epoch_bounds
 from bandits.audit.ledger import Domain, LaplaceRelease, Release, require_domain
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
+from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import NOT_PRIVATE, Guarantee
+from bandits.loops.elimination import slack, successive_pulls
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
 from bandits.recording import PullLog
@@ -224,41 +226,48 @@ class SuccessiveElimination(Policy):
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
 
+    def _inverse(self, horizon: int) -> float:
+        """1 / delta."""
+        return float(horizon) if self.beta is None else 1 / self.beta
+
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         viable, sums = np.arange(arms), np.zeros(arms)
-        inverse = horizon if self.beta is None else 1 / self.beta  # of delta
+        inverse = self._inverse(horizon)
         for pulls in itertools.count(1):
             if len(viable) == 1:
                 break
             for place, arm in enumerate(viable):
                 sums[place] += yield int(arm)
-            kept = sums.max() - sums < _slack(arms, pulls, inverse)
+            kept = sums.max() - sums < slack(arms, pulls, inverse)
             viable, sums = viable[kept], sums[kept]
         while True:
             yield int(viable[0])
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        if not isinstance(instance, BernoulliInstance):
+            return self.simulate_any(instance, horizon, checkpoints, rng)
+        return successive_pulls(instance.mean_rewards, horizon, checkpoints, self._inverse(horizon), rng)
+
+    def simulate_any(
+        self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator
+    ) -> IntArray:
+        """`simulate` for any rewards in [0, 1], without machine code."""
         arms = len(instance.mean_rewards)
         log = PullLog(arms, horizon, checkpoints)
         viable = np.arange(arms)
         sums = np.zeros(arms)
         pulls = 0
-        slack = 0.0
-        inverse = horizon if self.beta is None else 1 / self.beta  # of delta
+        left = 0.0
+        inverse = self._inverse(horizon)
         while len(viable) > 1:
-            rounds = max(1, math.ceil(slack) - 1)
+            rounds = max(1, math.ceil(left) - 1)
             if not log.round_robin(viable, rounds):
                 return log.pulls
             sums += instance.sums(viable, rounds, rng)
             pulls += rounds
-            threshold = _slack(arms, pulls, inverse)
+            threshold = slack(arms, pulls, inverse)
             behind = sums.max() - sums
             kept = behind < threshold
             viable, sums = viable[kept], sums[kept]
-            slack = threshold - behind[kept].max()
+            left = threshold - behind[kept].max()
         return log.exploit(viable[0])
-
-
-def _slack(arms: int, pulls: int, inverse: float) -> float:
-    """2 n alpha_n: an arm stays while its sum of n `pulls` is less than this below the best."""
-    return 2 * math.sqrt(pulls * math.log(4 * arms * pulls**2 * inverse))

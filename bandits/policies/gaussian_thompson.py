@@ -16,7 +16,7 @@ from bandits.audit.ledger import Release
 from bandits.audit.releases import GaussianDraws
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
-from bandits.loops.perturbed_leader import GAUSS, Constants
+from bandits.loops.perturbed_values import GAUSS, Constants
 from bandits.loops.reused_draws import reused_draws_pulls
 from bandits.mechanisms.gaussian import gaussian_level, require_level
 from bandits.parameters import ParameterError, require

@@ -279,6 +279,7 @@ class DPRUCB(HeavyTailedPolicy):
     name: ClassVar[str] = "dprucb"
     label: ClassVar[str] = "DPRUCB"
     citation: ClassVar[str] = "Tao, Wu, Zhao and Wang (2022), Algorithms 1 and 2"
+    revision: ClassVar[int] = 2  # its loop skips blocks; revision 1 drew the noise of every pull
     tree_budget: Literal["levels", "natural"] = "levels"
 
     @property

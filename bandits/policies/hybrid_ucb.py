@@ -15,7 +15,8 @@ from bandits.audit.releases import RepeatedMeans
 from bandits.audit.running_sums import hybrid
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
-from bandits.loops.hybrid_ucb import dp_ucb_bound_pulls, dp_ucb_int_pulls, dp_ucb_pulls, released_index
+from bandits.loops.hybrid_ucb import dp_ucb_int_pulls, dp_ucb_pulls, released_index
+from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
 from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
 from bandits.mechanisms.tree import tree_levels
 from bandits.parameters import require, require_epsilon
@@ -90,6 +91,7 @@ class DPUCBBound(Policy):
     name: ClassVar[str] = "dp_ucb_bound"
     label: ClassVar[str] = "DP-UCB-BOUND"
     citation: ClassVar[str] = "Tossou and Dimitrakakis (2016), as compared in Wang and Zhu (2024), section 8"
+    revision: ClassVar[int] = 2  # its loop skips blocks of pulls; revision 1 drew each
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -123,16 +125,14 @@ class DPUCBBound(Policy):
             pulls[arm] += 1
             sums[arm] = released[arm].add((yield arm))
 
+    def released(self, horizon: int) -> NoisySums:
+        """What the loop of index policies needs to know."""
+        bound, levels = math.sqrt(8) / self.epsilon, tree_levels(horizon)
+        return NoisySums(0.0, hybrid_scale(self.epsilon), levels, hybrid=True, noise_bound=bound)
+
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        return dp_ucb_bound_pulls(
-            instance.mean_rewards,
-            horizon,
-            checkpoints,
-            math.sqrt(8) / self.epsilon,
-            hybrid_scale(self.epsilon),
-            tree_levels(horizon),
-            rng,
-        )
+        released = self.released(horizon)
+        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, released, LARGEST_BLOCK, rng)
 
 
 @dataclass(frozen=True)

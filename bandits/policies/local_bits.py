@@ -39,6 +39,7 @@ class KLUCBCF(BitPolicy):
     name: ClassVar[str] = "klucb_cf"
     label: ClassVar[str] = "KLUCB-CF"
     citation: ClassVar[str] = "Gajane, Urvoy and Kaufmann (2018), arXiv 1708.05033"
+    revision: ClassVar[int] = 2  # its loop draws bits of arms at H ahead; revision 1 drew other blocks
     cap: bool = True
     c: float = 0.0
 

@@ -25,15 +25,8 @@ from bandits.audit.transcripts import Convention, explicit_event, transcripts
 from bandits.audit.two_values import larger_beta, larger_gauss, larger_truncated_laplace
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
-from bandits.loops.perturbed_leader import (
-    BETA,
-    GAUSS,
-    TRUNCATED_LAPLACE,
-    Constants,
-    draw,
-    parameters,
-    perturbed_leader_pulls,
-)
+from bandits.loops.perturbed_leader import perturbed_leader_pulls
+from bandits.loops.perturbed_values import BETA, GAUSS, TRUNCATED_LAPLACE, Constants, draw, parameters
 from bandits.mechanisms import start_phases
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, optimism, tail_constant
 from bandits.parameters import ParameterError, require
@@ -48,6 +41,7 @@ class PerturbedLeader(Policy):
     """Pull every arm `start` times, then always the arm with the largest perturbed value."""
 
     domain: ClassVar[Domain] = Domain.BINARY
+    revision: ClassVar[int] = 2  # its loop draws proposals of rivals; revision 1 drew values at every step
 
     @property
     @abstractmethod
@@ -56,7 +50,7 @@ class PerturbedLeader(Policy):
 
     @abstractmethod
     def law(self, horizon: int) -> tuple[int, Constants]:
-        """The law of the perturbed values and its constants, see `bandits.loops.perturbed_leader.parameters`."""
+        """The law of the perturbed values and its constants, see `bandits.loops.perturbed_values.parameters`."""
 
     def value(self, pulls: int, total: float, horizon: int) -> Law:
         """The law of the perturbed value of an arm after `pulls` pulls with the reward sum `total`."""
@@ -379,6 +373,7 @@ class DPFTPLNew(DecisionPrivate):
             epsilon=float(self.epsilon),
             delta=float(self.delta),
             tail=tail_constant(self.epsilon, self.delta),
+            reach=TruncatedLaplace(self.epsilon, self.delta, 1, 0.0).half_width,
         )
 
 

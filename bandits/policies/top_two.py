@@ -52,6 +52,7 @@ class AdaPTT(Identifier):
     name: ClassVar[str] = "adap_tt"
     label: ClassVar[str] = "AdaP-TT"
     citation: ClassVar[str] = "Azize, Jourdan, Al Marjani and Basu (2023), arXiv 2309.02202"
+    revision: ClassVar[int] = 2  # its loop draws the leader's pulls between two others; revision 1 drew every step
     epsilon: float
     beta: float
     threshold: Literal["proved", "plotted"] = "proved"

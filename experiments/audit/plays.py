@@ -34,7 +34,7 @@ class Plays:
     """The arms of plays on each of two neighbouring inputs, shapes (runs, horizon), and the inputs in words."""
 
     arms: tuple[IntArray, IntArray]
-    told: str
+    inputs: str
 
 
 def plays(

@@ -136,7 +136,7 @@ def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, worke
         if runs:
             require_runs(runs, failure := _failure(about))
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
-            cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.told)
+            cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs)
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, cost, level, domain, convention, arms, horizon)
@@ -166,8 +166,8 @@ def row_of(
     """A privacy cost as a row."""
     claimed = policy.guarantee
     bounds, _ = cost.bounds_of(claimed)
-    told = bounds or cost.epsilon or cost.delta
-    assert told is not None
+    found = bounds or cost.epsilon or cost.delta
+    assert found is not None
     values = {
         field.name: getattr(policy, field.name)
         for field in dataclasses.fields(policy)  # type: ignore[arg-type]
@@ -195,11 +195,11 @@ def row_of(
         paper_verdict=_verdict(policy.paper_guarantee, claimed, cost, level),
         verdict=_verdict(claimed, claimed, cost, level),
         slack=cost.slack(claimed) if claimed.private else math.nan,
-        method=told.method,
-        error=told.error,
-        failure=told.failure,
-        runs=told.runs,
-        witness=told.witness,
+        method=found.method,
+        error=found.error,
+        failure=found.failure,
+        runs=found.runs,
+        witness=found.witness,
     )
 
 

@@ -58,7 +58,7 @@ class Schema(NamedTuple):
         count, places = len(first), first[:1].size if first.ndim > 1 else 1
         numbered = {} if self.place is None else {self.place: np.tile(np.arange(places), count)}
         values = {name: stored[name].ravel() for name in self.fields}
-        return {"replication": np.repeat(np.arange(count), places), **numbered, **values}
+        return {"replication": np.repeat(np.arange(count, dtype=np.int32), places), **numbered, **values}
 
 
 @dataclass(frozen=True)

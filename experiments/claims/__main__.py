@@ -29,8 +29,8 @@ def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[
 
 def as_text(verdict: ClaimVerdict) -> str:
     """A verdict in a few lines."""
-    told = [verdict.claim, verdict.evidence, *([f"Power: {verdict.power}"] if verdict.power else [])]
-    lines = [textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ") for text in told]
+    paragraphs = [verdict.claim, verdict.evidence, *([f"Power: {verdict.power}"] if verdict.power else [])]
+    lines = [textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ") for text in paragraphs]
     return "\n".join([f"{verdict.paper} {verdict.id}: {verdict.shown}", *lines])
 
 

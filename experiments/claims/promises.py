@@ -295,9 +295,9 @@ class Audited(Form):
         if not found:
             raise CannotJudgeError(f"no audit for each of {self.rows}; list it in conf/audits.yaml and run make audit")
         columns = [row.columns for row in found]
-        told = dict.fromkeys(["policy", "level", "arms", "horizon", "epsilon"])
-        told |= dict.fromkeys(name for name in columns[0] if len({str(of.get(name)) for of in columns}) > 1)
-        where = [{name: of[name] for name in told if of.get(name) is not None} for of in columns]
+        keys = dict.fromkeys(["policy", "level", "arms", "horizon", "epsilon"])
+        keys |= dict.fromkeys(name for name in columns[0] if len({str(of.get(name)) for of in columns}) > 1)
+        where = [{name: of[name] for name in keys if of.get(name) is not None} for of in columns]
         return [self._setting(labels, *row.share) for labels, row in zip(where, found, strict=True)]
 
     def _setting(self, where: Labels, shown: float, kept: float) -> Setting:

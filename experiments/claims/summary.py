@@ -31,8 +31,8 @@ def _remarks(verdicts: Sequence[ClaimVerdict]) -> str:
         "at a threshold of ours": sum("threshold ours" in verdict.remarks for verdict in verdicts),
         "chosen after the data": sum("chosen after the data" in verdict.remarks for verdict in verdicts),
     }
-    told = ", ".join(f"{number} {words}" for words, number in counts.items() if number)
-    return f" ({told})" if told else ""
+    counted = ", ".join(f"{number} {words}" for words, number in counts.items() if number)
+    return f" ({counted})" if counted else ""
 
 
 def _says_nothing(verdicts: Sequence[ClaimVerdict]) -> str:

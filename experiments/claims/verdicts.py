@@ -55,17 +55,17 @@ class FormVerdict:
         standings = Counter(setting.result for setting in settings)
         counted = [setting for setting in settings if setting.result in COUNTED]
         if not counted and standings[Standing.SAME]:
-            told = f"in {_settings(standings[Standing.SAME])} all runs that are compared come to one number"
-            return cls(Outcome.VACUOUS, told + _beside(standings, BESIDE[:2]), settings)
+            text = f"in {_settings(standings[Standing.SAME])} all runs that are compared come to one number"
+            return cls(Outcome.VACUOUS, text + _beside(standings, BESIDE[:2]), settings)
         if not counted:
             vacuous = [setting for setting in settings if setting.result is Standing.VACUOUS]
             if not vacuous:
                 return cls(Outcome.CANNOT_BE_JUDGED, "the theorem covers none of the settings", settings)
-            told = f"no result could have failed in any of {_settings(len(vacuous))}"
+            text = f"no result could have failed in any of {_settings(len(vacuous))}"
             nearest = min(vacuous, key=lambda setting: setting.reach)
             low, high = nearest.possible
-            told += f"{_beside(standings, [Standing.NOT_COVERED])}; closest, {measures} for {nearest}, "
-            return cls(Outcome.VACUOUS, f"{told}while only {low:.4g} to {high:.4g} is possible", settings)
+            text += f"{_beside(standings, [Standing.NOT_COVERED])}; closest, {measures} for {nearest}, "
+            return cls(Outcome.VACUOUS, f"{text}while only {low:.4g} to {high:.4g} is possible", settings)
         worst = min(counted, key=lambda setting: setting.severity)
         total = _settings(len(counted))
         if standings[Standing.FAILS]:

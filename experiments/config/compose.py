@@ -124,7 +124,7 @@ class Composer:
         config = composed.of_cells()
         for group, choice in choices.items():
             file_node, now = self.node(group, composed.choices[group]), composed.config[group]
-            set_there = {key: node for key, node in _raw(now).items() if _raw(file_node).get(key, _MISSING) != node}
+            set_there = {key: node for key, node in raw(now).items() if raw(file_node).get(key, _MISSING) != node}
             config[group] = OmegaConf.merge(self.node(group, choice), set_there)
         OmegaConf.set_struct(config, True)  # from now on, an unknown key is an error
         chosen = Composed(config, {**composed.choices, **choices}, composed.given)
@@ -237,7 +237,7 @@ def _hydra_of_ours(config_name: str) -> dict[str, Any]:
 
 def _lasting(hydra: DictConfig) -> dict[str, Any]:
     """The keys of Hydra that are the same in every run; of `job` those that act on the process."""
-    values = _raw(hydra)
+    values = raw(hydra)
     job = {key: values["job"][key] for key in ("chdir", "env_copy", "env_set")}
     return {**{key: value for key, value in values.items() if key not in OF_EACH_RUN}, "job": job}
 
@@ -265,7 +265,7 @@ def _known_keys(config_name: str) -> frozenset[str]:
     return frozenset({*own, *GROUPS} - {"defaults", "hydra", "experiment"})
 
 
-def _raw(node: DictConfig) -> dict[str, Any]:
+def raw(node: DictConfig) -> dict[str, Any]:
     """The keys and values of a node, with interpolations not resolved."""
     return cast(dict[str, Any], OmegaConf.to_container(node, resolve=False))
 

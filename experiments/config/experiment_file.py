@@ -6,6 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from experiments.config.overrides import GROUPS
 from experiments.errors import UserError, nearest
 
 REFERENCE = re.compile(r"\$\{\s*([\w-]+)")
@@ -29,6 +30,10 @@ def check_experiment(config: DictConfig, file: str, known: Iterable[str], parts:
     for key in map(str, raw):
         if key not in read:
             raise UserError(f"{file}: {key}: unknown key, to which nothing refers; {nearest(key, known)}")
+    for group in GROUPS:
+        if group in config and not isinstance(config[group], DictConfig):
+            problem = f"must be a mapping, got {raw[group]}; the cells say {group}, or the defaults of this file"
+            raise UserError(f"{file}: {group}: {problem}")
     for part, node in parts.items():
         for key in map(str, config[part]):
             if key not in node:

@@ -5,19 +5,19 @@ set parameters of their policies that it has too, as the accuracy of a stopping 
 parameters keep their own. If there are private policies it replaces only these, as the others have no budget.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.config.compose import Composed, Composer
+from experiments.config.compose import Composed, Composer, raw
 from experiments.errors import UserError
 
 Setting = tuple[tuple[str, Any], ...]  # the keys of a config that a cell sets, with their values
 
 
 @dataclass(frozen=True)
-class Seat:
+class JoiningPolicy:
     """A policy that joins an experiment.
 
     Attributes
@@ -33,20 +33,17 @@ class Seat:
 
     @classmethod
     def of(cls, policy: str, composed: Composed, composer: Composer) -> Self:
-        """The seat of `policy` in the experiment `composed`. Raises `UserError`."""
+        """`policy`, as it joins the experiment `composed`. Raises `UserError`."""
         file_node, own = composer.node("policy", policy), composer.node("policy", composed.choices["policy"])
-        node, own_values, now = _raw(file_node), _raw(own), _raw(composed.config.policy)
+        node, own_values, now = raw(file_node), raw(own), raw(composed.config.policy)
         set_there = {key: value for key, value in now.items() if key not in own_values or own_values[key] != value}
         shared = {key: value for key, value in set_there.items() if key in node and key != "_target_"}
         config = composed.config.copy()
         config.policy = OmegaConf.merge(file_node, shared)
-        seat = cls(
-            Composed(config, {**composed.choices, "policy": policy}),
-            frozenset(key for key in node if key != "_target_"),
-            "budget.delta" in str(node),
-        )
-        given = {key: value for key, value in composed.given.items() if seat.takes(key)}
-        return cls(Composed(config, seat.composed.choices, given), seat.parameters, seat.takes_delta)
+        parameters = frozenset(key for key in node if key != "_target_")
+        joining = cls(Composed(config, {**composed.choices, "policy": policy}), parameters, "budget.delta" in str(node))
+        given = {key: value for key, value in composed.given.items() if joining.takes(key)}
+        return replace(joining, composed=replace(joining.composed, given=given))
 
     def takes(self, key: str) -> bool:
         """Whether a key that cells set for the experiment's own policies applies to this policy too."""
@@ -67,8 +64,3 @@ def names(config: DictConfig) -> list[str]:
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
         raise UserError(f"join: must be a policy or a list of policies, got {given}")
     return list(dict.fromkeys(listed))
-
-
-def _raw(node: Any) -> dict[str, Any]:
-    raw: dict[str, Any] = OmegaConf.to_container(node, resolve=False)  # type: ignore[assignment]
-    return raw

@@ -1,11 +1,10 @@
 """Parse one override of the command line, in Hydra's grammar; what is not supported is refused in one line."""
 
-import re
 from collections.abc import Iterable
 from functools import cache
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, Override, OverrideType, Quote, QuotedString, Sweep, ValueType
+from hydra.core.override_parser.types import Glob, Override, Quote, QuotedString, Sweep
 from hydra.errors import HydraException
 
 from experiments.errors import UserError
@@ -15,15 +14,11 @@ GROUPS = (*PARTS, "runner", "experiment")
 SEARCH_PATH = "hydra.searchpath"
 
 
-# A key set to a number, as most overrides of a long sweep; Hydra's parser is slow for so many.
-NUMBER = re.compile(r"([a-z_]+(?:\.[a-z_]+)*)=((?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?)")
-
-
 @cache
 def parsed(text: str) -> Override:
     """One override in Hydra's grammar. Raises `UserError` for one that is wrong or not supported."""
     try:
-        item = _number(text) or _in_quotes(text) or OverridesParser.create().parse_override(text)
+        item = _in_quotes(text) or OverridesParser.create().parse_override(text)
     except HydraException as error:
         if "=" not in text:
             raise UserError(f"{text}: must be key=value") from None
@@ -45,16 +40,6 @@ def parsed(text: str) -> Override:
     if key in GROUPS:
         _check_choice(item)
     return item
-
-
-def _number(text: str) -> Override | None:
-    """The override that Hydra makes of a key set to a number; None for any other text."""
-    found = NUMBER.fullmatch(text)
-    if not found:
-        return None
-    key, number, point, exponent = found.groups()
-    value = float(number) if point or exponent else int(number)
-    return Override(OverrideType.CHANGE, key, ValueType.ELEMENT, value, input_line=text)
 
 
 def _in_quotes(text: str) -> Override | None:

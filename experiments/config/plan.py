@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -17,7 +17,7 @@ from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import Parts
 from experiments.config.compose import REPOSITORY, Composed, Composer
-from experiments.config.joining import Seat, Setting, names
+from experiments.config.joining import JoiningPolicy, Setting, names
 from experiments.config.overrides import PARTS, parsed
 from experiments.config.shared import OF_CELLS, SharedConfig
 from experiments.config.values import flag, shown, whole_number
@@ -86,17 +86,16 @@ def plan(overrides: Sequence[str], composer: Composer) -> Plan:
             raise
         raise UserError(f"{composer.file_of('experiment', composed.choices['experiment'])}: {error}") from None
     planner = _Planner(composed, composer)
-    hosts = [(setting, _hosted(planner, setting, composed, composer)) for setting in settings]
-    parties = [_join(policy, hosts, composed, composer) for policy in names(composed.config)]
-    joined = [request for party in parties for request in party.requests]
-    requests = merge([*(request for _, request in hosts), *joined])
-    left_out = [party.left_out for party in parties if party.left_out]
+    own = [(setting, _request_of_experiment(planner, setting, composed, composer)) for setting in settings]
+    joined = [_join(policy, own, composed, composer) for policy in names(composed.config)]
+    requests = merge([*(request for _, request in own), *(request for of, _ in joined for request in of)])
+    left_out = [line for _, line in joined if line]
     published = published_folder(composed.config)
     results = folder(composed.config, "results_dir")
     return Plan(tuple(overrides), composer, composed, results, published, requests, left_out)
 
 
-def _hosted(planner: "_Planner", setting: Setting, composed: Composed, composer: Composer) -> Request:
+def _request_of_experiment(planner: "_Planner", setting: Setting, composed: Composed, composer: Composer) -> Request:
     """The cell of one combination of an experiment's `cells`. Raises `UserError`, which names the file and the item."""
     try:
         return planner.request(setting)
@@ -140,34 +139,30 @@ def _is_of_cell(key: str) -> bool:
     return key in OF_CELLS or (key.partition(".")[0] in PARTS and "." in key)
 
 
-class _Party(NamedTuple):
-    """The cells of a policy that joins, and a line about where it could not join; empty if it joins everywhere."""
+def _join(
+    policy: str, own: list[tuple[Setting, Request]], composed: Composed, composer: Composer
+) -> tuple[list[Request], str]:
+    """The requests of a policy that joins, and a line about where it could not join; empty if it joins everywhere.
 
-    requests: list[Request]
-    left_out: str
-
-
-def _join(policy: str, hosts: list[tuple[Setting, Request]], composed: Composed, composer: Composer) -> _Party:
-    """The cells of a policy that joins, made from `hosts`, the experiment's cells. Raises `UserError` if none is valid.
-
-    A private policy replaces private policies only, if there are any; a policy without privacy replaces all of them.
+    They are made from those of the experiment's `own` cells. A private policy replaces private policies only, if there
+    are any; a policy without privacy replaces all of them. Raises `UserError` if no cell is valid.
     """
     where = composed.choices.get("experiment", "this cell")
-    if not hosts:
+    if not own:
         raise UserError(f"join: {where} has no cells that {policy} could join")
-    seat = Seat.of(policy, composed, composer)
-    planner = _Planner(seat.composed, composer)
-    private = [setting for setting, host in hosts if host.cell.policy.guarantee.private]
-    requests, refused = _seated(planner, seat.settings(private or [setting for setting, _ in hosts]))
+    joining = JoiningPolicy.of(policy, composed, composer)
+    planner = _Planner(joining.composed, composer)
+    private = [setting for setting, request in own if request.cell.policy.guarantee.private]
+    requests, refused = _valid_requests(planner, joining.settings(private or [setting for setting, _ in own]))
     if private and requests and not requests[0].cell.policy.guarantee.private:
-        requests, refused = _seated(planner, seat.settings([setting for setting, _ in hosts]))
+        requests, refused = _valid_requests(planner, joining.settings([setting for setting, _ in own]))
     reasons = "; ".join(list(dict.fromkeys(refused))[:FEW])
     if not requests:
-        raise UserError(f"join: {policy} finds no place in {where}: {reasons}")
-    return _Party(requests, f"{policy} joins {where}, but not everywhere: {reasons}" if reasons else "")
+        raise UserError(f"join: {policy} cannot join any cell of {where}: {reasons}")
+    return requests, f"{policy} joins {where}, but not everywhere: {reasons}" if reasons else ""
 
 
-def _seated(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request], list[str]]:
+def _valid_requests(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request], list[str]]:
     """The requests for the `settings` that are valid, and the errors of the others."""
     requests, refused = [], []
     for setting in settings:

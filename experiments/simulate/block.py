@@ -51,10 +51,10 @@ class Failure:
     died: bool = False
 
     @classmethod
-    def of(cls, task: Task, replication: int, why: str, told: str = "", died: bool = False) -> Self:
+    def of(cls, task: Task, replication: int, why: str, trace: str = "", died: bool = False) -> Self:
         """The failure of a task."""
         cell = task.cell
-        return cls(cell.key, cell.policy.name, cell.identity, task.numbers, replication, why, told, died)
+        return cls(cell.key, cell.policy.name, cell.identity, task.numbers, replication, why, trace, died)
 
     @property
     def where(self) -> str:
@@ -82,8 +82,8 @@ def attempt(task: Task) -> Attempted:
         raise
     except BaseException as error:
         why = (isinstance(error, REFUSED) and str(error)) or in_words(error)
-        told = "".join(traceback.format_exception(error))
-        return Failure.of(task, task.numbers[min(len(done), len(task.numbers) - 1)], why, told)
+        trace = "".join(traceback.format_exception(error))
+        return Failure.of(task, task.numbers[min(len(done), len(task.numbers) - 1)], why, trace)
 
 
 def _timed(cell: Cell, replication: int) -> Timed:

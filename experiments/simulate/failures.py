@@ -28,7 +28,7 @@ class Failures:
     def record(self, request: Request, failure: Failure) -> None:
         """Record what failed, where, with which seed, and the config of the cell. Raises `OSError`."""
         cell = request.cell
-        told = {
+        content = {
             "key": cell.key,
             "why": failure.why,
             "replication": failure.replication,
@@ -43,7 +43,7 @@ class Failures:
             "time": time.strftime("%Y-%m-%d %H:%M:%S"),
             "traceback": failure.traceback.splitlines(),
         }
-        put(self.path(cell.key), json.dumps(told, indent=1, default=str).encode())
+        put(self.path(cell.key), json.dumps(content, indent=1, default=str).encode())
 
     def forget(self, key: str) -> None:
         """Remove the record of a cell, which has succeeded."""
@@ -93,7 +93,7 @@ def _what_now(failures: Iterable[Failure], root: Path) -> str:
     words = [word for folder in trusted() for word in ("--config-dir", str(folder))]
     replay = shlex.join(["python", "-m", "experiments.replay", *words])
     return (
-        f"{cells} {'cell' if cells == 1 else 'cells'} failed, told in {root / FOLDER}; the same command tries again; "
+        f"{cells} {'cell' if cells == 1 else 'cells'} failed, see {root / FOLDER}; the same command tries again; "
         "to see one alone: "
         f"{replay} key={first.key} replication={first.replication} results_dir={root}"
     )

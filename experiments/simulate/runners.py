@@ -58,13 +58,13 @@ class Runner(ABC):
     workers: processes of this machine, -1 for one per core; if tasks are simulated elsewhere, only for other work, such
         as drawing. Raises `ParameterError`.
     killed: the exceptions of a future whose worker was killed.
-    again_at_once: how many batches are retried at the same time; one if a killed worker ends the others too.
+    most_retries: how many batches are retried at the same time; one if a killed worker ends the others too.
     """
 
     workers: int = -1
 
     killed: ClassVar[tuple[type[BaseException], ...]] = ()
-    again_at_once: ClassVar[int] = 1
+    most_retries: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if self.workers < 1 and self.workers != -1:
@@ -113,7 +113,7 @@ class Runner(ABC):
                 if not new and not running:
                     left = [replace(batch, tasks=[*filter(wanted, batch.tasks)]) for batch in again]
                     again = [batch for batch in left if batch.tasks]
-                    new, again = again[: self.again_at_once], again[self.again_at_once :]
+                    new, again = again[: self.most_retries], again[self.most_retries :]
                     if not new:
                         return
                 running.update(zip(self.submit(executor, new), new, strict=True))

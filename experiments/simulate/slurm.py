@@ -49,7 +49,7 @@ class Slurm(Runner):
     memory: float = 4.0
 
     killed: ClassVar[tuple[type[BaseException], ...]] = (Exception,)  # also if a job could not start
-    again_at_once: ClassVar[int] = 10**6  # a killed job does not end the others
+    most_retries: ClassVar[int] = 10**6  # a killed job does not end the others
 
     def __post_init__(self) -> None:
         super().__post_init__()

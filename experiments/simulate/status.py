@@ -52,7 +52,7 @@ class SweepStatus:
         return time.time() - self.written
 
     def __str__(self) -> str:
-        state = "ended without a word; the same command goes on" if self.is_lost else self.state
+        state = "killed, or its machine stopped; the same command goes on" if self.is_lost else self.state
         lines = [
             f"{state}: {self.command}",
             f"  process {self.process} on {self.machine}, last heard {duration(max(0.0, self._age))} ago",
@@ -68,15 +68,15 @@ class Status:
 
     def __init__(self, root: Path, progress: Progress) -> None:
         machine, process, now = platform.node(), os.getpid(), time.time()
-        self._told = SweepStatus(machine, process, command(), now, now, RUNNING, "")
+        self._status = SweepStatus(machine, process, command(), now, now, RUNNING, "")
         self._path = root / FOLDER / f"{machine}-{process}.json"
         self._root, self._progress = root, progress
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._speak, daemon=True)
+        self._thread = threading.Thread(target=self._keep_writing, daemon=True)
 
     def __enter__(self) -> Self:
-        for path, told in _files(self._root):
-            if told.state != RUNNING or told.is_lost:  # the sweep has ended
+        for path, known in _files(self._root):
+            if known.state != RUNNING or known.is_lost:  # the sweep has ended
                 path.unlink(missing_ok=True)
         self._write()
         self._thread.start()
@@ -85,23 +85,23 @@ class Status:
     def __exit__(self, of: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ended.set()
         self._thread.join()
-        self._told.state = DONE if error is None else STOPPED
+        self._status.state = DONE if error is None else STOPPED
         self._write()
 
     def failed(self, failure: Failure) -> None:
         """Count and list a failed block."""
-        self._told.failed += 1
-        if len(self._told.failures) < FEW:
-            self._told.failures.append(f"{failure.policy} ({failure.key}): {failure.why}")
+        self._status.failed += 1
+        if len(self._status.failures) < FEW:
+            self._status.failures.append(f"{failure.policy} ({failure.key}): {failure.why}")
 
-    def _speak(self) -> None:
+    def _keep_writing(self) -> None:
         while not self._ended.wait(EVERY):
             self._write()
 
     def _write(self) -> None:
-        self._told.written, self._told.progress = time.time(), self._progress.words
+        self._status.written, self._status.progress = time.time(), self._progress.words
         with suppress(OSError):
-            put(self._path, json.dumps(asdict(self._told)).encode(), lasting=False)
+            put(self._path, json.dumps(asdict(self._status)).encode(), lasting=False)
 
 
 def command() -> str:
@@ -111,7 +111,7 @@ def command() -> str:
 
 def sweeps(root: Path) -> list[SweepStatus]:
     """The status of every sweep below `root`, the latest first."""
-    return sorted((told for _, told in _files(root)), key=lambda told: told.began, reverse=True)
+    return sorted((known for _, known in _files(root)), key=lambda known: known.began, reverse=True)
 
 
 def _files(root: Path) -> Iterator[tuple[Path, SweepStatus]]:

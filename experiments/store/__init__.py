@@ -17,7 +17,7 @@ from experiments.leases import alone
 from experiments.results_file import DamagedFileError, set_aside, unused, write_file
 from experiments.store.index import Index, index_of_folders
 from experiments.store.packs import file_of
-from experiments.store.place import Place, damaged, files_in, places_in, trusted
+from experiments.store.place import Place, damaged, files_in, places_in, read_each, trusted
 from experiments.stored import Replications, Stored
 from experiments.stored_cells import Cells
 from experiments.whole_files import put
@@ -218,9 +218,9 @@ def stored_cells(asked: Plan) -> Cells:
 def read_cells(asked: Plan, places: Iterable[Place]) -> Cells:
     """As `stored_cells`, from the `complete_places` of the plan. Raises `UserError` for a damaged place."""
     found = []
-    for request, place in zip(asked.requests, places, strict=True):
-        contents = trusted(place).first(request.replications)
-        found.append(Stored(contents.rows, contents.footer, request.cell))
+    for request, contents in zip(asked.requests, read_each(places), strict=True):
+        kept = contents.first(request.replications)
+        found.append(Stored(kept.rows, kept.footer, request.cell))
     return Cells(found)
 
 

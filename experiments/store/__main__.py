@@ -128,8 +128,8 @@ def merge(asked: Asked, other: str) -> None:
     for place in taken if not refused else ():
         store.adopt(place)
     known = len(found) - len(taken) - len(refused)
-    told = f"{len(refused)} refused, and nothing was written" if refused else f"{len(taken)} taken"
-    print(f"{len(found)} cells in {other}: {known} stored already, {told}")
+    outcome = f"{len(refused)} refused, and nothing was written" if refused else f"{len(taken)} taken"
+    print(f"{len(found)} cells in {other}: {known} stored already, {outcome}")
     sys.exit(1 if refused else 0)
 
 
@@ -149,8 +149,8 @@ def pack_files(asked: Asked) -> None:
     """Put results files into packs; print a line for each pack that was renewed."""
     without = [key for key in asked.keys["without"].split(",") if key]
     renewed = 0
-    for renewed, told in enumerate(pack(asked.published, without), 1):  # noqa: B007  # they are counted
-        print(told, flush=True)
+    for renewed, line in enumerate(pack(asked.published, without), 1):  # noqa: B007  # they are counted
+        print(line, flush=True)
     print(f"{renewed} packs renewed in {asked.published}")
 
 

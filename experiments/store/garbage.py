@@ -124,7 +124,7 @@ class Leftovers:
     @cached_property
     def _is_running(self) -> bool:
         """Whether a sweep is running here; it may take days."""
-        return any(told.state == status.RUNNING and not told.is_lost for told in status.sweeps(self._root))
+        return any(sweep.state == status.RUNNING and not sweep.is_lost for sweep in status.sweeps(self._root))
 
     def _replications(self, key: str) -> int:
         """How many replications of the cell with this key are stored."""

@@ -203,8 +203,8 @@ def _of_folder(folder: Path, found: Mapping[str, Status]) -> tuple[pa.Table, dic
     others, cached = cached.filter(pc.invert(asked)), cached.filter(asked)
     as_then = [found[file] == tuple(status) for file, *status in _pairs(cached, "file", "size", "changed")]
     known = cached.filter(pa.array(as_then, pa.bool_()))
-    told = set(known.column("file").to_pylist())
-    new, unread = _read(folder, {file: status for file, status in found.items() if file not in told})
+    unchanged = set(known.column("file").to_pylist())
+    new, unread = _read(folder, {file: status for file, status in found.items() if file not in unchanged})
     table = _joined([known, new])
     if len(new) or len(known) < len(cached):
         kept = _joined([others, table])

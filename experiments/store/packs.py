@@ -10,7 +10,7 @@ import base64
 import json
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
@@ -31,7 +31,6 @@ from experiments.results_file import (
     kind_of_footer,
     readable,
     replications_of,
-    require_replications,
     schema_of,
     table_of,
     writer,
@@ -41,6 +40,7 @@ from experiments.stored import Replications
 CELLS = b"private-bandits-cells"  # the footers, one per line; compressed, then base64, as metadata are text
 LEVEL = 19  # of zstd compression, slow to write: packs are written once and read often
 OPEN = 4  # packs that a process keeps open
+TOGETHER = 16  # row groups that `read_each` reads at a time
 SETTLED = 2_000_000_000  # nanoseconds: a newer file may still change without a change of its modification time
 
 
@@ -81,8 +81,24 @@ class Pack:
         footer = self.footer(cell)
         with readable():
             table = self._file.read_row_group(self.groups[cell], use_threads=False)
-        require_replications(footer, table.num_rows)
         return replications_of(table, footer)
+
+    def read_each(self, cells: Sequence[str]) -> Iterator[Replications]:
+        """As `read`, for several cells one after the other, but faster: many row groups are read at a time."""
+        for start in range(0, len(cells), TOGETHER):
+            some = cells[start : start + TOGETHER]
+            try:
+                footers = [self.footer(cell) for cell in some]
+                with readable():
+                    rows = self._file.read_row_groups([self.groups[cell] for cell in some]).combine_chunks()
+            except DamagedFileError:
+                yield from map(self.read, some)  # raises for the cell that is damaged
+                continue
+            first = 0
+            for cell, footer in zip(some, footers, strict=True):
+                count = self._file.metadata.row_group(self.groups[cell]).num_rows
+                yield replications_of(rows.slice(first, count), footer)
+                first += count
 
     def size(self, cell: str) -> int:
         """Bytes that the rows of a cell take in the file."""

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,6 +104,26 @@ def trusted(place: Place) -> Replications:
         return place.read()
     except DamagedFileError as damage:
         raise damaged(place, str(damage)) from None
+
+
+def read_each(places: Iterable[Place]) -> Iterator[Replications]:
+    """The rows and footer of each cell in turn, as `trusted`; faster for neighbours that are in the same pack."""
+    for file, neighbours in groupby(places, lambda place: place.file):
+        asked = list(neighbours)
+        found = _read_file(file, asked)
+        for place in asked:
+            try:
+                contents = next(found)
+            except DamagedFileError as damage:
+                raise damaged(place, str(damage)) from None
+            yield contents
+
+
+def _read_file(file: Path, places: Iterable[Place]) -> Iterator[Replications]:
+    if is_pack(file.name):
+        yield from opened(file).read_each([place.cell for place in places])
+    else:
+        yield from (place.read() for place in places)
 
 
 def damaged(where: object, reason: str) -> UserError:

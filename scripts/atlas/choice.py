@@ -10,9 +10,10 @@ import numpy as np
 
 from experiments.stored_cells import Cells
 from scripts.atlas.prices import Priced, Trust, geometric_mean
-from scripts.atlas.text import listed, short, table
+from scripts.atlas.text import listed, short
 from scripts.contests import UPPER, Standing, entitled, error_of_each, standings, unbeaten
 from scripts.drawing.numbers import parameter
+from scripts.markdown import table
 
 NAMED = 4  # policies named in an entry; further ones are only counted
 TOGETHER = 3  # the same for an entry about one instance

@@ -1,7 +1,6 @@
 """How the atlas writes numbers and tables."""
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from scripts.drawing.numbers import quantity
 
@@ -15,9 +14,3 @@ def listed(words: Iterable[str]) -> str:
     """Words as a list, as in "1, 2 and 3"."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in itertools.chain(lines)) + "\n"

@@ -128,8 +128,8 @@ def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
     for paper in dict.fromkeys(verdict.paper for verdict in verdicts):
         each = [counts[paper, outcome] for outcome in found]
         of_paper = [verdict for verdict in verdicts if verdict.paper == paper]
-        told = [sum(map(holds, of_paper)) for holds in remarks.values()]
-        rows.append([Entry(paper), *map(count, (*each, sum(each), *told))])
+        of_remarks = [sum(map(holds, of_paper)) for holds in remarks.values()]
+        rows.append([Entry(paper), *map(count, (*each, sum(each), *of_remarks))])
     return PageTable("claims-summary", "Claims by outcome", columns, rows, headed=True)
 
 

@@ -2,8 +2,10 @@
 
 import dataclasses
 import importlib
+import io
 import pickle
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 
 import joblib
 import pytest
@@ -11,9 +13,10 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.environments.resampling import Resampled
 from bandits.policies.ucb import UCB1
-from experiments import load
+from experiments import load, running
 from experiments import user_code as trusting
 from experiments.cells.regret import RegretCell
+from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
@@ -37,7 +40,6 @@ import numpy as np
 from bandits import Guarantee, ParameterError, StepwisePolicy
 from bandits.guarantees import NOT_PRIVATE
 from bandits.seeds import stream
-from scipy import stats
 {top}
 SEEN, KEPT, RNG = [], {{}}, np.random.default_rng(0)
 
@@ -142,7 +144,7 @@ IN_SIMULATION = {
     "returns half an arm": ("return 0.5", "got 0.5 at step 1"),
     "returns an array": ("return np.zeros(2)", "select must return an arm"),
     "returns yes": ("return True", "select must return an arm in 0..4, got True at step 1"),
-    "has no memory left": ("raise MemoryError", "mine: MemoryError ("),
+    "has no memory left": ("raise MemoryError", "MemoryError ("),
     "returns no number": ("return float('nan')", "got nan"),
     "needs more memory than there is": ("return np.zeros(10**15)", "Unable to allocate"),
     "calls itself": ("return self.select(state, t, rng)", "RecursionError"),
@@ -162,7 +164,7 @@ IN_SIMULATION = {
     "draws from a set": ("return int(min({str(t), str(t + 1), 'x'}, key=hash)[-1], 36) % 5", AGAIN),
     "has a generator of its own": ("return int(np.random.default_rng(0).integers(5))", FIXED),
     "has one of Python's": ("return random.Random(t).randrange(5)", FIXED),
-    "has one of scipy's": ("return int(stats.laplace.rvs(random_state=3) > 0)", FIXED),
+    "has one of scipy's": ("from scipy import stats; return int(stats.laplace.rvs(random_state=3) > 0)", FIXED),
     "has a stream of ours": ("return int(stream('x', 0).integers(5))", FIXED),
     "raises what nobody catches": ("raise GeneratorExit('gone')", "GeneratorExit: gone ("),
     "forks": ("return os.fork() * 0", "calls os.fork; no process may be started"),
@@ -173,17 +175,88 @@ IN_SIMULATION = {
 }
 
 
+SOUND = {
+    "a seed that is drawn": "return int(np.random.default_rng(rng.integers(2**60)).integers(5))",
+    "one that is spawned": "return int(rng.spawn(1)[0].integers(5))",
+    "round-robin": "return t % 5",  # all replications are equal, as they should be
+}
+ODD = {  # a replication that differs from the others: the one played as number `odd` in its process
+    f"number {odd}": f"SEEN.append(t) if t == 1 else None; return int(len(SEEN) == {odd})" for odd in range(1, 8)
+}
+
+
+@dataclasses.dataclass
+class Simulated:
+    """What one command says of many policies, each in a module of its own.
+
+    Attributes
+    ----------
+    code: the exit code.
+    errors: the line about each policy that failed, by the name of its case.
+    last: the line after them.
+    stored: names of cases with stored results.
+    """
+
+    code: int
+    errors: dict[str, str]
+    last: str
+    stored: set[str]
+
+
+def simulated(folder, cases, *words):
+    """Run one command with a policy for each case, by the text of its `select`."""
+    names = {f"mine{number}": case for number, case in enumerate(cases)}
+    (folder / "policy").mkdir()
+    for name, case in names.items():
+        (folder / "policy" / f"{name}.yaml").write_text(f"_target_: {name}_policy.Mine\nbeta: 0.5\n")
+        text = POLICY.format(**PLAIN | {"name": name, "select": cases[case]})
+        (folder / f"{name}_policy.py").write_text(text)
+    cells = f"cells=[{{policy: [{', '.join(names)}]}}]"
+    asked = ["instance.arms=5", "horizon=50", "replications=7", f"results_dir={folder}/results", cells, *words]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as text:
+        patch.setattr(sys, "argv", ["command", "--config-dir", str(folder), *asked])
+        patch.setattr(sys, "path", sys.path[:])
+        with pytest.raises(SystemExit) as end:
+            exit_on_user_error(running.main)
+    for name in names:
+        sys.modules.pop(f"{name}_policy", None)
+    *errors, last = text.getvalue().splitlines()
+    found = {}
+    for line in errors:
+        start, name, said = line.split(": ", 2)
+        assert (start, names[name] in found) == ("error", False), line
+        found[names[name]] = said
+    kept = {names[path.stem.partition("-")[0]] for path in stored(folder)}
+    return Simulated(end.value.code, found, last.replace(str(folder), "FOLDER"), kept)
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """All policies of `IN_SIMULATION` and `SOUND` in one command."""
+    cases = {name: select for name, (select, _) in IN_SIMULATION.items()} | SOUND
+    return simulated(tmp_path_factory.mktemp("together"), cases)
+
+
+@pytest.fixture(scope="module")
+def odd_ones(tmp_path_factory):
+    """All policies of `ODD` in one command with one worker."""
+    return simulated(tmp_path_factory.mktemp("odd"), ODD, "runner.workers=1")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("select", "named"), IN_SIMULATION.values(), ids=IN_SIMULATION)
-def test_what_is_wrong_in_simulation(users, tmp_path, select, named):
-    outcome = users("instance.arms=5", select=select)
-    said, where, *more = outcome.err.splitlines()
-    assert (outcome.code, more) == (1, []), outcome.err
-    assert said.startswith("error: mine: ")
-    assert named in said
-    assert "replication 0" in said
-    assert where.startswith(f"1 cell failed, told in {tmp_path}/results/failures; the same command tries again")
-    assert not stored(tmp_path)
+@pytest.mark.parametrize(("case", "named"), [(case, named) for case, (_, named) in IN_SIMULATION.items()])
+def test_what_is_wrong_in_simulation(together, case, named):
+    assert named in together.errors[case]
+    assert "replication 0" in together.errors[case]
+
+
+@pytest.mark.slow
+def test_what_is_sound_is_stored_and_nothing_else(together):
+    assert together.stored == set(SOUND)
+    assert together.errors.keys() == IN_SIMULATION.keys()
+    assert together.code == 1
+    failed = f"{len(IN_SIMULATION)} cells failed, see FOLDER/results/failures; the same command tries again"
+    assert together.last.startswith(failed)
 
 
 def test_a_place_in_a_file_of_the_user_is_named(users, tmp_path):
@@ -197,21 +270,6 @@ def test_one_line_for_a_reason_however_many_blocks(users):
     outcome = users("replications=23", select="raise ValueError('always')")
     said, _ = outcome.err.splitlines()  # the other line tells where more is told
     assert "and 22 times more" in said
-
-
-SOUND = {
-    "a seed that is drawn": "return int(np.random.default_rng(rng.integers(2**60)).integers(5))",
-    "one that is spawned": "return int(rng.spawn(1)[0].integers(5))",
-    "round and round": "return t % 5",  # all replications are equal, as they should be
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("select", SOUND.values(), ids=SOUND)
-def test_what_is_sound_is_stored(users, tmp_path, select):
-    outcome = users("instance.arms=5", select=select)
-    assert (outcome.code, outcome.err) == (0, "")
-    assert len(stored(tmp_path)) == 1
 
 
 def mixed(folder):
@@ -321,14 +379,11 @@ def test_of_a_short_cell_every_replication_is_played_again():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("odd", range(1, 8))
-def test_a_single_replication_that_is_different_is_found(users, tmp_path, odd):
-    """The one that is played as number `odd` in its process, whichever that is."""
-    count = "SEEN.append(t) if t == 1 else None"
-    outcome = users("instance.arms=5", "runner.workers=1", select=f"{count}; return int(len(SEEN) == {odd})")
-    assert outcome.code == 1
-    assert f"replication {odd - 1} is" in outcome.err or AGAIN in outcome.err
-    assert not stored(tmp_path)
+def test_a_single_replication_that_is_different_is_found(odd_ones):
+    assert (odd_ones.code, odd_ones.stored) == (1, set())
+    assert odd_ones.errors.keys() == ODD.keys()
+    for number, said in enumerate(odd_ones.errors[case] for case in ODD):
+        assert f"replication {number} is" in said or AGAIN in said
 
 
 def test_a_file_that_is_named_is_part_of_the_class(users, tmp_path):

@@ -15,7 +15,7 @@ Parameters = Mapping[str, float]
 
 
 def matching(ratio: Callable[..., float], base: Parameters, further: Parameters, **labels: object) -> list[Setting]:
-    """The `ratio` of upper to lower bound at `base`, at least 1; its growth where one parameter is taken `further`."""
+    """The `ratio` of upper to lower bound at `base`, and its growth when one parameter takes its value in `further`."""
     start = ratio(**base)
     settings = [Setting({**labels, "of": "upper over lower bound"}, exactly(start), at_least=1.0)]
     for name, value in further.items():

@@ -19,7 +19,7 @@ POWER = 0.1  # by which a power may be off
 
 
 def path_noise_power() -> list[Setting]:
-    """Power of log2 T in the variance of the noise of all nodes above a leaf, node by node, scale log2(T) / epsilon"""
+    """Power of log2 T in the summed variance of the noise of all nodes above a leaf, of scale log2(T) / epsilon each"""
     settings = []
     for depth in (16, 20, 26):
         for step in ("first", "middle", "last"):
@@ -30,14 +30,14 @@ def path_noise_power() -> list[Setting]:
 
 
 def _noise_above(step: str, depth: int) -> float:
-    """Variance of the noise at one of T = 2^depth timesteps, epsilon = 1: nodes that hold the leaf, level by level."""
+    """Variance of the noise at one of T = 2^depth timesteps, epsilon = 1, summed over the nodes above its leaf."""
     leaf = {"first": 0, "middle": (1 << depth) // 2, "last": (1 << depth) - 1}[step]
     above = {(level, leaf >> level) for level in range(depth + 1)}
     return len(above) * 2.0 * depth**2
 
 
 def path_share() -> list[Setting]:
-    """Share of epsilon that the noise of all nodes above a leaf spends, scale log2(T) / epsilon, exactly"""
+    """Exact privacy loss of all nodes above a leaf, noise of scale log2(T) / epsilon, as a share of epsilon"""
     return [
         Setting(
             {"T": f"2^{depth}", "root": "with" if root else "without"},
@@ -50,7 +50,7 @@ def path_share() -> list[Setting]:
 
 
 def tree_noise_power() -> list[Setting]:
-    """Power of log2 T in the variance of the tree's noise, mean and largest over the timesteps"""
+    """Power of log2 T in the variance of the noise of the tree: the mean over timesteps, and the largest"""
     settings = []
     for levels in (4, 5, 6, 7, 8):
         short, long = _tree_variances(levels), _tree_variances(2 * levels)
@@ -65,7 +65,7 @@ def tree_noise_power() -> list[Setting]:
 
 @cache
 def _tree_variances(levels: int) -> FloatArray:
-    """The variance of the noise at each of 2^levels - 1 timesteps, epsilon = 1: the tree, run with variances."""
+    """Variance of the noise at each of 2^levels - 1 timesteps, epsilon = 1: the tree mechanism, adding variances."""
     length = (1 << levels) - 1
     of_node = 2 * node_scale(length, 1.0) ** 2
     latest = np.zeros(levels)
@@ -73,7 +73,7 @@ def _tree_variances(levels: int) -> FloatArray:
 
 
 def bernoulli_variances() -> list[Setting]:
-    """Largest over smallest variance of the arms of C1 to C4"""
+    """Ratio of the largest to the smallest variance of an arm, in C1 to C4"""
     settings = []
     for family in (C1, C2, C3, C4):
         for arms in (3, 5, 10, 20):
@@ -85,7 +85,7 @@ def bernoulli_variances() -> list[Setting]:
 
 
 def upper_over_lower_bound() -> list[Setting]:
-    """Bound of Theorem 4.3 over the larger lower bound of the two, with constants, and its growth"""
+    """Ratio of the bound of Theorem 4.3 to the larger of the two lower bounds, with constants, and its growth"""
 
     def ratio(horizon: float, arms: float, gap: float, epsilon: float) -> float:
         gaps = np.full(int(arms) - 1, gap)

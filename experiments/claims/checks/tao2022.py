@@ -29,7 +29,7 @@ from experiments.intervals import exactly
 
 
 def theory_on_the_instances() -> list[Setting]:
-    """What Theorem 7 gives for S3 over what it gives for S1 and S2, epsilon = 1, T = 10^15"""
+    """Ratio of the bound of Theorem 7 for S3 to that for S1 and for S2, epsilon = 1, T = 10^15"""
     settings = []
     for name, bound in (("order as printed", ldprse_regret_order), ("bound of the proof", ldprse_regret)):
         for v in (0.5, 0.9):
@@ -46,7 +46,7 @@ def _local_regret(bound: Callable[..., float], family: type[S1 | S2 | S3], v: fl
 
 
 def mean_of_dprucb() -> list[Setting]:
-    """Largest error of a private mean of DPRUCB in 1000 runs, over the width of Lemma 3, all t = n pulls of one arm"""
+    """Largest error of a private mean of DPRUCB in 1000 runs over the width of Lemma 3, one arm pulled at every step"""
     settings = []
     for v in (0.5, 0.9):
         for epsilon in (0.1, 1.0):
@@ -62,7 +62,7 @@ def mean_of_dprucb() -> list[Setting]:
 
 
 def _private_means(instance: S1, constants: DPRUCBConstants, pulls: int, rng: np.random.Generator) -> FloatArray:
-    """The private mean of arm 1 after so many pulls in each of 1000 runs, by Algorithm 2: one node for each set bit."""
+    """The private mean of arm 1 after `pulls` pulls in each of 1000 runs, by Algorithm 2: a node for each bit."""
     bounds = (constants.truncation_rate * np.arange(1, pulls + 1)) ** (1 / (1 + instance.v))
     rewards = instance.scales[0] * np.exp(rng.standard_exponential((1000, pulls)) / instance.tail_index)
     sums = np.where(rewards <= bounds, rewards, 0.0).sum(axis=1)
@@ -72,7 +72,7 @@ def _private_means(instance: S1, constants: DPRUCBConstants, pulls: int, rng: np
 
 
 def pareto_moment() -> list[Setting]:
-    """Moment of order 1 + v by quadrature over the u of the instance"""
+    """Ratio of the moment of order 1 + v, by quadrature, to the bound u on it that the instance has"""
     settings = []
     for family in (S1, S2, S3):
         for v in (0.5, 0.9):
@@ -87,7 +87,7 @@ def pareto_moment() -> list[Setting]:
 
 
 def upper_over_lower_bound() -> list[Setting]:
-    """Bound of Theorem 4 over that of Theorem 5, moments of 1, and its growth"""
+    """Ratio of the bound of Theorem 4 to that of Theorem 5, moments of 1, and its growth"""
     settings = []
     for v in (0.5, 0.9):
 
@@ -101,7 +101,7 @@ def upper_over_lower_bound() -> list[Setting]:
 
 
 def local_lower_bounds() -> list[Setting]:
-    """Lower bounds of docs/theorems.md, section 1, over those of Theorems 8 and 9, on their instances"""
+    """Ratio of the lower bounds of docs/theorems.md, section 1, to those of Theorems 8 and 9, on their instances"""
     settings = []
     for v in (0.5, 0.9):
         for epsilon in (0.01, 0.1, 1.0):
@@ -121,7 +121,7 @@ def local_lower_bounds() -> list[Setting]:
 
 
 def local_order_as_printed() -> list[Setting]:
-    """Growth of the lower bound of docs/theorems.md, section 1, over the order of Theorem 7, gap from 0.1 to 0.001"""
+    """Growth, from gap 0.1 to 0.001, of the lower bound of docs/theorems.md, section 1, over the order of Theorem 7"""
     settings = []
     for v in (0.5, 0.9):
         ratios = [
@@ -135,7 +135,7 @@ def local_order_as_printed() -> list[Setting]:
 
 
 def local_upper_over_lower_bound() -> list[Setting]:
-    """Bound by the proof of Theorem 7 over the lower bound of docs/theorems.md, section 1, and its growth"""
+    """Ratio of the bound in the proof of Theorem 7 to the lower bound of docs/theorems.md, section 1, and its growth"""
     settings = []
     for v in (0.5, 0.9):
 

@@ -21,7 +21,7 @@ BUDGETS = ((1.0, 0.01), (1.0, math.exp(-10)), (0.1, 0.01), (0.1, 1e-3), (0.01, 1
 
 
 def start_phase_needed() -> list[Setting]:
-    """Smallest delta that one pull less than printed achieves, in units of the delta asked for"""
+    """Smallest delta that holds with one pull fewer than printed, divided by the delta asked for"""
     settings = []
     for epsilon, delta in BUDGETS:
         for policy, paper, condition in (
@@ -35,7 +35,7 @@ def start_phase_needed() -> list[Setting]:
 
 
 def start_phase_sufficient() -> list[Setting]:
-    """Smallest delta of a decision of the three perturbed leaders, in units of the delta asked for"""
+    """Smallest delta of a decision of the three policies DP-FTPL, divided by the delta asked for"""
     settings = []
     for epsilon, delta in BUDGETS:
         smallest = {
@@ -50,7 +50,7 @@ def start_phase_sufficient() -> list[Setting]:
 
 
 def gauss_growth_as_printed() -> list[Setting]:
-    """Growth of DP-FTPL-Gauss's exact regret over that of log T, means 1 and 0"""
+    """Growth of the exact regret of DP-FTPL-Gauss, divided by that of log T, means 1 and 0"""
     gap, slack = np.array([1.0]), 1e-9
     settings = []
     for (epsilon, delta), decades in _gauss_growth().items():
@@ -62,7 +62,7 @@ def gauss_growth_as_printed() -> list[Setting]:
 
 
 def gauss_growth() -> list[Setting]:
-    """Growth of DP-FTPL-Gauss's exact regret over that of log T, means 1 and 0: from 4 - 4 / log T up to 4"""
+    """Growth of the exact regret of DP-FTPL-Gauss, divided by that of log T, means 1 and 0: from 4 - 4 / log T to 4"""
     most = gaussian_leader_slope(np.array([1.0]), value_variance=2.0)
     return [
         Setting(
@@ -80,7 +80,7 @@ def gauss_growth() -> list[Setting]:
 def _gauss_growth() -> dict[tuple[float, float], dict[tuple[int, int], Interval]]:
     """By budget and decade: growth of the exact pulls of the worse of two arms, means 1 and 0, over that of log T.
 
-    Decades begin where the start phase is over for long, at 10^5 steps.
+    Decades begin long after the start phase, at 10^5 steps.
     """
     horizons = [10**5, 10**6, 10**7, 10**8]
     found = {}
@@ -95,14 +95,14 @@ def _gauss_growth() -> dict[tuple[float, float], dict[tuple[int, int], Interval]
 
 
 def _hockey_stick(epsilon: float, delta: float) -> float:
-    """The largest F(x) - e^epsilon F'(x), F' about a mean that is larger by one reward; the law is symmetric."""
+    """The largest F(x) - e^epsilon F'(x), F' with a mean larger by one reward; the law is symmetric."""
     law, changed = (TruncatedLaplace(epsilon, delta, 1.0, center) for center in (0.0, 1.0))
     x = np.linspace(-law.half_width, 1 + law.half_width, 20_001)
     return float((law.cdf(x) - grown(changed.cdf(x), epsilon)).max())
 
 
 def beta_without_k() -> list[Setting]:
-    """Smallest delta of DP-FTPL-Beta without k at epsilon = 1, after no reward or one of 1 in N pulls"""
+    """Smallest delta of DP-FTPL-Beta without k at epsilon = 1: N pulls with no reward of 1, against one"""
     return [
         Setting({"pulls": count}, exactly(beta_divergence(np.array([1.0]), np.array([count]), 1.0)[0]), at_least=0.01)
         for count in (10.0, 1e4, 1e7, 1e12)
@@ -110,7 +110,7 @@ def beta_without_k() -> list[Setting]:
 
 
 def truncated_laplace_boundary() -> list[Setting]:
-    """Largest distance of F from e^epsilon F' + delta where F' has mass and lies above F's centre by one reward"""
+    """Largest distance between F and e^epsilon F' + delta where F' has mass, F' centred one reward above F"""
     settings = []
     for epsilon, delta in ((0.1, 0.0), (1.0, 0.01), (1.0, math.exp(-10)), (0.0, 0.01)):
         for count in (10, 50):
@@ -123,7 +123,7 @@ def truncated_laplace_boundary() -> list[Setting]:
 
 
 def transcript_bounds() -> list[Setting]:
-    """Bound of Theorem 18 for two arms over that of Theorem 4, where privacy outweighs learning, and its growth"""
+    """Ratio of the bound of Theorem 18 to that of Theorem 4, two arms, privacy outweighing learning, and its growth"""
 
     def ratio(horizon: float, epsilon: float, delta: float) -> float:
         upper = gdp_elim_new_regret(np.array([0.9]), epsilon, delta, int(horizon))

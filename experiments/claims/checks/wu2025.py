@@ -34,7 +34,7 @@ NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 
 
 def choice_probabilities() -> list[Setting]:
-    """Probability times j that the j-th best arm is chosen after an epoch, at most, Bernoulli losses"""
+    """Largest j times the probability that the j-th best arm is chosen after an epoch, Bernoulli losses"""
     settings = []
     means, counts = np.array([0.3, 0.35, 0.5, 0.9]), np.array([1, 3, 4, 8])
     places = np.cumsum(counts)  # of the last arm of each group, with which ties are the hardest on the claim
@@ -49,7 +49,7 @@ def choice_probabilities() -> list[Setting]:
 
 
 def geometric_decay() -> list[Setting]:
-    """Chance that an arm is chosen after n vectors of Bernoulli losses, beside the best one alone"""
+    """Probability that an arm is chosen after n vectors of Bernoulli losses, with the best arm as its only rival"""
     settings = []
     for noise in NOISES:
         for gap in (0.02, 0.2, 0.7):
@@ -75,7 +75,7 @@ def learning_price_by_horizon() -> list[Setting]:
 
 
 def _learning_price(noise: NoiseName, horizon: int) -> float:
-    """8 arms, epsilon so large that privacy costs little; losses 0.3 and above never vary before they are resampled."""
+    """8 arms; epsilon is so large that privacy costs little. Losses, 0.3 and above, are constant until resampled."""
     arms, gap = 8, 4 / math.sqrt(horizon)
     regret = expected_regret_curve(
         [0.3, 0.3 + gap], [1, arms - 1], noise, 3.0, [horizon], resample=True, calibration="proved"
@@ -94,12 +94,12 @@ def price_of_resampling() -> list[Setting]:
 
 
 def above_lower_bound() -> list[Setting]:
-    """Exact regret over the lower bound of the proof, one arm of loss 0 and the others of loss 1"""
+    """Ratio of exact regret to the lower bound of the proof, one arm of loss 0 and the others of loss 1"""
     return list(_above(deterministic_lower_bound))
 
 
 def above_sharp_lower_bound() -> list[Setting]:
-    """Exact regret over log(K) / epsilon less what the horizon cuts off, one arm of loss 0 and the others of loss 1"""
+    """Ratio of exact regret to log(K) / epsilon less the part after the horizon, one arm of loss 0, others of loss 1"""
     return list(_above(deterministic_sharp_lower_bound))
 
 
@@ -116,7 +116,7 @@ def _above(bound: Callable[[int, float, float], float]) -> Iterable[Setting]:
 
 
 def above_two_armed_lower_bound() -> list[Setting]:
-    """Exact regret over the lower bound for two arms, the policies of the paper, a random offset, and votes"""
+    """Ratio of exact regret to the lower bound for two arms: policies of the paper, a random offset, and votes"""
     times = [1 << power for power in (0, 2, 4, 10, 20, 50)]
     settings = []
     for epsilon in (0.01, 0.1, 1.0, 5.0):
@@ -133,7 +133,7 @@ def above_two_armed_lower_bound() -> list[Setting]:
 
 
 def corollary_3_with_resampling() -> list[Setting]:
-    """Exact regret with B = 1 where losses never vary over the bound of Corollary 3, K = 1024, T = 2^30"""
+    """Ratio of exact regret with B = 1 and constant losses to the bound of Corollary 3, K = 1024, T = 2^30"""
     settings = []
     for noise in NOISES:
         for gap in (0.001, 0.01, 0.1):
@@ -147,7 +147,7 @@ def corollary_3_with_resampling() -> list[Setting]:
 
 
 def softmax_growth() -> list[Setting]:
-    """Largest excess of f'(x) over log(2) f(x), over the larger of 1 and |f|, 200 random vectors a for each K"""
+    """Largest f'(x) - log(2) f(x), divided by max(1, |f|), over 200 random vectors a for each K"""
     rng = np.random.default_rng(2)
     settings = []
     for arms in (2, 8, 64, 1024):
@@ -161,7 +161,7 @@ def softmax_growth() -> list[Setting]:
 
 
 def softmax_series() -> list[Setting]:
-    """Sum of Lemma 3 over log K, the largest of 200 vectors a in groups and one gap"""
+    """Sum of Lemma 3 divided by log K: the largest over 200 vectors a in groups, and one with a single gap"""
     rng = np.random.default_rng(3)
     settings = []
     for arms in (2, 16, 1024, 1 << 20):
@@ -182,7 +182,7 @@ def _softmax_sum(a: FloatArray, counts: FloatArray, times: float) -> float:
 
 
 def binomial_order() -> list[Setting]:
-    """Largest rise of the binomial distribution function as p grows, all k, p in steps of 1/200"""
+    """Largest increase of the binomial distribution function from one p to the next, all k, p in steps of 1/200"""
     chances = np.linspace(0, 1, 201)[:, None]
     settings = []
     for trials in (1, 2, 5, 20, 100, 1000):
@@ -192,7 +192,7 @@ def binomial_order() -> list[Setting]:
 
 
 def upper_over_lower_bound() -> list[Setting]:
-    """Bound of Theorem 4 over that of Theorem 3, and its growth"""
+    """Ratio of the bound of Theorem 4 to that of Theorem 3, and its growth"""
 
     def ratio(arms: float, epsilon: float) -> float:
         return deterministic_regret(int(arms), epsilon) / deterministic_lower_bound(int(arms), epsilon)

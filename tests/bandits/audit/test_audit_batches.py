@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from bandits.audit.batch_rules import (
     BatchRule,
     _Integral,
+    _of_two,
     batch_epsilon,
     first_choice,
     fits,
@@ -86,6 +87,23 @@ def test_the_first_choice_of_three_arms_by_hand():
     found = first_choice(rule_of(DPIMED(1.0)), 3)
     assert found.shown == pytest.approx(math.log(with_one / without), rel=1e-8)
     assert first_choice(rule_of(DPIMED(1.0)), 2).shown == pytest.approx(batch_epsilon(rule_of(DPIMED(1.0)), 3).shown)
+
+
+@pytest.mark.parametrize("second", [-1.0, 0.5, 3.0])
+@pytest.mark.parametrize("least", [-4.0, 0.3, 2.0])
+def test_the_density_of_two_batches_by_quadrature(least, second):
+    """u = 1 + noise is above `least`, and u + `second` + noise has this density, for z on both sides of the mode."""
+    first, scale = 1.0, 0.5
+
+    def density(u, z):
+        return math.exp(-(abs(u - first) + abs(z - second - u)) / scale) / (4 * scale**2)
+
+    for z in (-3.0, 0.2, 1.5, 6.0):
+        kinks = sorted(point for point in (first, z - second) if point > least)
+        edges = [least, *kinks, max([least, *kinks]) + 40.0]
+        expected = sum(integrate.quad(density, *ends, args=(z,), epsabs=1e-14)[0] for ends in itertools.pairwise(edges))
+        found = _of_two(np.array([z]), np.array([least]), first, second, scale)
+        assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.slow

@@ -11,12 +11,12 @@ from scipy.special import logsumexp
 from bandits.audit import halting
 from bandits.audit.costs import AuditVerdict, Bounds, verdict_on
 from bandits.audit.epoch_costs import phase_delta
-from bandits.audit.halting import log_halting
+from bandits.audit.halting import _where_it_counts, log_halting
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.exponents import grown
-from bandits.loops.stopping import required_sum
+from bandits.loops.stopping import Scales, required_sum
 from bandits.policies.distributed import DistRDPSE
 from bandits.policies.full_information import RNMFTNL
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
@@ -114,6 +114,12 @@ def plain_log_halting(excess, scales, nodes):
     for lead in excess[:-1]:
         terms += stats.laplace.logsf(lead - b, scale=scales.question)
     return float(logsumexp(terms)) + math.log(b[1] - b[0])
+
+
+def test_where_an_integrand_counts_by_hand():
+    """One question of excess 0 and noise of scale 1: log density + log chance is -2b - log 2 above 0, and b below."""
+    low, high = _where_it_counts(np.array([0.0]), Scales(threshold=1.0, question=1.0, output=1.0))
+    assert (low, high) == pytest.approx((-45.0 - math.log(2), 22.5), abs=1e-3)
 
 
 @pytest.mark.parametrize("rule", [DPExponentialNAS(1.0, 0.5, 0.05), DPExponentialNAS(1.0, 0.9, 0.9)])

@@ -8,7 +8,7 @@ from scipy import stats
 
 from bandits.audit.decision_laws import BetaLaw, GaussLaw, TruncatedLaw, largest_of
 from bandits.environments.bandit import Instance
-from bandits.loops.perturbed_leader import (
+from bandits.loops.perturbed_values import (
     BETA,
     GAUSS,
     TRUNCATED_LAPLACE,
@@ -82,7 +82,8 @@ def test_values_have_the_law_of_the_paper(policy, law, count, failure):
 
 
 def new(epsilon, delta):
-    return Constants(epsilon=epsilon, delta=delta, tail=tail_constant(epsilon, delta))
+    reach = TruncatedLaplace(epsilon, delta, 1, 0.0).half_width
+    return Constants(epsilon=epsilon, delta=delta, tail=tail_constant(epsilon, delta), reach=reach)
 
 
 BEYOND = [  # a law, its parameters, a bar, and the law from scipy or from `lemma_15` about 0

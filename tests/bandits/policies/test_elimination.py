@@ -125,6 +125,16 @@ def test_successive_elimination_skips_rounds_exactly(failure):
     assert_same_law(fast, plain, failure)
 
 
+@pytest.mark.parametrize("instance", [C2(5), Bernoulli((0.9, 0.4, 0.3)), Bernoulli((0.0, 1.0))], ids=repr)
+@pytest.mark.parametrize("horizon", [7, 3_000, 10**6])
+def test_the_loop_on_bernoulli_arms_is_that_on_other_rewards_number_by_number(instance, horizon):
+    given = instance, horizon, checkpoint_grid(horizon)
+    for replication in range(3):
+        fast = SuccessiveElimination().simulate(*given, stream("shared", replication))
+        any_rewards = SuccessiveElimination().simulate_any(*given, stream("shared", replication))
+        assert (fast == any_rewards).all()
+
+
 def test_successive_elimination_by_number_where_rewards_are_fixed():
     instance = FixedRewards((1.0, 0.0, 0.0))
     fast = SuccessiveElimination().simulate(instance, 2_000, np.array([2_000]), stream("none", 0))[-1]

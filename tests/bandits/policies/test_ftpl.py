@@ -7,7 +7,7 @@ from scipy.stats import ks_2samp
 
 from bandits import ParameterError, regret
 from bandits.environments.bernoulli import C1, Bernoulli, Linear9, Linear101
-from bandits.loops.perturbed_leader import BETA, GAUSS, Constants, beta_above, exceeding, normal_above, parameters
+from bandits.loops.perturbed_values import BETA, GAUSS, Constants, beta_above, exceeding, normal_above, parameters
 from bandits.policies.perturbed_leader import (
     DPFTPLBeta,
     DPFTPLGauss,

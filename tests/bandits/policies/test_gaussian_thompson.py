@@ -12,7 +12,7 @@ from bandits.audit.costs import AuditVerdict
 from bandits.audit.ledger import Domain
 from bandits.environments.bernoulli import C2
 from bandits.environments.resampling import Beta
-from bandits.loops.perturbed_leader import GAUSS, Constants
+from bandits.loops.perturbed_values import GAUSS, Constants
 from bandits.mechanisms.gaussian import gaussian_delta, gaussian_level
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
 from bandits.policies.perturbed_leader import ThompsonGauss

@@ -41,7 +41,8 @@ def test_what_dp_ucb_asks_of_the_loop(policy, monkeypatch):
     asked = []
     monkeypatch.setattr(private_ucb, "pulls_of_leaders", lambda *given: asked.append(given))
     policy.simulate(C1(5), 2**26, np.array([1]), stream("asked", 0))
-    (_, horizon, _, (bonus, scale, levels), largest_block, _) = asked[0]
+    (_, horizon, _, (bonus, scale, levels, hybrid, noise_bound), largest_block, _) = asked[0]
+    assert (hybrid, noise_bound) == (False, 0.0)
     budget = 0.1 if policy.split_budget else 0.5
     assert (horizon, levels, largest_block) == (2**26, 27, LARGEST_BLOCK)
     assert math.isclose(scale, 27 / budget)

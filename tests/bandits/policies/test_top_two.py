@@ -34,12 +34,14 @@ def test_thresholds_by_hand():
 def test_choices_by_hand():
     noisy, length, pulls = np.array([0.5, 0.8, 0.3]), np.array([4, 8, 1]), np.array([8, 16, 2])
     # log 26 = 3.258: 0.5 + 0.815 + 0.638, 0.8 + 0.407 + 0.451, 0.3 + 3.258 + 1.276
-    leader, slack = optimist(noisy, length, pulls, 1.0)
+    leader, ahead = optimist(noisy, length, pulls, 1.0)
     assert leader == 2
-    assert math.isclose(slack, 1 / (1 + math.sqrt(26)))
+    slack = 1 / (1 + math.sqrt(26))
+    assert ahead.tolist() == pytest.approx([-((0.2 - slack) ** 2), -((0.5 - slack) ** 2), math.inf])
     # leader 1: (0.3 + s) / sqrt(1/16 + 1/8) = 1.071, (0.5 + s) / sqrt(1/16 + 1/2) = 0.885
-    assert challenger(1, slack, noisy, pulls, np.zeros(3, dtype=np.int64)) == 2
-    assert challenger(1, slack, noisy, pulls, np.array([0, 0, 20])) == 0
+    ahead = np.array([(0.3 + slack) ** 2, math.inf, (0.5 + slack) ** 2])
+    assert challenger(1, ahead, 1 / np.array([8, 16, 2])) == 2
+    assert challenger(1, ahead, 1 / np.array([8, 16, 22])) == 0
     assert settled(noisy, length, np.ones(3, dtype=np.int64), TopTwo(1.0, 0.1, False)) == -1
     long = np.array([4000, 8000, 4000])
     assert settled(noisy, long, np.full(3, 12), TopTwo(1.0, 0.1, True)) == 1
@@ -51,7 +53,7 @@ def test_choices_where_constants_decide():
         found, _ = optimist(np.array([0.0, behind]), np.array([4, 64]), np.array([13, 13]), 1.0)
         assert found == leader
     # 0.3 / sqrt(1/16 + 1/8) = 0.69282 and 0.52 / sqrt(1/16 + 1/2) = 0.69333
-    assert challenger(0, 0.0, np.array([1.0, 0.7, 0.48]), np.array([16, 8, 2]), np.zeros(3, dtype=np.int64)) == 1
+    assert challenger(0, np.array([math.inf, 0.3**2, 0.52**2]), 1 / np.array([16, 8, 2])) == 1
     # d^2 1000 / 4 against log 10 + 2 log(1 + log 1000) + (log 10)^2 / 500 = 6.448877, at d = 0.160610
     for ahead, arm in ((0.1605, -1), (0.1607, 1)):
         lengths, phases = np.array([1000, 1000]), np.array([10, 10])
@@ -117,6 +119,8 @@ def test_every_phase_costs_epsilon():
 def test_a_run_that_ends_early_returns_no_arm():
     found = AdaPTT(1.0, 0.01).simulate(C2(3), 50, stream("short", 0))
     assert (found.samples, found.arm, found.expired) == (50, None, True)
+    found = AdaPTT(1.0, 0.01).simulate(C2(3), 2, stream("shorter", 0))
+    assert (found.samples, found.arm) == (2, None)  # not even every arm once
 
 
 def test_a_cell_records_pulls_and_the_arm():

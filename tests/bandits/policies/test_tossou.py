@@ -7,13 +7,15 @@ from scipy.special import zeta
 
 from bandits import ParameterError, regret
 from bandits.compiled import compiled
-from bandits.environments.bernoulli import C1, C2, Bernoulli
+from bandits.environments.bernoulli import C1, C2, C4, Bernoulli
 from bandits.environments.heavy_tails import S1
 from bandits.loops.hybrid_ucb import dp_ucb_int_pulls
-from bandits.mechanisms.hybrid import HybridMechanism
+from bandits.loops.leader import before_power_of_two, pulls_of_leaders
+from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.steps import dp_ucb_bound_steps
 
 POLICIES = [
     DPUCBTossou(0.5),
@@ -62,16 +64,45 @@ def bound_steps(means, epsilon, horizon, rng):
     return np.array(history)
 
 
+def bound_in_runs(instance, epsilon, horizon, rng):
+    """`DPUCBBound.simulate` without blocks, so that draws come in the order of the steps."""
+    released = DPUCBBound(epsilon).released(horizon)
+    return pulls_of_leaders(instance.mean_rewards, horizon, np.arange(1, horizon + 1), released, 0, rng)
+
+
+def tossou_one_by_one(instance, epsilon, horizon, rng):
+    return DPUCBTossou(epsilon).simulate(instance, horizon, np.arange(1, horizon + 1), rng)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "steps"), [(DPUCBTossou, tossou_steps), (DPUCBBound, bound_steps)])
+@pytest.mark.parametrize(("loop", "steps"), [(tossou_one_by_one, tossou_steps), (bound_in_runs, bound_steps)])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 100.0])
 @pytest.mark.parametrize("instance", [C2(4), Bernoulli((0.0, 1.0, 0.7))], ids=repr)
-def test_number_by_number(instance, epsilon, policy, steps):
+def test_number_by_number(instance, epsilon, loop, steps):
     horizon = 2500
     for replication in range(2):
         plain = steps(instance.mean_rewards, epsilon, horizon, stream("shared", replication))
-        fast = policy(epsilon).simulate(instance, horizon, np.arange(1, horizon + 1), stream("shared", replication))
-        assert (plain == fast).all()
+        assert (plain == loop(instance, epsilon, horizon, stream("shared", replication))).all()
+
+
+# Settings in which regret spreads, and runs end within blocks and at powers of two.
+BOUND_LAW = [(C1(5), 10_000, 0.5), (C2(3), 20_000, 100.0), (C4(10), 10_000, 50.0)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("instance", "horizon", "epsilon"), BOUND_LAW, ids=repr)
+def test_skipping_blocks_of_a_hybrid_mechanism_is_exact_in_law(instance, horizon, epsilon, failure):
+    runs, checkpoints = 1000, np.array([horizon // 3, horizon])
+    given = instance.mean_rewards, horizon, checkpoints, math.sqrt(8) / epsilon, hybrid_scale(epsilon), 15
+    plain = np.array([dp_ucb_bound_steps(*given, stream("plain", j)) for j in range(runs)])
+    policy = DPUCBBound(epsilon)
+    fast = np.array([policy.simulate(instance, horizon, checkpoints, stream("fast", j)) for j in range(runs)])
+    assert_same_law(fast, plain, failure)
+    assert_same_law(*(regret(pulls, instance.gaps) for pulls in (fast, plain)), failure)
+
+
+def test_runs_end_around_powers_of_two():
+    assert [before_power_of_two(count) for count in (1, 2, 3, 4, 6, 7, 8, 1000)] == [1, 1, 1, 3, 1, 1, 7, 23]
 
 
 @compiled

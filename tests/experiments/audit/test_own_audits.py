@@ -112,14 +112,14 @@ class Leaks(StepwisePolicy):
 @pytest.mark.parametrize(("arm", "pull"), [(0, 0), (1, 0), (1, 1), (2, 1)])
 def test_a_leak_of_any_reward_is_found(arm, pull):
     found = plays(Leaks(arm, pull), 3, 7, Domain.UNIT, Convention.STREAM, 400, 1)
-    assert found.told.startswith(f"reward {pull + 1} of arm {arm + 1} from 0 to 1")
+    assert found.inputs.startswith(f"reward {pull + 1} of arm {arm + 1} from 0 to 1")
     assert {tuple(row) for row in found.arms[0]} & {tuple(row) for row in found.arms[1]} == set()
 
 
 @pytest.mark.slow
 def test_plays_of_own_classes_do_not_depend_on_the_number_of_workers():
     one, two = (plays(Leaks(1, 1), 2, 6, Domain.UNIT, Convention.STREAM, 1200, workers) for workers in (1, 2))
-    assert one.told == two.told
+    assert one.inputs == two.inputs
     assert all((here == there).all() for here, there in zip(one.arms, two.arms, strict=True))
 
 

@@ -19,8 +19,8 @@ from experiments.cells import TABLES
 from experiments.cells.exact import ExactCell
 from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
+from experiments.comparison import Agreement, Replayed, compare, least_probability
 from experiments.provenance import machine
-from experiments.rerun import Agreement, Replayed, compare, least_probability
 from experiments.store import agree
 from experiments.stored import Replications, Stored
 

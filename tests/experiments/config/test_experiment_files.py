@@ -45,6 +45,8 @@ def test_a_wrong_key_is_one_line_that_names_file_and_key(tmp_path):
         ("horizon: 1000", "runner: {worker: 1}", "runner.worker: unknown key; did you mean workers?"),
         ("horizon: 1000", "horizon: soon", "^horizon: must be a whole number, got soon"),
         ("horizon: 1000", "budget: ${budgets}", "budget"),
+        ("budget: {epsilon: 0.5}", "budget: 0.5", "budget: must be a mapping, got 0.5"),
+        ("horizon: 1000", "policy: dp_se", "policy: must be a mapping, got dp_se; the cells say policy"),
     ]:
         assert old in GOOD
         with pytest.raises(UserError, match=message) as error:

@@ -188,7 +188,7 @@ def test_one_cell_can_be_joined_too(composer):
         ("join=5", "join: must be a policy or a list of policies, got 5"),
         (
             "join=decreasing_hedge",
-            "join: decreasing_hedge finds no place in wang2024/fig05: instance: .* losses of all",
+            "join: decreasing_hedge cannot join any cell of wang2024/fig05: instance: .* losses of all",
         ),
         ("policies=[pulls]", "policies: unknown key; did you mean policy"),
         ("joint=pulls", "joint: unknown key; did you mean join"),

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,11 +16,6 @@ from experiments.config.command_line import read_command_line
 from experiments.config.compose import GROUPS, REPOSITORY, Composer
 from experiments.errors import UserError
 
-NUMBERS = st.one_of(
-    st.integers(0).map(str),
-    st.floats(0, allow_nan=False).map(repr),
-    st.from_regex(r"0?\d{0,3}(\.\d{0,2})?(e[+-]?\d{1,3})?", fullmatch=True),
-)
 LONG = "a" * 300
 FULL = Path("/dev/full")
 WRONG = {
@@ -186,15 +180,6 @@ def test_an_interrupted_import_is_one_line(module, tmp_path):
         error = process.stderr.read()
     assert error == "interrupted\n"
     assert process.wait() == -signal.SIGINT
-
-
-@given(st.sampled_from(["horizon", "budget.epsilon", "nan", "null.inf", "Upper", "policy", "a1"]), NUMBERS)
-def test_a_key_set_to_a_number_is_read_as_hydra_reads_it(key, number):
-    text = f"{key}={number}"
-    found = overrides._number(text)
-    assert found in (None, OverridesParser.create().parse_override(text))
-    if key == "horizon" and re.fullmatch(r"[1-9][0-9]*", number):
-        assert found is not None, "it is what a long sweep is made of"
 
 
 def test_a_number_for_a_choice_is_refused_as_before():

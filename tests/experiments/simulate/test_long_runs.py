@@ -305,7 +305,7 @@ def test_status_tells_of_a_process_that_ended_without_a_word(store):
         ended.wait()
     lost = replace(told, state="running", process=ended.pid)
     assert lost.is_lost
-    assert str(lost).startswith("ended without a word")
+    assert str(lost).startswith("killed, or its machine stopped; the same command goes on")
     assert not replace(told, state="running").is_lost
     elsewhere = replace(told, state="running", machine="elsewhere", written=time.time())
     assert not elsewhere.is_lost

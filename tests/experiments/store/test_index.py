@@ -233,12 +233,11 @@ def test_values_by_hand():
     assert repeated([[0.9, 0.2], None], counts).tolist()[2] == "[0.9, 0.2]"
 
 
-def test_a_table_of_many_blocks_has_the_rows_in_order(monkeypatch):
-    monkeypatch.setattr("experiments.growing_table.BLOCK", 10)
+def test_a_table_has_the_rows_of_all_cells_in_order():
     table = GrowingTable(["t", "replication"])
     for cell in range(7):
         columns = {"cell": cell, "arms": 2, **({"gamma": cell / 2} if cell in (1, 2, 4) else {})}
-        table.add(columns, {"t": np.arange(4) + 10 * cell, "replication": np.arange(4), "other": np.zeros(4)})
+        table.add(columns, {"t": np.arange(4) + 10 * cell, "replication": np.arange(4, dtype=np.int32), "other": 0})
     made = table.finish(["cell", "t", "replication", "arms", "gamma"])
     assert made.t.tolist() == [10 * cell + t for cell in range(7) for t in range(4)]
     assert made.cell.tolist() == [cell for cell in range(7) for _ in range(4)]

@@ -22,12 +22,12 @@ from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import Request, plan
 from experiments.results_file import DamagedFileError, read_file, write_file
 from experiments.simulate import look_up, run
-from experiments.store import Store, complete_places, name_of
+from experiments.store import Store, complete_places, name_of, packs
 from experiments.store.__main__ import main
 from experiments.store.index import index_of_folders
 from experiments.store.packing import pack
 from experiments.store.packs import opened
-from experiments.store.place import Place, files_in
+from experiments.store.place import Place, files_in, read_each
 from tests.experiments.cells.test_cells import CELLS
 from tests.experiments.store.killed_writer import kill_at
 from tests.experiments.store.test_fuzz_store import damaged
@@ -121,12 +121,28 @@ def test_packing_again_changes_nothing(folder):
 
 def test_one_cell_is_read_without_the_others(folder, monkeypatch):
     read = []
-    group = pq.ParquetFile.read_row_group
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *of, **how: read.append(of[1]) or group(*of, **how))
+
+    def counted(groups_of):
+        return lambda *of, **how: read.append(np.size(of[1])) or groups_of(*of, **how)
+
+    for name in ("read_row_group", "read_row_groups"):
+        monkeypatch.setattr(pq.ParquetFile, name, counted(getattr(pq.ParquetFile, name)))
     monkeypatch.setattr(pq.ParquetFile, "read", None)
     Store(folder).read(SIMULATED[0])
     load_pulls(results_dir=folder, policy="dp_se", instance="c1")
-    assert len(read) == 2
+    assert read == [1, 1]
+
+
+def test_several_cells_are_read_in_the_order_that_is_asked_for(folder, monkeypatch):
+    """However many are read at a time, and whichever files they are in."""
+    monkeypatch.setattr(packs, "TOGETHER", 2)
+    places = index_of_folders([folder]).places
+    asked = [*places, *reversed(places), *places[:1] * 3]
+    for place, found in zip(asked, read_each(asked), strict=True):
+        alone = place.read()
+        assert found.footer == alone.footer
+        for name, values in alone.rows.items():
+            np.testing.assert_array_equal(found.rows[name], values)
 
 
 def test_a_pack_is_opened_once(folder, monkeypatch):

@@ -47,7 +47,7 @@ def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
 
     asked = ["policy=dp_se", "horizon=2e3", "replications=3", f"results_dir={tmp_path}", "runner.workers=1"]
     call(*asked)
-    assert "1 identical, 0 different" in call(*asked, main=rerun.reproduce).out
+    assert "1 identical, 0 the same but for rounding, 0 different" in call(*asked, main=rerun.reproduce).out
     (request,) = plan(asked, Composer()).requests
     store = Store(tmp_path)
     result = store.read(request.cell)
@@ -62,6 +62,21 @@ def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
     outcome = call(*asked, main=rerun.reproduce)
     assert outcome.code == 1
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
+
+
+def test_reproduce_allows_computed_numbers_to_be_rounded_otherwise(tmp_path, call, overwrite):
+    from experiments import rerun
+
+    asked = ["policy=rnm_ftnl", "instance=dtol_deterministic", "exact=true", "horizon=1000", f"results_dir={tmp_path}"]
+    asked.append("runner.workers=1")
+    call(*asked)
+    (request,) = plan(asked, Composer()).requests
+    store = Store(tmp_path)
+    result = store.read(request.cell)
+    for factor, code, said in ((1 + 1e-12, 0, "0 identical, 1 the same but for rounding, 0"), (1.01, 1, "1 different")):
+        overwrite(store, replace(result, rows={**result.rows, "regret": result.regret * factor}))
+        outcome = call(*asked, main=rerun.reproduce)
+        assert (outcome.code, said in outcome.out) == (code, True)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Measure the overhead of a long sweep beside simulation: planning, cells, replications, index and `load()`.
 
-python -m scripts.bench_sweeps     (also at the end of python -m scripts.bench)
+python -m scripts.bench.sweeps     (also a part of python -m scripts.bench)
 
 Times are CPU seconds, which other programs disturb less than wall time; the index and `load()` have both, since they
 wait for the file system. The replications of one cell are measured several times, of which the minimum counts, because
@@ -123,7 +123,7 @@ def measure() -> Iterator[str]:
 
 
 def main() -> None:
-    """Entry point of `python -m scripts.bench_sweeps`."""
+    """Entry point of `python -m scripts.bench.sweeps`."""
     if help_alone(__doc__):
         return
     for line in measure():

@@ -1,0 +1,97 @@
+"""Machine code of loops: made once for all processes, removed when its sources have long changed."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bandits.compiled import FOLDER, remove_old
+
+LOOPS = """
+from bandits.compiled import compiled
+
+@compiled
+def inner(steps):
+    return steps + 1
+
+@compiled
+def outer(steps):
+    return inner(steps) * 2
+"""
+
+COUNT = """
+from numba.core import event
+from loops import outer
+
+class Counter(event.Listener):
+    compiled = 0
+    def on_start(self, event):
+        self.compiled += 1
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", counter := Counter())
+print("ready", flush=True)
+input()
+assert outer(20) == 42
+print(counter.compiled)
+"""
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Starts Python processes that share a module with loops and the folder of their machine code; ends them."""
+    (tmp_path / "loops.py").write_text(LOOPS)
+    paths = os.pathsep.join([str(tmp_path), str(Path.cwd())])
+    environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    started = []
+
+    def start(code):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+        started.append(subprocess.Popen([sys.executable, "-c", code], **pipes))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_one_process_compiles_and_the_others_wait(play):
+    """Both processes need the loops at the same moment, and compiling takes long enough for both to try."""
+    processes = [play(COUNT) for _ in range(2)]
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert sorted(int(process.communicate(timeout=100)[0]) for process in processes) == [0, 2]
+
+
+def test_threads_do_not_wait_for_each_other_forever(play):
+    """One needs a loop that calls the loop that the other needs."""
+    threads = """
+from threading import Thread
+from loops import inner, outer
+both = [Thread(target=loop, args=(20,)) for loop in (outer, inner)]
+for thread in both:
+    thread.start()
+for thread in both:
+    thread.join()
+"""
+    processes = [play(threads) for _ in range(2)]
+    assert [process.wait(timeout=100) for process in processes] == [0, 0]
+
+
+def test_machine_code_of_old_sources_is_removed(tmp_path):
+    for name, days in (("old", 2), ("new", 0)):
+        code = tmp_path / f"{FOLDER}{name}" / "bandits" / "code.nbc"
+        code.parent.mkdir(parents=True)
+        code.touch()
+        os.utime(code, (time.time() - 86400 * days - 3600,) * 2)
+        os.utime(code.parent, (time.time() - 86400 * days - 3600,) * 2)
+    (tmp_path / "module.cpython-311.pyc").touch()
+    remove_old(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {f"{FOLDER}new", "module.cpython-311.pyc"}
