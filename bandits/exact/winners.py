@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.lib.stride_tricks import sliding_window_view
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.exact.noisy_values import (
@@ -147,7 +147,7 @@ def _gumbel_law(
     mass = stride * sums.mass[offset::stride]
     bottom = sums.bottom + offset
     if step > stride or points * len(mass) <= 1 << 16:
-        return _gumbel_directly(mass, bottom, stride, low + step * np.arange(points), scale)
+        return _gumbel_directly(mass, low - bottom, stride, step, points, scale)
     phases = round(stride / step)
     law = [np.empty((math.ceil(points / phases), phases)) for _ in range(3)]
     for phase in range(phases):
@@ -159,15 +159,22 @@ def _gumbel_law(
 
 
 def _gumbel_directly(
-    mass: FloatArray, bottom: int, stride: int, points: NDArray[np.floating], scale: float
+    mass: FloatArray, shift: int, stride: int, step: float, points: int, scale: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F, S and f by summation over all pairs of a point and a sum."""
-    law = np.empty((3, len(points)))
-    step = max(1, _CHUNK // len(mass))
-    sums = bottom + stride * np.arange(len(mass), dtype=np.float64)
-    for first in range(0, len(points), step):
-        part = slice(first, first + step)
-        law[:, part] = _gumbel(points[part, None] - sums, scale) @ mass
+    """F, S and f by summation over all pairs of a point and a sum; the first point is `shift` from the first sum.
+
+    `step` and `stride` are powers of two, so that differences of points and sums are on the lattice of the smaller one.
+    """
+    unit = min(step, stride)
+    of_step, of_stride = round(step / unit), round(stride / unit)
+    reach = of_stride * (len(mass) - 1)
+    law = np.empty((3, points))
+    chunk = max(1, _CHUNK // len(mass))
+    for first in range(0, points, chunk):
+        size = min(chunk, points - first)
+        places = of_step * first - reach + np.arange(of_step * (size - 1) + reach + 1)
+        kernel = sliding_window_view(_gumbel(np.asarray(shift + unit * places), scale), reach + 1, axis=1)
+        law[:, first : first + size] = kernel[:, ::of_step, ::of_stride] @ mass[::-1]
     return law[0], law[1], law[2]
 
 

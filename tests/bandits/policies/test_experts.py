@@ -167,11 +167,42 @@ def test_walking_policies_do_not_depend_on_the_size_of_blocks(policy, monkeypatc
 
 
 @pytest.mark.parametrize("policy", [FollowTheLeader(), DecreasingHedge()], ids=repr)
-def test_blocks_play_as_a_loop_over_the_steps_where_losses_never_vary(policy):
-    checkpoints = checkpoint_grid(30_000)
-    instance = DeterministicLosses(Geometric(16, 0.1), 0.2)
-    plays = policy.simulate(instance, 30_000, checkpoints, stream("never", 0))
-    assert (plays == full_information(policy, instance, 30_000, checkpoints, stream("never", 0))).all()
+def test_blocks_play_as_a_loop_over_the_steps_where_losses_never_vary(policy, monkeypatch):
+    """Also with blocks so early that many of their steps are in doubt."""
+    monkeypatch.setattr(experts, "COST", 0.1)
+    monkeypatch.setattr(experts, "WALKED", 4)
+    instance, checkpoints = DeterministicLosses(Geometric(16, 0.05), 0.2), checkpoint_grid(4000)
+    for run in range(3):
+        plays = policy.simulate(instance, 4000, checkpoints, stream("never", run))
+        assert (plays == full_information(policy, instance, 4000, checkpoints, stream("never", run))).all()
+
+
+def test_the_leader_may_lose_in_every_step_of_a_block_but_the_last():
+    """For the doubt that counts a lead shrinks by the losses of rounds - 1 steps; its forecast has one more."""
+    leads = {}
+
+    class Recording(FollowTheLeader):
+        def doubt(self, others, step):
+            leads.setdefault(step, []).append(float(others.min()))
+            return super().doubt(others, step)
+
+    Recording().simulate(DeterministicLosses(OneGap(64, 0.5), 0.25), 5000, np.array([5000]), stream("recording", 0))
+    changes = [float(np.diff(values[-2:])[0]) for values in leads.values() if len(values) > 1]
+    assert len(changes) >= 3
+    assert changes == pytest.approx([0.25] * len(changes))
+
+
+def test_sums_of_blocks_have_the_law_of_sums_of_steps(failure):
+    instance = BernoulliLosses(Free((0.2, 0.5), (3, 6)), 0.1)
+    members = [np.array([4]), np.array([0, 9, 2]), np.array([1, 3, 5, 6, 7, 8])]
+    rng = stream("fresh sums", 0)
+    drawn = np.array([experts._fresh_sums(instance, members, 11, rng) for _ in range(400)])
+    for group, mean in enumerate(instance.mean_losses):
+        ideal = binom.rvs(11, mean, size=400 * len(members[group]), random_state=rng)
+        assert ks_2samp(drawn[:, members[group]].ravel(), ideal).pvalue > failure
+    few = BernoulliLosses(OneGap(9, 0.5), 0.1)  # more arms than sums: these come with their numbers of arms
+    arms = np.array([experts._fresh_sums(few, [np.array([8]), np.arange(8)], 1, rng) for _ in range(400)])
+    assert ks_2samp(arms[:, 0], arms[:, 7]).pvalue > failure
 
 
 @pytest.mark.parametrize("policy", [FollowTheLeader(), DecreasingHedge()], ids=repr)
