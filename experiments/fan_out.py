@@ -19,6 +19,9 @@ from experiments.errors import UserError
 from experiments.own_source import EditedError, followed, forget
 from experiments.user_code import trust, trusted
 
+# loky replaces a process that has grown by 300 MB, as one that has compiled the loops of many policies; nothing is lost
+warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
+
 
 class Shipped:
     """A wrapper that pickles its content together with what another process needs to unpickle it."""

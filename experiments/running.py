@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.config.command_line import read_command_line
+from experiments.config.command_line import jobs_of, read_command_line
 from experiments.config.compose import Composer
-from experiments.config.jobs import jobs_of
 from experiments.config.values import flag
 from experiments.errors import UserError
 

@@ -24,28 +24,12 @@ EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated, see
 ABOUT = ("_target_", EXCUSE)  # keys that are not parameters
 
 
-class Parts:
-    """Builds the instances and policies of many cells, each of them once."""
-
-    def __init__(self) -> None:
-        self._built: dict[tuple[str, str], Any] = {}
-
-    def build(
-        self, config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]
-    ) -> Built:
-        """See `build`; `given` are the resolved keys and values of the node."""
-        content = (group, repr(given))
-        if content not in self._built:
-            self._built[content] = _build(config, group, given, files, kind)
-        return typing.cast(Built, self._built[content])
-
-
 def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
     """The object that the node `group` of `config` describes, a dataclass of the given `kind`.
 
     `files` says where each config group was read from. Raises `UserError` that names the file and the key.
     """
-    return typing.cast(Built, _build(config, group, resolved(config, group, files), files, kind))
+    return typing.cast(Built, build_resolved(config, group, resolved(config, group, files), files, kind))
 
 
 def resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[str, Any]:
@@ -62,7 +46,9 @@ def resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[
         raise UserError(f"{group}: {_first_line(error)} ({group} {files[group]})") from None
 
 
-def _build(config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]) -> Any:
+def build_resolved(
+    config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]
+) -> Any:
     """The object of the node at `group`, whose resolved keys and values are `given`."""
     file = files[group.partition(".")[0]]
     cls = _class_of(given.get("_target_"), group, file, kind)
@@ -76,7 +62,7 @@ def _build(config: DictConfig, group: str, given: dict[str, Any], files: Mapping
     values = {}
     for name, field in fields.items():
         if name in keys and _is_part(types_of[name]):
-            values[name] = _build(config, keys[name], given[name], files, types_of[name])
+            values[name] = build_resolved(config, keys[name], given[name], files, types_of[name])
         elif name in keys:
             try:
                 values[name] = convert(given[name], types_of[name])

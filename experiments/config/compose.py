@@ -1,6 +1,7 @@
 """Compose Hydra configs without a Hydra application, many in one process."""
 
 import pickle
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -16,12 +17,12 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from experiments import own_source
-from experiments.config.experiment_file import check_experiment
 from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
 from experiments.errors import UserError, nearest
 from experiments.user_code import trust
 from experiments.yaml_files import require_readable
 
+REFERENCE = re.compile(r"\$\{\s*([\w-]+)")
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
@@ -110,11 +111,34 @@ class Composer:
         return Composed(config, composed.choices, given)
 
     def _check_experiment(self, composed: Composed) -> None:
-        """Raise `UserError` for unknown keys in the file of an experiment."""
-        if "experiment" in composed.choices:
-            file = str(self.file_of("experiment", composed.choices["experiment"]))
-            parts = {group: self.node(group, composed.choices[group]) for group in ("budget", "runner")}
-            check_experiment(composed.config, file, _known_keys(self.config_name), parts)
+        """Raise `UserError`, which names the file and the key, for unknown keys in the file of an experiment.
+
+        A key that is not known is allowed if some value refers to it, as in ${arms}.
+        """
+        if "experiment" not in composed.choices:
+            return
+        file = self.file_of("experiment", composed.choices["experiment"])
+        config, known = composed.config, _known_keys(self.config_name)
+        if "experiment" in config:
+            raise UserError(
+                f"{file}: the line `# @package _global_` is missing at its beginning; nothing of it is read"
+            )
+        keys = raw(config)
+        read = {*known, *_references(keys)}
+        for key in map(str, keys):
+            if key not in read:
+                raise UserError(f"{file}: {key}: unknown key, to which nothing refers; {nearest(key, known)}")
+        for group in GROUPS:
+            if group in config and not isinstance(config[group], DictConfig):
+                problem = f"must be a mapping, got {keys[group]}; the cells say {group}, or the defaults of this file"
+                raise UserError(f"{file}: {group}: {problem}")
+        for part in ("budget", "runner"):
+            node = self.node(part, composed.choices[part])
+            for key in map(str, config[part]):
+                if key not in node:
+                    raise UserError(f"{file}: {part}.{key}: unknown key; {nearest(key, map(str, node))}")
+        if config.cells is None:
+            raise UserError(f"{file}: cells: missing; an experiment that has none says so with cells: []")
 
     def choose(self, composed: Composed, choices: Mapping[str, str]) -> Composed:
         """A copy of the config with other `choices` in some groups; values set by an experiment or the shell are kept.
@@ -268,6 +292,15 @@ def _known_keys(config_name: str) -> frozenset[str]:
 def raw(node: DictConfig) -> dict[str, Any]:
     """The keys and values of a node, with interpolations not resolved."""
     return cast(dict[str, Any], OmegaConf.to_container(node, resolve=False))
+
+
+def _references(node: Any) -> set[str]:
+    """The keys at the top of a config that any value in `node` refers to."""
+    if isinstance(node, dict):
+        return set().union(*map(_references, node.values()))
+    if isinstance(node, list):
+        return set().union(*map(_references, node))
+    return set(REFERENCE.findall(node)) if isinstance(node, str) else set()
 
 
 def _sets_a_value(override: Override) -> bool:

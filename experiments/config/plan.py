@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from bandits import Guarantee, ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
-from experiments.config.build import Parts
+from experiments.config.build import build_resolved
 from experiments.config.compose import REPOSITORY, Composed, Composer
 from experiments.config.joining import JoiningPolicy, Setting, names
 from experiments.config.overrides import PARTS, parsed
@@ -267,14 +267,14 @@ class _Planner:
         self._composed = composed
         self._composer = composer
         self._shared: dict[tuple[tuple[str, ...], Setting], SharedConfig] = {}
-        self._parts = Parts()
+        self._parts: dict[tuple[str, str], Any] = {}
 
     def request(self, setting: Setting) -> Request:
         """The cell of one combination of values. Raises `UserError`."""
         shared = self._shared_by(setting)
         config, files = shared.of({key: value for key, value in setting if key not in PARTS}), shared.files
-        instance: Environment = self._parts.build(shared.config, "instance", config["instance"], files, Environment)  # type: ignore[type-abstract]
-        policy: Learner[Any] = self._parts.build(shared.config, "policy", config["policy"], files, Learner)
+        instance: Environment = self._part(shared, "instance", config["instance"], Environment)
+        policy: Learner[Any] = self._part(shared, "policy", config["policy"], Learner)
         with blamed(f"{files['policy']} on {files['instance']}"):
             require_own_name(instance, str(files["instance"]))
             require_own_name(policy, str(files["policy"]))
@@ -289,6 +289,13 @@ class _Planner:
                 json.dumps([cell.key, cell.columns, cell.caveats])  # so that errors in these are raised now
         replications = _positive(config, "replications") if cell.repeatable else 1
         return Request(cell, replications, {key: config[key] for key in ("instance", "policy", "budget", "horizon")})
+
+    def _part(self, shared: SharedConfig, group: str, given: dict[str, Any], kind: type[Any]) -> Any:
+        """The instance or policy with the keys and values `given`."""
+        content = (group, repr(given))
+        if content not in self._parts:
+            self._parts[content] = build_resolved(shared.config, group, given, shared.files, kind)
+        return self._parts[content]
 
     def _shared_by(self, setting: Setting) -> SharedConfig:
         """The config of all cells that make the same choices and set the same keys."""

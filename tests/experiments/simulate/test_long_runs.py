@@ -21,8 +21,8 @@ from bandits.seeds import entropy
 from experiments import leases
 from experiments.cells.regret import RegretCell
 from experiments.complete import why_again
+from experiments.config.command_line import jobs_of
 from experiments.config.compose import Composer
-from experiments.config.jobs import jobs_of
 from experiments.config.plan import Request, plan, plan_all
 from experiments.fan_out import Shipped
 from experiments.leases import Leases
