@@ -45,40 +45,47 @@ class Costs:
         return seconds / count if count else None
 
     def of(self, cell: Cell) -> float | None:
-        """Estimated seconds of a replication of `cell`; None if nothing is known of its policy and number of arms.
+        """Estimated seconds of a replication of `cell`; None if nothing is known of its policy.
 
         The median of similar cells that are stored, else the mean of those that were measured. If no cell of this
         horizon is known, the seconds at the nearest known horizon, times (horizon / nearest)^p. The power p is that
         with which seconds grow from the smallest to the largest known horizon, limited to [0, 1]. If one horizon is
-        known, p is 1, or 0 if the policy says that its time does not grow with the horizon.
+        known, p is 1, or 0 if the policy says that its time does not grow with the horizon. If no cell with as many
+        arms is known, those with the nearest number of arms are taken for similar.
         """
         asked = SimilarCells.of(cell)
-        known = {
-            like.horizon: seconds
-            for like in self._measured
-            if like[:2] == asked[:2] and (seconds := self.measured(like)) is not None
-        }
-        known |= self._stored.get(asked[:2], {})
-        if not known:
+        if not (known := self._known(asked)):
             return None
         nearest = min(known, key=lambda horizon: abs(math.log(horizon / asked.horizon)))
         power = _growth(known) if len(known) > 1 else float(cell.policy.time_grows)
         return known[nearest] * math.pow(asked.horizon / nearest, power)
 
+    def _known(self, asked: SimilarCells) -> dict[int, float]:
+        """Seconds by horizon of the same policy, with the nearest number of arms."""
+        found: dict[int, dict[int, float]] = defaultdict(dict)  # by number of arms
+        for like in self._measured:
+            if like.policy == asked.policy and (seconds := self.measured(like)) is not None:
+                found[like.arms][like.horizon] = seconds
+        for arms, times in self._stored.get(asked.policy, {}).items():
+            found[arms] |= times
+        return found[min(found, key=lambda arms: abs(math.log(arms / asked.arms)))] if found else {}
+
     @cached_property
-    def _stored(self) -> dict[tuple[str, int], dict[int, float]]:
-        """Median seconds of stored cells by horizon, by policy and number of arms."""
+    def _stored(self) -> dict[str, dict[int, dict[int, float]]]:
+        """Median seconds of stored cells, by policy, number of arms and horizon."""
         try:
             index = self._read()
         except (OSError, UserError):
             return {}
-        found: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        found: dict[SimilarCells, list[float]] = defaultdict(list)
         columns = [index.column(name) for name in SimilarCells._fields]
         for row, seconds in enumerate(index.seconds):
             if not math.isnan(seconds) and all(of.codes[row] >= 0 for of in columns):
-                policy, arms, horizon = (of.values[of.codes[row]] for of in columns)
-                found[policy, arms][horizon].append(float(seconds))
-        return {like: {horizon: median(of) for horizon, of in times.items()} for like, times in found.items()}
+                found[SimilarCells(*(of.values[of.codes[row]] for of in columns))].append(float(seconds))
+        stored: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+        for like, times in found.items():
+            stored[like.policy][like.arms][like.horizon] = median(times)
+        return stored
 
 
 def _growth(known: dict[int, float]) -> float:

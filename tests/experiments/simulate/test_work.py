@@ -61,8 +61,17 @@ def test_a_replication_takes_what_like_cells_took(stored, tmp_path):
     assert costs.of(LONG) == 5.0
     assert costs.of(RegretCell(C1(5), UCB1(), 25_000)) == pytest.approx(2.5), "as the root of the nearest horizon"
     assert costs.of(RegretCell(C1(5), UCB1(), 4_000)) == pytest.approx(1.0)
-    assert costs.of(RegretCell(C1(4), UCB1(), 1_000)) is None
+    assert costs.of(RegretCell(C1(4), UCB1(), 1_000)) == 0.5, "as with the nearest number of arms"
     assert costs.of(OTHER) is None
+
+
+def test_the_nearest_number_of_arms_is_by_ratio(stored, tmp_path):
+    stored(RegretCell(C1(2), UCB1(), 1_000), RegretCell(C1(50), UCB1(), 1_000), seconds=[1.0, 9.0])
+    costs = Costs(Store(tmp_path).index)
+    assert costs.of(RegretCell(C1(8), UCB1(), 1_000)) == 1.0
+    assert costs.of(RegretCell(C1(20), UCB1(), 1_000)) == 9.0
+    costs.measure(RegretCell(C1(16), UCB1(), 500), 1, 3.0)
+    assert costs.of(RegretCell(C1(20), UCB1(), 1_000)) == 6.0
 
 
 @pytest.mark.parametrize(
