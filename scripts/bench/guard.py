@@ -25,9 +25,9 @@ HORIZON = 10**6
 CASES: tuple[tuple[Policy, BernoulliInstance, float], ...] = (  # with the factor
     (UCB1(), C1(5), 1),
     (DPUCB(1.0), C1(5), 1),
-    (DPSE(0.25), C1(5), 10),
-    (DPFTPLGauss(1.0, 0.01), Linear9(), 1),
-    (DPFTPLNew(1.0, 0.01), Linear9(), 1),
+    (DPSE(0.25), C1(5), 2),
+    (DPFTPLGauss(1.0, 0.01), Linear9(), 2),
+    (DPFTPLNew(1.0, 0.01), Linear9(), 2),
 )
 
 

@@ -47,7 +47,7 @@ def rivals() -> Iterator[Rival]:
         try:
             yield Rival(label, STEPS, *players())
         except Exception as error:  # of code that is not ours: a version that does not fit others
-            yield Rival(label, problem=f"{type(error).__name__}: {error}")
+            yield Rival(label, problem=f"{type(error).__name__}: {str(error).partition(' (')[0]}")  # without paths
 
 
 def _ours(policy: Policy) -> float:
