@@ -135,12 +135,13 @@ def test_the_loop_on_bernoulli_arms_is_that_on_other_rewards_number_by_number(in
         assert (fast == any_rewards).all()
 
 
-def test_successive_elimination_by_number_where_rewards_are_fixed():
-    instance = FixedRewards((1.0, 0.0, 0.0))
-    fast = SuccessiveElimination().simulate(instance, 2_000, np.array([2_000]), stream("none", 0))[-1]
+@pytest.mark.parametrize("play", ["simulate", "simulate_any"])
+def test_successive_elimination_by_number_where_rewards_are_fixed(play):
+    given = FixedRewards((1.0, 0.0, 0.0)), 2_000, np.array([2_000]), stream("none", 0)
+    pulls = getattr(SuccessiveElimination(), play)(*given)[-1]
     trailing = (n for n in itertools.count(1) if n >= 2 * n * math.sqrt(math.log(4 * 3 * n**2 * 2_000) / n))
     rounds = next(trailing)  # both arms are n behind after n rounds
-    assert fast.tolist() == [2_000 - 2 * rounds, rounds, rounds]
+    assert pulls.tolist() == [2_000 - 2 * rounds, rounds, rounds]
 
 
 def test_regret_does_not_depend_on_the_horizon_after_elimination():

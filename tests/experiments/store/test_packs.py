@@ -377,7 +377,7 @@ def test_replay_of_a_packed_cell(call, folder):
     (place,) = index_of_folders([root]).places
     outcome = call(f"key={place.key}", "replication=1", f"results_dir={root}", main=rerun.replay)
     assert "every number is as it is stored" in outcome.out
-    assert f"as {place.file} tells" in outcome.out
+    assert f"as in {place.file}" in outcome.out
 
 
 def test_list_pack_diff_and_take_out(call, folder, loose):
