@@ -191,6 +191,13 @@ def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     return found, rest
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser, for commands without config, whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message)
+
+
 def exit_on_user_error(command: Callable[[], None]) -> None:
     """Run `command`; errors of the user end it with one line and exit code 2, Ctrl-C and SIGTERM with 130."""
     _open_streams()
