@@ -1,4 +1,4 @@
-"""Begin a policy of your own: a class, its YAML, and the commands that run, draw and audit it.
+"""Begin a policy of your own: a class, its YAML, and the commands that run, draw, audit and examine it.
 
     python -m experiments.new policy NAME                         # mine/NAME.py and mine/policy/NAME.yaml
     python -m experiments.new policy NAME --config-dir FOLDER
@@ -63,7 +63,7 @@ def write_policy(name: str, folder: Path) -> list[Path]:
 
 
 def commands(name: str, folder: Path) -> list[str]:
-    """The commands that run, draw and audit the policy, as lines for the shell."""
+    """The commands that run, draw, audit and examine the policy, as lines for the shell."""
     mine, small = ["--config-dir", str(folder)], ["horizon=1e5", "replications=4"]
     results, figures = (_named(f"{of}_dir", folder / of) for of in ("results", "figures"))
     figure = ["+experiment=sajed2019/fig01", "complete=true", *small, f"join={name}", results, figures]
@@ -71,6 +71,7 @@ def commands(name: str, folder: Path) -> list[str]:
         ["experiments.run", *mine, f"policy={name}", "instance=c2", *small, results],
         ["scripts.figures", *mine, *figure],
         ["experiments.audit", *mine, f"policy={name}", "policy.rounds=1", "horizon=4", "runs=2e4"],
+        ["scripts.examine", *mine, f"policy={name}", results],
     ]
     return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in each]
 
@@ -94,7 +95,7 @@ def main() -> None:
     asked = parser.parse_args()
     for file in write_policy(asked.name, asked.config_dir):
         print(file)
-    print("\n".join(["", "Run it, draw it in a figure of a paper, and audit its promise:", ""]))
+    print("\n".join(["", "Run it, draw it in a figure of a paper, audit its promise; check, audit and rank it in one table:", ""]))
     print("\n".join(commands(asked.name, asked.config_dir)))
 
 
