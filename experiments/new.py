@@ -95,7 +95,7 @@ def main() -> None:
     asked = parser.parse_args()
     for file in write_policy(asked.name, asked.config_dir):
         print(file)
-    print("\n".join(["", "Run it, draw it in a figure of a paper, audit its promise; check, audit and rank it in one table:", ""]))
+    print("\n".join(["", "Run it, draw it in a figure of a paper, audit its promise, and rank it in the atlas:", ""]))
     print("\n".join(commands(asked.name, asked.config_dir)))
 
 
