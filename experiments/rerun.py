@@ -31,7 +31,7 @@ from experiments.complete import runner_of
 from experiments.config.build import build
 from experiments.config.command_line import CommandLine, read_command_line
 from experiments.config.compose import Composer
-from experiments.config.plan import folder, merge, plan, published_folder
+from experiments.config.plan import Plan, folder, merge, plan, published_folder
 from experiments.config.values import whole_number
 from experiments.errors import UserError
 from experiments.fan_out import delayed
@@ -253,6 +253,8 @@ def reproduce() -> None:
     plans = command.plans()
     requests = merge(request for asked in plans for request in asked.requests)
     stored = {found.cell.key: found for asked in plans for found in stored_cells(asked)}
+    folder_of = {request.cell.key: _folder(asked) for asked in reversed(plans) for request in asked.requests}
+    took = dict.fromkeys(map(_folder, plans), 0.0)
     different = rounded = 0
     with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
         scratch = Store(Path(folder))
@@ -260,6 +262,7 @@ def reproduce() -> None:
         for request in requests:
             before, after = stored[request.cell.key], scratch.read(request.cell)
             assert after is not None
+            took[folder_of[request.cell.key]] += sum(run["seconds"] for run in after.footer["runs"])
             if not (found := difference(before, after)):
                 continue
             if (compared := _rounded(before, after)) is not None and compared.agreement is Agreement.SAME:
@@ -268,12 +271,18 @@ def reproduce() -> None:
             different += 1
             evidence = f": {compared.evidence}" if compared else ""
             print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}{evidence}")
-    took = duration(time.perf_counter() - began)
+    print("on one core: " + ", ".join(f"{name} {duration(seconds)}" for name, seconds in took.items()))
     print(
-        f"{len(requests)} cells simulated again in {took}: {len(requests) - different - rounded} identical, "
+        f"{len(requests)} cells simulated again in {duration(time.perf_counter() - began)}: "
+        f"{len(requests) - different - rounded} identical, "
         f"{rounded} the same but for rounding, {different} different"
     )
     sys.exit(1 if different else 0)
+
+
+def _folder(asked: Plan) -> str:
+    """The folder of the experiment, which is its paper; a cell that several have counts for the first."""
+    return asked.experiment.partition("/")[0] if asked.experiment else "no experiment"
 
 
 def _rounded(before: Stored, after: Stored) -> Comparison | None:
