@@ -8,7 +8,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -38,7 +39,7 @@ from experiments.fan_out import delayed
 from experiments.progress import duration
 from experiments.provenance import machine
 from experiments.second_play import SecondPlays, require_same
-from experiments.simulate import Job, run_on, simulate_block
+from experiments.simulate import look_up, run_on, simulate_block
 from experiments.simulate.failures import Failures
 from experiments.store import Store, complete_places, read_cells, stored_cells
 from experiments.store.place import Place, trusted
@@ -244,7 +245,8 @@ def check() -> None:
 def reproduce() -> None:
     """Entry point of `python -m experiments.reproduce`: simulate everything again; exit code 1 if a number differs.
 
-    Cells whose bits may differ are compared by `compare`, as in `check`.
+    Cells whose bits may differ are compared by `compare`, as in `check`. With `reproduce_dir` a command that was
+    stopped goes on where it stopped.
     """
     command = read_command_line()
     if not command.jobs:
@@ -256,9 +258,8 @@ def reproduce() -> None:
     folder_of = {request.cell.key: _folder(asked) for asked in reversed(plans) for request in asked.requests}
     took = dict.fromkeys(map(_folder, plans), 0.0)
     different = rounded = 0
-    with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
-        scratch = Store(Path(folder))
-        run_on(runner_of(plans), [Job(request, None) for request in requests], scratch)
+    with _reproduced(command) as scratch:
+        run_on(runner_of(plans), look_up(requests, scratch), scratch, costs=Store.of(plans[0]))
         for request in requests:
             before, after = stored[request.cell.key], scratch.read(request.cell)
             assert after is not None
@@ -278,6 +279,18 @@ def reproduce() -> None:
         f"{rounded} the same but for rounding, {different} different"
     )
     sys.exit(1 if different else 0)
+
+
+@contextmanager
+def _reproduced(command: CommandLine) -> Iterator[Store]:
+    """Where cells are simulated again: the `reproduce_dir`, else a temporary folder."""
+    if command.config.reproduce_dir is not None:
+        store = Store(folder(command.config, "reproduce_dir"))
+        store.check_writable()
+        yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="reproduce-") as temporary:
+        yield Store(Path(temporary))
 
 
 def _folder(asked: Plan) -> str:
