@@ -81,5 +81,5 @@ lock: ## update requirements.lock from pyproject.toml (needs uv)
 	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
 clean: ## remove .venv, figures, report, scratch files and caches; results stay
-	rm -rf $(VENV) figures report scratch .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) figures report scratch build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
