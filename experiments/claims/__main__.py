@@ -29,7 +29,8 @@ def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[
 
 def as_text(verdict: ClaimVerdict) -> str:
     """A verdict in a few lines."""
-    paragraphs = [verdict.claim, verdict.evidence, *([f"Power: {verdict.power}"] if verdict.power else [])]
+    further = {"Power": verdict.power, "Note": verdict.note}
+    paragraphs = [verdict.claim, verdict.evidence, *(f"{name}: {text}" for name, text in further.items() if text)]
     lines = [textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ") for text in paragraphs]
     return "\n".join([f"{verdict.paper} {verdict.id}: {verdict.shown}", *lines])
 

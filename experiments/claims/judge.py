@@ -29,8 +29,8 @@ def judge_claim(claim: Claim, results: Results) -> ClaimVerdict:
         claim.claim,
         outcome,
         under,
-        _joined({name: finding.summary for name, finding in findings.items()}),
-        _joined({name: finding.power for name, finding in findings.items()}),
+        _joined(". ", {name: finding.summary for name, finding in findings.items()}),
+        _joined("; ", {name: finding.power for name, finding in findings.items()}),
         claim.ours,
         claim.by_our_threshold,
         claim.condition_chosen == "after the data",
@@ -53,9 +53,9 @@ def _find(claim: Claim, name: str, form: Form, results: Results) -> FormVerdict:
         raise UserError(f"{claim.file}: {place}: {error}") from None
 
 
-def _joined(texts: Mapping[str, str]) -> str:
+def _joined(between: str, texts: Mapping[str, str]) -> str:
     """The texts of all forms, each after its name; forms without a text are left out."""
-    return "; ".join(f"{name}: {text}" if name else text for name, text in texts.items() if text)
+    return between.join(f"{name}: {text}" if name else text for name, text in texts.items() if text)
 
 
 def _decide(claim: Claim, findings: Mapping[str, FormVerdict]) -> tuple[Outcome, str]:

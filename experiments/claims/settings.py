@@ -109,15 +109,20 @@ class Setting:
         low, high = self.silent
         return low <= self.possible.low and self.possible.high <= high
 
+    @property
+    def place(self) -> str:
+        """The labels in words, as in: policy dp_se, epsilon 0.1."""
+        return ", ".join(f"{name} {_text(value)}" for name, value in self.labels.items())
+
     def __str__(self) -> str:
         estimate, low, high = (f"{value:.4g}" for value in self.interval)
-        place = ", ".join(f"{name} {_text(value)}" for name, value in self.labels.items())
         number = estimate if low == high else f"{estimate} [{low}, {high}]"
-        return f"{place}: {number}, claimed {self._claimed()}"
+        return f"measured {number}, claimed {self._claimed()}"
 
     def _claimed(self) -> str:
-        limits = (("at least", self.at_least), ("at most", self.at_most))
-        return " and ".join(f"{word} {limit:.4g}" for word, limit in limits if math.isfinite(limit))
+        if math.isfinite(self.at_least) and math.isfinite(self.at_most):
+            return f"{self.at_least:.4g} to {self.at_most:.4g}"
+        return f"at least {self.at_least:.4g}" if math.isfinite(self.at_least) else f"at most {self.at_most:.4g}"
 
 
 def _text(value: Any) -> str:

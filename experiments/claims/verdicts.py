@@ -49,6 +49,12 @@ class FormVerdict:
         counted = [setting for setting in self.settings if setting.result in COUNTED]
         return sum(setting.says_nothing for setting in counted), len(counted)
 
+    @property
+    def failing(self) -> float:
+        """The share of the settings that count in which it fails; 0 if none counts."""
+        counted = [setting for setting in self.settings if setting.result in COUNTED]
+        return sum(setting.result is Standing.FAILS for setting in counted) / max(1, len(counted))
+
     @classmethod
     def of(cls, settings: Sequence[Setting], measures: str) -> "FormVerdict":
         """Holds if all settings pass, fails if one fails, undecided otherwise; only settings in `COUNTED` count."""
@@ -61,23 +67,29 @@ class FormVerdict:
             vacuous = [setting for setting in settings if setting.result is Standing.VACUOUS]
             if not vacuous:
                 return cls(Outcome.CANNOT_BE_JUDGED, "the theorem covers none of the settings", settings)
-            text = f"no result could have failed in any of {_settings(len(vacuous))}"
             nearest = min(vacuous, key=lambda setting: setting.reach)
             low, high = nearest.possible
-            text += f"{_beside(standings, [Standing.NOT_COVERED])}; closest, {measures} for {nearest}, "
-            return cls(Outcome.VACUOUS, f"{text}while only {low:.4g} to {high:.4g} is possible", settings)
+            text = f"{measures}: {nearest}, while only {low:.4g} to {high:.4g} is possible: no result could have failed"
+            text += f" in any of {_settings(len(vacuous))}{_beside(standings, [Standing.NOT_COVERED])}"
+            return cls(Outcome.VACUOUS, _with_place(text, "closest", nearest, len(settings)), settings)
         worst = min(counted, key=lambda setting: setting.severity)
         total = _settings(len(counted))
         if standings[Standing.FAILS]:
             outcome, summary = Outcome.FAILS, f"fails in {standings[Standing.FAILS]} of {total}"
-            summary += "".join(f", {standings[of]} {of}" for of in (Standing.PASSES, Standing.OPEN) if standings[of])
+            summary += f", passes in {standings[Standing.PASSES]}" if standings[Standing.PASSES] else ""
+            summary += f", open in {standings[Standing.OPEN]}" if standings[Standing.OPEN] else ""
         elif standings[Standing.OPEN]:
             outcome, summary = Outcome.UNDECIDED, f"open in {standings[Standing.OPEN]} of {total}, fails in none"
         else:
             outcome, summary = Outcome.HOLDS, f"passes in {'all ' if len(counted) > 1 else ''}{total}"
+        text = f"{measures}: {worst}: {summary}{_beside(standings, BESIDE)}"
         place = "worst" if outcome is Outcome.FAILS else "closest"
-        summary += _beside(standings, BESIDE)
-        return cls(outcome, f"{summary}; {place}, {measures} for {worst}", settings, power_of(counted))
+        return cls(outcome, _with_place(text, place, worst, len(settings)), settings, power_of(counted))
+
+
+def _with_place(text: str, which: str, setting: Setting, number: int) -> str:
+    """`text`, and of several settings the one whose numbers it gives."""
+    return f"{text}; {which}: {setting.place}" if number > 1 and setting.labels else text
 
 
 def _settings(number: int) -> str:
@@ -150,6 +162,11 @@ class ClaimVerdict:
         if not empty:
             return ""
         return "says nothing" if empty == counted else f"says nothing in {empty} of {_settings(counted)}"
+
+    @property
+    def failing(self) -> float:
+        """The share of the settings of the main form that count in which it fails."""
+        return next(iter(self.findings.values())).failing
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -31,6 +31,10 @@ CHOICE = """## Which policy to take
 
 First choose whom you trust, then look up ε. The table lists the policies that no other policy beats on more than half
 of the {instances} instances, at T = {horizon}. Run a policy at the ε in brackets if there is one.
+
+This is known for Bernoulli rewards, with {arms} arms. It is not known for other rewards in [0, 1], for heavy tails
+(`tao2022` has the policies for those), or if the losses of all arms are seen (`wu2025`): nothing on this page was run
+with them. Which rewards a promise allows is in [privacy](privacy.md).
 """
 DETAILS = """For each promise, all policies are compared whose own promise implies it ([theorems](theorems.md),
 section 6), each at the largest such ε that was run. One policy beats another if the mean, the median and the 95 %
@@ -97,7 +101,11 @@ def page(field: Field) -> str:
     there = _at(private, measured)
     parts = [
         _header(field, private),
-        CHOICE.format(instances=len(field.places), horizon=parameter(whole)),
+        CHOICE.format(
+            instances=len(field.places),
+            horizon=parameter(whole),
+            arms=span({entry.stored.cell.arms for entry in field.entries}),
+        ),
         advice(field, whole),
         DETAILS.format(instances=len(field.places), fewest=field.fewest_runs),
         *filter(None, (choice(trust, field) for trust in Trust if trust is not Trust.NONE)),
