@@ -10,12 +10,11 @@ from scipy.stats import chi2, ks_2samp, skellam
 from bandits import ParameterError, Scope
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.ledger import Domain
-from bandits.environments.bernoulli import C2, Bernoulli
+from bandits.environments.bernoulli import C2
 from bandits.environments.resampling import Beta
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam, decoded, renyi_epsilon, skellam_renyi
 from bandits.policies.distributed import DistDPSE, DistRDPSE
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law
 
 POLICIES = [DistDPSE(0.5), DistRDPSE(0.5, 1e-6), DistDPSE(2.0, batch_base=4), DistRDPSE(1.0, 0.01, 100.0)]
 
@@ -132,29 +131,6 @@ def test_the_ledger_keeps_the_guarantee():
         assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
         if isinstance(policy, DistDPSE):
             assert found.verdict(policy.guarantee) is AuditVerdict.TIGHT
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("policy", "means", "horizon"),
-    [  # in which arms fall in some of the runs and not in others
-        (POLICIES[0], (0.9, 0.6, 0.3), 3000),
-        (POLICIES[1], (1.0, 0.7, 0.2), 4000),
-        (POLICIES[2], (0.95, 0.5, 0.05), 3000),
-        (POLICIES[3], (0.9, 0.6, 0.3), 4000),
-    ],
-    ids=repr,
-)
-def test_users_and_batches_agree_in_law(policy, means, horizon, failure):
-    """Final pulls over 80 runs; every user rounds, adds a share and sends a residue."""
-    instance, runs = Bernoulli(means), 80
-    fast = [policy.simulate(instance, horizon, np.array([horizon]), stream("fast", run))[0] for run in range(runs)]
-    slow = []
-    for run in range(runs):
-        rng = stream("users", run)
-        table = (rng.random((3, horizon)) < instance.mean_rewards[:, None]).astype(float)
-        slow.append(np.bincount(policy.play(table, horizon, rng), minlength=3))
-    assert_same_law(fast, slow, failure)
 
 
 def test_arms_are_pulled_one_after_another():

@@ -8,9 +8,7 @@ import pytest
 from scipy.stats import beta, chi2_contingency, ks_2samp, kstest, laplace, norm
 
 from bandits import ParameterError
-from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import S1
-from bandits.environments.resampling import Beta
 from bandits.loops.local_ucb import (
     SMALLEST_BLOCK,
     Run,
@@ -160,24 +158,6 @@ def test_a_run_ends_as_one_by_one(scale, failure):
     plain = np.array([one_by_one(begin) for _ in range(runs)])
     assert_same_law(fast, plain, failure)
     assert 0.1 < (fast[:, 0] == 300).mean() < 0.95
-
-
-INSTANCES = [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", [LDPUCBB(1.0), LDPUCBL(1.0), LDPUCBL(20.0)], ids=repr)
-@pytest.mark.parametrize("instance", INSTANCES, ids=repr)
-def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
-    """Pulls of all arms over 200 runs of 1,500 steps each; the steps are those of the class."""
-    horizon, runs = 1_500, 200
-    checkpoints = np.array([horizon // 2, horizon])
-    fast = [policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)]
-    steps = [
-        super(type(policy), policy).simulate(instance, horizon, checkpoints, stream("steps", run))
-        for run in range(runs)
-    ]
-    assert_same_law(fast, steps, failure)
 
 
 def test_a_local_policy_needs_rewards_in_the_unit_interval():
