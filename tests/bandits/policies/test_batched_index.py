@@ -28,14 +28,6 @@ def test_batches_by_hand():
     assert lengths(DPKLUCB(1e-100, None), 1) == [2**62]
 
 
-def test_what_an_index_counts():
-    """AdaP the last batch alone, the others all batches."""
-    assert AdaPUCB(0.5).rule == Rule(UCB, 0.5, 3.1, 1.0, 2.0, 0.0)
-    assert AdaPKLUCB(0.5, 4.0).rule == Rule(KL_UCB, 0.5, 4.0, 1.0, 2.0, 0.0)
-    assert DPKLUCB(0.5, 3, 1.5).rule == Rule(PRIVATE_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
-    assert DPIMED(0.5).rule == Rule(PRIVATE_IMED, 0.5, 0.0, 1.0, 2.0, 1.0)
-
-
 def test_indices_by_hand():
     log_t = math.log(100)  # 4.605170
     # 2.5 / 4 + sqrt(3.1 x 4.605170 / 8) + 3.1 x 4.605170 / (.5 x 4) = .625 + 1.335854 + 7.138014
@@ -51,6 +43,14 @@ def test_indices_by_hand():
     # 20 d_1(.4, .8) + log 20 = 20 (-.4 - log(1 - .8 x .6321206)) + 2.995732 = 20 x 0.3046055 + 2.995732
     assert index(DPIMED(1.0).rule, 20.0, 8.0, log_t, 0.8) == pytest.approx(-9.087842, rel=1e-5)
     assert index(DPIMED(1.0).rule, 20.0, -8.0, log_t, 0.0) == pytest.approx(-math.log(20))
+
+
+def test_what_an_index_counts():
+    """AdaP the last batch alone, the others all batches."""
+    assert AdaPUCB(0.5).rule == Rule(UCB, 0.5, 3.1, 1.0, 2.0, 0.0)
+    assert AdaPKLUCB(0.5, 4.0).rule == Rule(KL_UCB, 0.5, 4.0, 1.0, 2.0, 0.0)
+    assert DPKLUCB(0.5, 3, 1.5).rule == Rule(PRIVATE_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
+    assert DPIMED(0.5).rule == Rule(PRIVATE_IMED, 0.5, 0.0, 1.0, 2.0, 1.0)
 
 
 def test_ties():

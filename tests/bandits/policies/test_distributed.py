@@ -43,6 +43,17 @@ def test_constants_by_hand():
     assert DistDPSE(1.0, batch_base=4).batch(2, 3, 1000).rounds == 64
 
 
+def test_variances_by_hand():
+    assert math.isclose(DiscreteLaplace(1 / math.log(2)).variance, 4.0, rel_tol=1e-12)  # q = 1/2: 2 q / (1 - q)^2
+    assert DistRDPSE(0.5, 0.01).noise(15).variance == 900.0  # (g / epsilon)^2
+
+
+def test_the_bound_on_the_renyi_divergence_by_hand():
+    # 2 / 0.2 + min(9 / 0.04, 3 / 0.2), and 12 / 20 + min((5 x 4 + 12) / 400, 6 / 20)
+    assert math.isclose(skellam_renyi(1, 0.1, 2), 10 + 15)
+    assert math.isclose(skellam_renyi(2, 10, 3), 0.6 + 0.08)
+
+
 def test_a_residue_is_the_nearest_sum():
     # sums in -2..7 modulo 10
     assert [decoded(total % 10, 10, 7) for total in range(-2, 8)] == list(range(-2, 8))
@@ -61,11 +72,6 @@ def test_the_shares_of_users_add_up_to_the_noise_of_a_batch(noise, failure):
     assert ks_2samp(sums, noise.draw(size, rng)).pvalue > failure
     grouped = sums.reshape(-1, 40).sum(axis=1)  # about normal
     assert variance_within(grouped, 40 * noise.variance, failure)
-
-
-def test_variances_by_hand():
-    assert math.isclose(DiscreteLaplace(1 / math.log(2)).variance, 4.0, rel_tol=1e-12)  # q = 1/2: 2 q / (1 - q)^2
-    assert DistRDPSE(0.5, 0.01).noise(15).variance == 900.0  # (g / epsilon)^2
 
 
 def test_what_a_residue_costs_by_enumeration():
@@ -108,12 +114,6 @@ def test_the_bound_on_the_renyi_divergence_holds(change, epsilon):
         bound = skellam_renyi(change, noise.variance, order)
         assert exact <= bound
         assert exact > 0.6 * order * epsilon**2 / 2  # the Gaussian part is nearly attained
-
-
-def test_the_bound_on_the_renyi_divergence_by_hand():
-    # 2 / 0.2 + min(9 / 0.04, 3 / 0.2), and 12 / 20 + min((5 x 4 + 12) / 400, 6 / 20)
-    assert math.isclose(skellam_renyi(1, 0.1, 2), 10 + 15)
-    assert math.isclose(skellam_renyi(2, 10, 3), 0.6 + 0.08)
 
 
 def test_the_declared_epsilon_is_kept():

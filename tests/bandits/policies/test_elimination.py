@@ -13,6 +13,13 @@ from tests.plain_loops.steps import dp_se_steps
 PAPER_HORIZON = 50_000_000
 
 
+def test_threshold_by_hand():
+    length = 32 * math.log(8 * 5 * 4 * 1e6) / 0.25**2 + 1  # epoch 2, gap 1/4, beta 1e-6
+    h = math.sqrt(math.log(8 * 5 * 4 * 1e6) / (2 * length))
+    c = math.log(4 * 5 * 4 * 1e6) / (length * 0.5)
+    assert math.isclose(DPSE(0.5).epoch(C2(5), 5, 2, 10**6).threshold, 2 * h + 2 * c, rel_tol=1e-14)
+
+
 @pytest.mark.parametrize("epsilon", [0.25, 0.5, 1])
 def test_epoch_lengths_of_the_paper(epsilon):
     lengths = [DPSE(epsilon).epoch_length(5, epoch, PAPER_HORIZON) for epoch in range(1, 6)]
@@ -25,13 +32,6 @@ def test_epoch_lengths_of_the_paper(epsilon):
 def test_epsilon_enters_the_epoch_length_only_when_it_is_small():
     assert math.floor(DPSE(0.1).epoch_length(5, 1, PAPER_HORIZON)) == 3316
     assert DPSE(0.1).epoch_length(5, 2, PAPER_HORIZON) == DPSE(1).epoch_length(5, 2, PAPER_HORIZON)
-
-
-def test_threshold_by_hand():
-    length = 32 * math.log(8 * 5 * 4 * 1e6) / 0.25**2 + 1  # epoch 2, gap 1/4, beta 1e-6
-    h = math.sqrt(math.log(8 * 5 * 4 * 1e6) / (2 * length))
-    c = math.log(4 * 5 * 4 * 1e6) / (length * 0.5)
-    assert math.isclose(DPSE(0.5).epoch(C2(5), 5, 2, 10**6).threshold, 2 * h + 2 * c, rel_tol=1e-14)
 
 
 class FixedRewards(Bernoulli):

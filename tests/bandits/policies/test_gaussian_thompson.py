@@ -34,6 +34,14 @@ def test_constants_by_hand():
     assert math.isclose(ThompsonGDP(1.0, delta=0.01, start_pulls=3).spread, gaussian_level(1.0, 0.01) ** -2 / 4)
 
 
+def test_the_level_of_an_epoch_by_hand():
+    first, second, *_ = DPTSUCB(1.0, level=3.02).ledger(2, 10**6)
+    assert math.isclose(first.level, 2.885129, rel_tol=1e-5)  # sqrt(115 / 13.81551)
+    assert math.isclose(second.level, 2.885129 / math.sqrt(2), rel_tol=1e-5)
+    assert math.isclose(first.delta(1.0, Domain.UNIT).kept, gaussian_delta(2.885129, 1.0), rel_tol=1e-5)
+    assert first.cost(Domain.UNIT).shown == math.inf  # never pure
+
+
 def test_one_of_the_draws_is_optimistic():
     """From sqrt(log T / n) below the mean, all draws miss with probability at most 1 / T."""
     for alpha, horizon in itertools.product([0.0, 0.3, 1.0], [3, 100, 10**6, 10**15]):
@@ -52,14 +60,6 @@ def test_the_draws_of_an_epoch_keep_the_level():
         first = policy.first_epoch(horizon)
         needed = policy.draws(horizon) / policy.spread(horizon) / level**2
         assert first == 1 or first - 1 < needed  # not one reward more than needed
-
-
-def test_the_level_of_an_epoch_by_hand():
-    first, second, *_ = DPTSUCB(1.0, level=3.02).ledger(2, 10**6)
-    assert math.isclose(first.level, 2.885129, rel_tol=1e-5)  # sqrt(115 / 13.81551)
-    assert math.isclose(second.level, 2.885129 / math.sqrt(2), rel_tol=1e-5)
-    assert math.isclose(first.delta(1.0, Domain.UNIT).kept, gaussian_delta(2.885129, 1.0), rel_tol=1e-5)
-    assert first.cost(Domain.UNIT).shown == math.inf  # never pure
 
 
 @pytest.mark.slow

@@ -33,6 +33,16 @@ def arguments(instance, horizon, policy):
     return instance.mean_rewards, horizon, checkpoints, bonus, scale, tree_levels(horizon)
 
 
+def test_ucb1_by_hand():
+    # Rewards 1 and 0: arm 0 leads until sqrt(2 log t) (1 - sqrt(1 / n)) passes 1.
+    pulls = UCB1().simulate(Bernoulli((1.0, 0.0)), 50, np.arange(1, 51), stream("ucb1", 0))
+    n = [1, 1]
+    for t in range(3, 51):
+        index = [mean + math.sqrt(2 * math.log(t) / count) for mean, count in zip((1.0, 0.0), n, strict=True)]
+        n[int(np.argmax(index))] += 1
+        assert pulls[t - 1].tolist() == n
+
+
 @pytest.mark.parametrize("policy", [DPUCB(0.5, gamma=0.3), DPUCB(0.5, False), DPUCB(0.5, True, "tight")], ids=repr)
 def test_what_dp_ucb_asks_of_the_loop(policy, monkeypatch):
     """Noise of every node: 27 levels over a tree's budget; the bonus is Gamma."""
@@ -70,16 +80,6 @@ def test_runs_of_leaders_are_the_plain_loop_number_by_number(instance, policy):
         plain = index_steps(*given, stream("shared", replication))
         in_runs = pulls_of_leaders(*given[:3], NoisySums(*given[3:]), 0, stream("shared", replication))
         assert (plain == in_runs).all()
-
-
-def test_ucb1_by_hand():
-    # Rewards 1 and 0: arm 0 leads until sqrt(2 log t) (1 - sqrt(1 / n)) passes 1.
-    pulls = UCB1().simulate(Bernoulli((1.0, 0.0)), 50, np.arange(1, 51), stream("ucb1", 0))
-    n = [1, 1]
-    for t in range(3, 51):
-        index = [mean + math.sqrt(2 * math.log(t) / count) for mean, count in zip((1.0, 0.0), n, strict=True)]
-        n[int(np.argmax(index))] += 1
-        assert pulls[t - 1].tolist() == n
 
 
 @pytest.mark.slow

@@ -37,16 +37,6 @@ def test_indices_by_hand():
     assert lazy_leader(arms([4, 16], [0.3, 8.1107]), 0.5, 6.0) == 1
 
 
-def test_the_step_at_which_a_rival_passes():
-    state = arms([64, 4], [5.9, 0.5])
-    for unit, epsilon in ((1.0, 1.0), (math.log(2), 3.0)):
-        steps = steps_until_passed(state, 0, 1, epsilon, unit, 1)
-        assert lazy_leader(state, epsilon, math.log(1 + steps) / unit) == 0
-        assert lazy_leader(state, epsilon, math.log(2 + steps) / unit) == 1
-        assert steps > 20
-    assert steps_until_passed(arms([64, 32], [1e9, 0.5]), 0, 1, 1.0, 1.0, 1) > 10**18
-
-
 def test_parameters_by_hand():
     # t = 100, epsilon = .5, n = 64: x = .2 + 3 log(100) / (.5 x 64) = .2 + .4317347, a = 64 x + 1
     state = arms([64, 4], [0.2, 0.9])
@@ -55,6 +45,16 @@ def test_parameters_by_hand():
     assert a + b == pytest.approx(66)
     assert parameters(state, 1, bonus(Shift(0.5, 1.0), 100)) == (5.0, 1.0)
     assert bonus(Shift(0.5, math.log(2)), 64) == pytest.approx(36)
+
+
+def test_the_step_at_which_a_rival_passes():
+    state = arms([64, 4], [5.9, 0.5])
+    for unit, epsilon in ((1.0, 1.0), (math.log(2), 3.0)):
+        steps = steps_until_passed(state, 0, 1, epsilon, unit, 1)
+        assert lazy_leader(state, epsilon, math.log(1 + steps) / unit) == 0
+        assert lazy_leader(state, epsilon, math.log(2 + steps) / unit) == 1
+        assert steps > 20
+    assert steps_until_passed(arms([64, 32], [1e9, 0.5]), 0, 1, 1.0, 1.0, 1) > 10**18
 
 
 def test_published_numbers():

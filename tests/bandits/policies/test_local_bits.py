@@ -45,6 +45,12 @@ def test_indices_by_hand():
     assert exploration(KLIndex(1.0, 3.0), 2.0) == pytest.approx(math.log(2))  # log+ log 2 = 0
 
 
+def test_steps_in_turn_by_hand():
+    pulls = np.array([5, 7, 5])
+    add_turns(pulls, np.array([0, 2]), 5)
+    assert pulls.tolist() == [8, 7, 7]
+
+
 def test_the_cap_and_ties():
     """Both arms are at H = 3/4: (8, 6) as its mean is, and (10, 8) is above. The fewest pulls win, then the first."""
     capped, free = KLUCBCF(math.log(3)), KLUCBCF(math.log(3), cap=False)
@@ -148,12 +154,6 @@ def test_the_class_plays_the_same():
         assert fast[-1].tolist() == state.pulls.tolist()
         ends.add(tuple(fast[-1]))
     assert len(ends) == 3
-
-
-def test_steps_in_turn_by_hand():
-    pulls = np.array([5, 7, 5])
-    add_turns(pulls, np.array([0, 2]), 5)
-    assert pulls.tolist() == [8, 7, 7]
 
 
 def test_rounds_and_runs_are_recorded_where_they_are():

@@ -72,6 +72,14 @@ def tossou_one_by_one(instance, epsilon, horizon, rng):
     return DPUCBTossou(epsilon).simulate(instance, horizon, np.arange(1, horizon + 1), rng)
 
 
+def test_calibration_by_hand():
+    for epsilon, delta, internal, interval in [(1, 0.01, 0.00732, 137), (1, math.exp(-10), 0.00396, 253)]:
+        policy = DPUCBInt(epsilon, delta)
+        assert math.isclose(policy.internal_epsilon, internal, rel_tol=2e-3)
+        assert policy.interval == interval
+        assert (policy.guarantee.epsilon, policy.guarantee.delta) == (epsilon, delta)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("loop", "steps"), [(tossou_one_by_one, tossou_steps), (bound_in_runs, bound_steps)])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 100.0])
@@ -103,14 +111,6 @@ def test_int_begins_with_interval_rounds_of_all_arms():
     assert pulls[0].tolist() == [1] * 4
     assert pulls[1].tolist() == [137] * 4
     assert pulls[2].max() == 138
-
-
-def test_calibration_by_hand():
-    for epsilon, delta, internal, interval in [(1, 0.01, 0.00732, 137), (1, math.exp(-10), 0.00396, 253)]:
-        policy = DPUCBInt(epsilon, delta)
-        assert math.isclose(policy.internal_epsilon, internal, rel_tol=2e-3)
-        assert policy.interval == interval
-        assert (policy.guarantee.epsilon, policy.guarantee.delta) == (epsilon, delta)
 
 
 def test_what_int_spends():
