@@ -239,6 +239,40 @@ def dprucb_steps(
 
 
 @compiled
+def local_ucb_steps(
+    means: FloatArray, horizon: int, checkpoints: IntArray, epsilon: float, bits: bool, rng: np.random.Generator
+) -> IntArray:
+    """Pulls at each checkpoint under LDP-UCB-B, which gets `bits`, or LDP-UCB-L; one reward and its report a step."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    honest = math.exp(epsilon) / (1 + math.exp(epsilon))
+    for t in range(1, horizon + 1):
+        arm = -1
+        for rival in range(arms):
+            if pulls[rival] <= (0.0 if bits else 4 * math.log(t + 1)):
+                arm = rival
+                break
+        if arm < 0:
+            width = 1.0 if bits else 1 + 4 / epsilon
+            arm = int(np.argmax(sums / pulls + width * np.sqrt(2 * math.log(t) / pulls)))
+        reward = 1.0 if rng.random() < means[arm] else 0.0
+        if bits:
+            sums[arm] += 1.0 if rng.random() < (honest if reward == 1 else 1 - honest) else 0.0
+        else:
+            sums[arm] += reward + rng.laplace(0.0, 1 / epsilon)
+        pulls[arm] += 1
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+            if row == len(checkpoints):
+                break
+    return record
+
+
+@compiled
 def kl_ucb_steps(
     means: FloatArray, horizon: int, checkpoints: IntArray, highest: float, c: float, rng: np.random.Generator
 ) -> IntArray:

@@ -41,6 +41,7 @@ from tests.plain_loops.steps import (
     dprucb_steps,
     index_steps,
     kl_ucb_steps,
+    local_ucb_steps,
     perturbed_leader_steps,
 )
 
@@ -87,6 +88,11 @@ def leaders(policy, instance, ends, rng):
 def truncated(policy, instance, ends, rng):
     asked = policy.loop_arguments(policy.moment(instance), int(ends[-1]))
     return dprucb_steps(instance.scales, instance.tail_index, 1 + instance.v, ends[-1], *asked[:4], rng)[None]
+
+
+def local_reports(policy, instance, ends, rng):
+    bits = isinstance(policy, LDPUCBB)
+    return local_ucb_steps(instance.mean_rewards, ends[-1], ends, policy.epsilon, bits, rng)
 
 
 def kl_of_bits(policy, instance, ends, rng):
@@ -177,10 +183,10 @@ CASES = [
     Case(truncated, DPRUCB(5.0, "custom", 0.02), S1(0.9), 6_000),
     Case(truncated, DPRUCB(50.0, "custom", 0.005), S3(0.5), 6_000),
     Case(truncated, DPRUCB(1.0), S3(0.9), 6_000),
-    Case(steps_of_the_class, LDPUCBB(1.0), FOUR_ARMS, 1_500, 120),
+    Case(local_reports, LDPUCBB(1.0), FOUR_ARMS, 1_500),
     Case(steps_of_the_class, LDPUCBB(1.0), TWO_BETAS, 1_500, 120),
-    Case(steps_of_the_class, LDPUCBL(1.0), FOUR_ARMS, 1_500, 120),
-    Case(steps_of_the_class, LDPUCBL(20.0), TWO_BETAS, 1_500, 120),
+    Case(local_reports, LDPUCBL(1.0), FOUR_ARMS, 1_500),
+    Case(local_reports, LDPUCBL(20.0), FOUR_ARMS, 1_500),
     Case(steps_of_the_class, KLUCBCF(1.0), FOUR_ARMS, 300, 200),
     Case(steps_of_the_class, KLUCBCF(1.0), TWO_BETAS, 300, 200),
     Case(kl_of_bits, KLUCBCF(1.0), FOUR_ARMS, 3_000, 200),
