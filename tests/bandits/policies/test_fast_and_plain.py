@@ -172,6 +172,7 @@ CASES = [
     Case(leaders, DPFTPLNew(0.0, 0.2), FIVE_ARMS, 2_000, 2000),
     Case(leaders, ThompsonGDP(1.0, variance=3.0, start_pulls=5), C2(4), 2_000, 400),
     Case(leaders, ThompsonGDP(1.0, delta=0.1), C2(4), 2_000, 400),
+    Case(leaders, ThompsonGDP(1.0, variance=1.0, start_pulls=3), Bernoulli((0.9, 0.1, 0.1)), 5_000, 2000),
     Case(table_of_rewards, DPTSUCB(1.0, level=4.0), C2(3), 600, 150),
     Case(table_of_rewards, DPTSUCB(1.0, level=0.6), C2(3), 600, 150),
     Case(table_of_rewards, DPTSUCB(1.0, level=30.0, alpha=0.2), C2(3), 600, 150),
