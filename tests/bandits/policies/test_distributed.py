@@ -1,6 +1,7 @@
 """Distributed DP-SE: its noise, its sums modulo m, its constants, and that users and batches agree in law."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -131,6 +132,13 @@ def test_the_ledger_keeps_the_guarantee():
         assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
         if isinstance(policy, DistDPSE):
             assert found.verdict(policy.guarantee) is AuditVerdict.TIGHT
+
+
+def test_every_user_adds_one_of_as_many_shares_as_its_batch_has_users(monkeypatch):
+    asked, share = Counter(), DiscreteLaplace.share
+    monkeypatch.setattr(DiscreteLaplace, "share", lambda noise, *of: asked.update([of[:2]]) or share(noise, *of))
+    DistDPSE(0.5).play(np.zeros((2, 61)), 61, stream("asked", 0))  # batches of 2, 4, 8 and 16 users for each arm
+    assert asked == {(2, 1): 4, (4, 1): 8, (8, 1): 16, (16, 1): 32}
 
 
 def test_arms_are_pulled_one_after_another():

@@ -12,6 +12,8 @@ from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
+from experiments.simulate import Job, run
+from experiments.store import Store, stored_cells
 from scripts import figures
 
 PULLS = """
@@ -204,15 +206,13 @@ def test_a_wrong_join_is_one_line(composer, join, message):
 
 
 @pytest.mark.slow
-def test_a_pure_policy_is_in_every_panel_of_its_budget(call, folder, tmp_path):
+def test_a_pure_policy_is_in_every_panel_of_its_budget(composer, tmp_path):
     """Figure 6 has δ along its axis: there the policy is a level line; Figure 4 has panels of one δ each."""
     shown = {}
     for name in ("wang2024/fig04", "wang2024/fig06"):
         asked = [f"+experiment={name}", "join=pulls", "horizon=200", "replications=2", f"results_dir={tmp_path}"]
-        assert call("--config-dir", folder, *asked, "runner.workers=1").code == 0
-        from experiments.store import stored_cells
-
-        planned = plan(asked, Composer([folder]))
+        planned = plan(asked, composer)
+        run([Job(request, None) for request in planned.requests], Store(tmp_path), workers=1)
         drawing = figures.describe(planned, stored_cells(planned))
         shown[name] = [
             [mark for mark in panel.marks if getattr(mark, "label", "").startswith("Pulls")] for panel in drawing.panels

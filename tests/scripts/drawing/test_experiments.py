@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from experiments.complete import complete, runner_of, summary
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.papers import papers
@@ -15,7 +16,8 @@ from scripts.drawing.drawing import Band, Series
 from scripts.drawing.kinds import NAMES
 from scripts.drawing.render import render
 
-EXPERIMENTS = Composer().choices("experiment")
+COMPOSER = Composer()
+EXPERIMENTS = COMPOSER.choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
 WRITTEN = ("sajed2019/fig01", "tao2022/rates", "wang2024/fig02", "wang2024/fig07")
 WRITTEN += ("atlas/winners", "atlas/profiles", "audit/decision_vs_transcript")
@@ -52,8 +54,9 @@ def test_experiment_runs_and_draws(call, tmp_path, results, name):
     own = TINIER.get(name, [])
     named = {word.partition("=")[0] for word in own}
     asked = [f"+experiment={name}", *(word for word in TINY if word.partition("=")[0] not in named), *own, *folders]
-    assert call(*asked).code == 0
-    planned = plan(asked, Composer())
+    planned = plan(asked, COMPOSER)
+    complete([planned], runner_of([planned]))
+    assert summary([planned])
     if planned.config.figure is None:
         assert f"{name}: has no figure" in call(*asked, main=figures.main).out
     elif name in WRITTEN:
