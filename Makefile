@@ -39,7 +39,7 @@ $(READY): requirements.lock
 figures: $(READY) ## simulate missing cells, draw figures that are not up to date; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
 	$(RUN) -m scripts.figures $(NAMED) complete=true $(ARGS)
 
-report: $(READY) ## write report/index.html from stored results; ARGS="--config-dir mine strict=true" adds your experiments, fails if parts are missing
+report: $(READY) ## write report/index.html, and a page for each paper, from stored results; ARGS="--config-dir mine strict=true" adds your experiments, fails if parts are missing
 	$(RUN) -m scripts.report $(NAMED) $(ARGS)
 
 # Bytecode is always written for tests: with its cache of rewritten test files pytest collects in half the time.

@@ -1,9 +1,9 @@
 """What a paper prints in the place of a figure, and how ours differs: the key `printed` of an experiment.
 
-    printed:
-      where: "Figure 3"                   # in the paper
-      shows: "Mean regret of ..."         # its caption and the text about it, in our words
-      differs: ["Which DP-UCB: ..."]      # what is unlike it here, and why
+printed:
+  where: "Figure 3"                   # in the paper
+  shows: "Mean regret of ..."         # its caption and the text about it, in our words
+  differs: ["Which DP-UCB: ..."]      # what is unlike it here, and why
 """
 
 from dataclasses import dataclass
