@@ -37,6 +37,14 @@ def picture_of(file: Path, words: str) -> PagePicture:
 
 def _url(image: Image.Image, colours: int) -> str:
     packed = io.BytesIO()
-    few = image.quantize(colours, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).convert("RGB")
-    few.save(packed, "webp", lossless=True, quality=30, method=3)  # more effort gains nothing here
+    few = image.quantize(colours, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.putpalette(_with_white(few.getpalette() or []))
+    few.convert("RGB").save(packed, "webp", lossless=True, quality=30, method=3)  # more effort gains nothing here
     return f"data:image/webp;base64,{base64.b64encode(packed.getvalue()).decode()}"
+
+
+def _with_white(palette: list[int]) -> list[int]:
+    """The palette with its lightest colour as white, which the mean of nearly white pixels is not."""
+    colours = [palette[place : place + 3] for place in range(0, len(palette), 3)]
+    colours[colours.index(max(colours, key=sum))] = [255, 255, 255]
+    return [part for colour in colours for part in colour]

@@ -1,5 +1,7 @@
 """What the report is made of: numbers in words, sections, tables and captions, also of kinds that are new to it."""
 
+import base64
+import io
 import math
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -8,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from PIL import Image
 
 from bandits.environments.bernoulli import C2
 from bandits.policies.ucb import UCB1
@@ -31,6 +34,7 @@ from scripts.report.claims import BADGES, Judged, Ledger
 from scripts.report.collect import jobs_of
 from scripts.report.exhibits import Exhibit
 from scripts.report.page import sections
+from scripts.report.pictures import picture_of
 from scripts.report.run_time import fact_of, run_times
 
 
@@ -184,6 +188,21 @@ def test_what_no_panel_shows_is_not_in_the_caption(monkeypatch):
     (drawn,) = drawn_cells({"panels": panels}, cells)
     assert drawn.columns["arms"] == 3
     assert len(drawn_cells({"title": "no panels"}, cells)) == 2
+
+
+def test_pictures_keep_their_colours_and_a_white_ground(tmp_path):
+    image = Image.new("RGB", (300, 200), (254, 254, 255))
+    image.paste((0, 114, 178), (10, 10, 60, 60))
+    image.paste((255, 255, 255), (100, 100, 250, 190))
+    image.save(tmp_path / "a.png")
+    found = picture_of(tmp_path / "a.png", "words")
+    kind, _, text = found.source.partition(",")
+    assert kind == "data:image/webp;base64"
+    with Image.open(io.BytesIO(base64.b64decode(text))) as packed:
+        shown = packed.convert("RGB")
+    assert shown.getpixel((150, 150)) == (255, 255, 255)
+    assert max(abs(a - b) for a, b in zip(shown.getpixel((30, 30)), (0, 114, 178), strict=True)) <= 8
+    assert (found.width, found.height) == (192, 128)  # CSS pixels at 150 dots per inch
 
 
 def test_long_tables_are_cut_and_say_so(monkeypatch):
