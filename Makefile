@@ -39,7 +39,7 @@ $(READY): requirements.lock
 figures: $(READY) ## simulate missing cells, draw figures that are not up to date; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
 	$(RUN) -m scripts.figures $(NAMED) complete=true $(ARGS)
 
-report: $(READY) ## write report/index.html from stored results; ARGS="--config-dir mine strict=true" adds your experiments, fails if parts are missing
+report: $(READY) ## write report/index.html, and a page for each paper, from stored results; ARGS="--config-dir mine strict=true" adds your experiments, fails if parts are missing
 	$(RUN) -m scripts.report $(NAMED) $(ARGS)
 
 explore: $(READY) ## write explore/index.html: every stored result on one page, to be asked and compared; ARGS="--config-dir mine results_dir=mine/results" adds yours

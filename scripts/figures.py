@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from scripts.drawing.drawing import Drawing
 
 
+KEYS_OF_FIGURES = ("figure", "printed")
+
+
 def name_of(asked: "Plan") -> str:
     """The name of the experiment of a plan. Raises `UserError` if it has none."""
     if asked.experiment is None:
@@ -66,8 +69,8 @@ def why(error: Exception, composed: Composed, composer: Composer) -> str:
     """Why a figure cannot be drawn, in one line with file and key; the experiment's if `error` names no others."""
     file = composer.file_of("experiment", composed.choices["experiment"])
     if isinstance(error, UserError):
-        in_shell = any(key.partition(".")[0] == "figure" for key in composed.given)
-        said = str(error) if in_shell or not str(error).startswith("figure") else f"{file}: {error}"
+        in_shell = any(key.partition(".")[0] in KEYS_OF_FIGURES for key in composed.given)
+        said = str(error) if in_shell or not str(error).startswith(KEYS_OF_FIGURES) else f"{file}: {error}"
     elif isinstance(error, OmegaConfBaseException):
         said = f"{file}: {error.full_key or 'figure'}: {str(error).splitlines()[0]}"
     else:
@@ -104,10 +107,15 @@ def _said(asked: "Plan") -> dict[str, Any]:
         return {"figure": str(asked.config.figure)}
 
 
-def _digest(asked: "Plan", places: Sequence["Place"], files: Sequence[str]) -> str:
+def own_files_of(asked: "Plan") -> list[Path]:
+    """The user's files that a planned figure depends on."""
+    return own_files(_said(asked), [request.cell for request in asked.requests], asked.composer.config_dirs)
+
+
+def digest(asked: "Plan", places: Sequence["Place"]) -> str:
     """The hash of the inputs of a planned figure, see `digest_of_figure`."""
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
-    return digest_of_figure(_said(asked), keys, places, _command(asked), map(Path, files))
+    return digest_of_figure(_said(asked), keys, places, _command(asked), own_files_of(asked))
 
 
 @dataclass(frozen=True)
@@ -148,8 +156,7 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
 
     asked = plan(job, composer)
     results = [str(place) for place in Store.of(asked).folders()]
-    cells = [request.cell for request in asked.requests]
-    files = [str(file) for file in own_files(_said(asked), cells, composer.config_dirs)]
+    files = [str(file) for file in own_files_of(asked)]
     made = Made(name_of(asked), asked.config.figure is not None, results, files, asked.left_out)
     if not (made.figure or may_lack):
         return made
@@ -161,7 +168,7 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
         raise
     if not made.figure:
         return made
-    made = replace(made, digest=_digest(asked, places, files))
+    made = replace(made, digest=digest(asked, places))
     if drawn.has(made.name, made.digest) and not again:
         return made
     try:
@@ -254,7 +261,7 @@ def main() -> None:
     try:
         drawn.remember(asked, make_all(command, drawn), command.config_dirs)
     finally:
-        _keep(drawn)
+        keep(drawn)
 
 
 def _require_once(command: CommandLine) -> None:
@@ -264,7 +271,7 @@ def _require_once(command: CommandLine) -> None:
             raise UserError(f"+experiment={name}: asked for {times} times; draw each with a figures_dir of its own")
 
 
-def _keep(drawn: Drawn) -> None:
+def keep(drawn: Drawn) -> None:
     """Write the cache; if that fails, figures are only drawn again next time, so the error is ignored."""
     try:
         if drawn.figures:

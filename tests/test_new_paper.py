@@ -248,7 +248,7 @@ def test_a_new_paper_is_known_by_being_there(copy):
     colours = (copy.folder / "tests" / "baselines" / "invented2026" / "fig01.artists.csv").read_text()
     assert "#123456" in colours
     assert "4 experiments, 0 gaps" in copy.call("scripts.report", "-m", EXPERIMENTS, "runner.workers=1")
-    page = (copy.folder / "report" / "index.html").read_text()
+    page = (copy.folder / "report" / "paper-invented2026.html").read_text()
     for words in ("Nobody and Noone (2026)", "On Guessing, Journal of Inventions", "two is one", "Often guess"):
         assert words in page
 

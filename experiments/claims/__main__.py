@@ -1,14 +1,17 @@
-"""The command line: judge claims and print what came out. See `experiments.claims`."""
+"""The command line: judge claims, print what came out, write every setting to csv=FILE. See `experiments.claims`."""
 
+import sys
 import textwrap
 from collections.abc import Sequence
+
+import pandas as pd
 
 from experiments.claims.files import Claim, claims
 from experiments.claims.judge import judge_claim
 from experiments.claims.results import Results
 from experiments.claims.summary import summary
 from experiments.claims.verdicts import ClaimVerdict
-from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
 from experiments.errors import UserError, nearest
 
 CHOOSING = ("paper", "id")  # keys that choose claims; every other override is one of the cells
@@ -35,9 +38,20 @@ def as_text(verdict: ClaimVerdict) -> str:
     return "\n".join([f"{verdict.paper} {verdict.id}: {verdict.shown}", *lines])
 
 
+def write(verdicts: Sequence[ClaimVerdict], file: str) -> None:
+    """Write every setting of every verdict as CSV. Raises `UserError`."""
+    each = [verdict.table.assign(paper=verdict.paper, id=verdict.id) for verdict in verdicts]
+    try:
+        pd.concat(each).to_csv(file, index=False)
+    except OSError as error:
+        raise UserError(f"csv={file}: cannot be written: {error.strerror or error}") from error
+
+
 def main() -> None:
     """Entry point of `python -m experiments.claims`."""
+    file, sys.argv[1:] = file_given("csv", sys.argv[1:])
     command = read_command_line("judge")
+    judged: list[ClaimVerdict] = []
     for job in command.jobs:
         overrides = [text for text in job if text.partition("=")[0] not in CHOOSING]
         results = Results(command.composer, overrides)
@@ -46,6 +60,9 @@ def main() -> None:
             verdicts.append(judge_claim(claim, results))
             print(as_text(verdicts[-1]), flush=True)
         print(summary(verdicts))
+        judged += verdicts
+    if file is not None and judged:
+        write(judged, file)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,11 @@ class Claim:
         return any(form.estimates for form in self.forms.values())
 
     @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments whose cells its forms judge, each once."""
+        return tuple(dict.fromkeys(name for form in self.forms.values() for name in getattr(form, "experiments", ())))
+
+    @property
     def by_our_threshold(self) -> bool:
         """Whether it is a claim of the paper, judged by a threshold of ours."""
         return self.threshold == "ours" and not self.ours

@@ -37,6 +37,7 @@ def judge_claim(claim: Claim, results: Results) -> ClaimVerdict:
         claim.note,
         findings,
         shlex.join(["python", "-m", "experiments.claims", *places, *asked]),
+        claim.experiments,
     )
 
 

@@ -119,6 +119,7 @@ class ClaimVerdict:
     note: what else is to be known, as what the paper leaves open; may be empty.
     findings: the verdict on each form of the claim, the main form first.
     command: the command that judges it again.
+    experiments: those whose cells decide it; none for a claim that is computed, or judged by audits.
     """
 
     paper: str
@@ -135,6 +136,7 @@ class ClaimVerdict:
     note: str
     findings: Mapping[str, FormVerdict]
     command: str
+    experiments: Sequence[str] = ()
 
     @property
     def shown(self) -> str:

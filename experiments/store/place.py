@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,9 +76,16 @@ class Place(NamedTuple):
 
         Raises `DamagedFileError`.
         """
-        if not self.is_packed:
-            return hashlib.sha256(self.file.read_bytes()).digest()
-        return hashlib.sha256(json.dumps(self.footer()).encode() + opened(self.file).raw(self.cell)).digest()
+        about = self.file.stat()
+        return _digest(self, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=2**14)
+def _digest(place: Place, *_version: int) -> bytes:
+    """See `Place.digest`; kept as long as size and time of the file stay, as many figures share cells."""
+    if not place.is_packed:
+        return hashlib.sha256(place.file.read_bytes()).digest()
+    return hashlib.sha256(json.dumps(place.footer()).encode() + opened(place.file).raw(place.cell)).digest()
 
 
 def is_ours(name: str) -> bool:

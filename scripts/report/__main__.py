@@ -1,15 +1,17 @@
-"""Write the report: one page with all experiments, claims, policies and numbers, which can be read offline.
+"""Write the report: all experiments, claims, policies and numbers, as pages that can be read offline.
 
     python -m scripts.report                                    # all experiments of this repository
     python -m scripts.report --config-dir mine                  # and those in the folder mine
     python -m scripts.report -m +experiment=mine,sajed2019/fig01 --config-dir mine
 
 Further overrides apply to every experiment, for example horizon=1e5 or results_dir=mine/results, as in scripts.figures.
-The page is `report_dir`/index.html. Missing parts are shown as gaps with the commands that fill them; with strict=true
-the exit code is then 1.
+`report_dir`/index.html shows every figure small, and each paper has a page beside it. Figures are those in
+`figures_dir`; what is not up to date there is drawn first. Missing parts are shown as gaps with the commands that fill
+them; with strict=true the exit code is then 1.
 """
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.config.command_line import exit_on_user_error, read_command_line
@@ -17,17 +19,20 @@ from experiments.config.values import flag
 from experiments.errors import UserError
 from experiments.whole_files import put
 from scripts.report.collect import collected
-from scripts.report.page import facts_of, gaps_of, html
-from scripts.report.policies import policies
+from scripts.report.exhibits import Exhibit
+from scripts.report.page import INDEX, gaps_of, html
 
 
-def write_page(folder: Path, text: str) -> Path:
-    """Write the page into `folder` in one step; returns its path. Raises `UserError`."""
+def write(folder: Path, pages: Mapping[str, str], exhibits: Sequence[Exhibit]) -> None:
+    """Write the pages into `folder`, and the PDFs of their figures into print/. Raises `UserError`."""
     try:
-        put(path := folder / "index.html", text.encode())
+        for name, text in pages.items():
+            put(folder / name, text.encode(), lasting=False)
+        for exhibit in exhibits:
+            if exhibit.document is not None:
+                put(folder / "print" / f"{exhibit.name}.pdf", exhibit.document.read_bytes(), lasting=False)
     except OSError as error:
         raise UserError(f"report_dir={folder}: cannot be written: {error.strerror}") from error
-    return path
 
 
 def main() -> None:
@@ -36,14 +41,15 @@ def main() -> None:
     if not command.jobs:
         return
     strict = flag(command.config, "strict")
-    exhibits, judged = collected(command)
-    learners = policies(command.composer, facts_of(exhibits))
-    text = html(command.composer, exhibits, judged, learners)
-    path = write_page(Path(command.config.report_dir), text)
-    gaps = gaps_of(exhibits, judged, learners)
+    found = collected(command)
+    pages = html(command.composer, found)
+    folder = Path(command.config.report_dir)
+    write(folder, pages, found.exhibits)
+    gaps = gaps_of(found)
     for gap, _ in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
-    print(f"{path} ({len(text.encode()) / 1e6:.1f} MB, {len(exhibits)} experiments, {len(gaps)} gaps)")
+    size = sum(len(text.encode()) for text in pages.values()) / 1e6
+    print(f"{folder / INDEX} ({len(pages)} pages, {size:.1f} MB, {len(found.exhibits)} experiments, {len(gaps)} gaps)")
     sys.exit(1 if strict and gaps else 0)
 
 

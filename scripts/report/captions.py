@@ -11,20 +11,26 @@ from scripts.drawing import words
 from scripts.drawing.drawing import Drawing, without_mathtext
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import choices
-from scripts.drawing.spec import SYMBOLS
+from scripts.drawing.spec import SYMBOLS, shown
 
 Lines = list[str]
 Named = tuple[str, Any]  # a name, and the instance, policy or part of one that has it
 
 
 def caption(drawing: Drawing | None, cells: Cells) -> list[tuple[str, Lines]]:
-    """Terms, each with its lines; `drawing` is None if the experiment has no figure."""
+    """Terms, each with its lines, about the `cells` that are drawn; `drawing` is None without a figure."""
     terms = [("Shown", [drawing.shown])] if drawing is not None else []
     terms += _of_cells(cells) if cells else []
     terms += drawing.notes.items() if drawing is not None else []
     behind = names_behind(cells)
     caveats = {f"{_name(stored.cell.policy, behind)}: {caveat}" for stored in cells for caveat in stored.cell.caveats}
     return [(term, lines) for term, lines in (*terms, ("Caveats", sorted(caveats))) if lines]
+
+
+def drawn_cells(figure: Mapping[str, Any], cells: Cells) -> Cells:
+    """The cells that some panel of a `figure` shows; all of them if its kind has no panels."""
+    panels = figure.get("panels")
+    return Cells.of(shown(panel, cells) for panel in panels) if panels and cells else cells
 
 
 def _of_cells(cells: Cells) -> list[tuple[str, Lines]]:

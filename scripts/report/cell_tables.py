@@ -18,6 +18,7 @@ from scripts.drawing.spec import SYMBOLS
 from scripts.report.tables import Column, Entry, PageTable, count, is_number, number, of_parameter
 
 KNOWN = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "record")
+MOST = 16  # rows of a table; `load` has all
 SUMMARY = ("mean", "95 % low", "95 % high", "median", "5 % of runs", "95 % of runs")
 
 
@@ -28,8 +29,8 @@ def of_cells(name: str, cells: Cells) -> list[PageTable]:
 
 
 def _of_group(name: str, title: str, cells: Cells) -> PageTable:
-    varying, answers = _varying(cells), _answers(cells)
-    headlines = [stored.headline for stored in cells]
+    varying, answers, shown = _varying(cells), _answers(cells), cells[:MOST]
+    headlines = [stored.headline for stored in shown]
     behind = names_behind(cells)
     strips = Strips(np.concatenate(headlines))
     columns = [
@@ -49,9 +50,10 @@ def _of_group(name: str, title: str, cells: Cells) -> PageTable:
             Entry("exact", math.inf) if stored.exact else count(stored.replications),
             Entry(strips.draw(values), float(np.ptp(np.quantile(values, [0.05, 0.95])))),
         ]
-        for stored, values in zip(cells, headlines, strict=True)
+        for stored, values in zip(shown, headlines, strict=True)
     ]
-    return PageTable(f"{name}-{cells[0].cell.record}", f"{title}, {len(rows)} cells", columns, rows, headed=True)
+    said = f"{title}, {len(cells)} cells" + (f", the first {MOST}" if len(cells) > MOST else "")
+    return PageTable(f"{name}-{cells[0].cell.record}", said, columns, rows, headed=True)
 
 
 def _answers(cells: Cells) -> list[str]:

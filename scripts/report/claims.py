@@ -1,19 +1,20 @@
 """Claims of the papers with the verdicts of `experiments.claims`, and errata, for the report."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import pandas as pd
 from markupsafe import Markup
 
-from experiments import claims as ledger
-from experiments.claims import ClaimVerdict, Erratum, Outcome
+from experiments.claims import Claim, ClaimVerdict, Erratum, Outcome, Results, files, judge_claim
 from experiments.claims.summary import NOTHING
 from experiments.config.compose import Composer
 from experiments.errors import UserError
-from scripts.report.exhibits import Gap
+from scripts.report.exhibits import Exhibit, Gap
 from scripts.report.tables import Column, Entry, PageTable, count, of_frame
 from scripts.report.text import slug, without_places
 
@@ -38,62 +39,114 @@ BADGES = {
 
 
 @dataclass(frozen=True)
+class Ledger:
+    """All claims and errata that could be read, and what is wrong in the files of the others."""
+
+    claims: Sequence[Claim] = ()
+    errata: Sequence[Erratum] = ()
+    wrong_claims: Sequence[str] = ()
+    wrong_errata: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, composer: Composer) -> Self:
+        """The claims and errata of this repository and the user; of this repository alone if a file has an error."""
+        claims, wrong_claims = _read(files.claims, composer.config_dirs)
+        errata, wrong_errata = _read(files.errata, composer.config_dirs)
+        return cls(claims, errata, wrong_claims, wrong_errata)
+
+    def of(self, papers: Collection[str] | None) -> Self:
+        """Those of some papers; of all if None."""
+        if papers is None:
+            return self
+        claims = [claim for claim in self.claims if claim.paper in papers]
+        return replace(self, claims=claims, errata=[erratum for erratum in self.errata if erratum.paper in papers])
+
+
+def _read(read: Callable[..., list[Any]], folders: Sequence[Path]) -> tuple[list[Any], list[str]]:
+    try:
+        return read(folders), []
+    except UserError as error:
+        wrong = [str(error)]
+    try:
+        return read(), wrong
+    except UserError:
+        return [], wrong
+
+
+@dataclass(frozen=True)
 class Judged:
-    """All verdicts and errata, and the gap for claims and files with errors."""
+    """Verdicts and errata, and the gap for claims and files with errors."""
 
     verdicts: Sequence[ClaimVerdict] = ()
     errata: Sequence[Erratum] = ()
     gap: Gap | None = None
 
+    @classmethod
+    def of(cls, ledger: Ledger, verdicts: Sequence[ClaimVerdict], wrong: Sequence[str]) -> Self:
+        """The verdicts in the order of the claims; `wrong` are the errors of those that could not be judged."""
+        order = [(claim.paper, claim.id) for claim in ledger.claims]
+        ordered = sorted(verdicts, key=lambda verdict: order.index((verdict.paper, verdict.id)))
+        wrong_claims = [*ledger.wrong_claims, *wrong]
+        whose = (("claims", wrong_claims), ("errata", ledger.wrong_errata))
+        what = " and ".join(name for name, of in whose if of)
+        command = "python -m experiments.claims" if wrong_claims else "python -m scripts.report"
+        why = without_places("; ".join(dict.fromkeys([*wrong_claims, *ledger.wrong_errata])))
+        return cls(ordered, ledger.errata, Gap(what, why, command) if what else None)
 
-def judged(composer: Composer, overrides: Sequence[str], papers: Collection[str] | None = None) -> Judged:
-    """The verdicts and errata of all papers, or of the `papers` given; errors in claims or files become a gap."""
-    results = ledger.Results(composer, overrides)
-    wrong: list[str] = []
-    wrong_errata: list[str] = []
-    claims = _read(ledger.claims, composer.config_dirs, wrong)
-    errata = _read(ledger.errata, composer.config_dirs, wrong_errata)
-    verdicts = []
+
+def judged(claims: Sequence[Claim], results: Results) -> tuple[list[ClaimVerdict], list[str]]:
+    """The verdicts, and the errors of the claims that cannot be judged."""
+    verdicts, wrong = [], []
     for claim in claims:
-        if papers is None or claim.paper in papers:
-            try:
-                verdicts.append(ledger.judge_claim(claim, results))
-            except UserError as error:
-                wrong.append(str(error))
-            except Exception as error:  # any error of a user's computation
-                wrong.append(f"{claim.file}: {claim.id}: {type(error).__name__}: {error}")
-    what = " and ".join(name for name, of in (("claims", wrong), ("errata", wrong_errata)) if of)
-    command = "python -m experiments.claims" if wrong else "python -m scripts.report"
-    gap = Gap(what, without_places("; ".join(dict.fromkeys([*wrong, *wrong_errata]))), command)
-    of_papers = [erratum for erratum in errata if papers is None or erratum.paper in papers]
-    return Judged(verdicts, of_papers, gap if what else None)
+        try:
+            verdicts.append(judge_claim(claim, results))
+        except UserError as error:
+            wrong.append(str(error))
+        except Exception as error:  # any error of a user's computation
+            wrong.append(f"{claim.file}: {claim.id}: {type(error).__name__}: {error}")
+    return verdicts, wrong
 
 
-def _read(read: Callable[..., list[Any]], folders: Sequence[Path], wrong: list[str]) -> list[Any]:
-    """What the files contain. If a user's folder has an error, it is added to `wrong`, and that folder is left out."""
-    try:
-        return read(folders)
-    except UserError as error:
-        wrong.append(str(error))
-    try:
-        return read()
-    except UserError:
-        return []
+FIGURES = re.compile(r"Figures? (\d+(?:(?:, | and | to )\d+)*)")
+
+
+def figures_in(text: str) -> set[int]:
+    """The numbers of the figures that a text names, as in "Figures 1, 3 and 5 to 7"."""
+    found: set[int] = set()
+    for said in FIGURES.findall(text):
+        for part in re.split(r", | and ", said):
+            first, _, last = part.partition(" to ")
+            found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def rests_on(verdict: ClaimVerdict, exhibits: Sequence[Exhibit]) -> list[Exhibit]:
+    """The exhibits whose cells decide a verdict; of one that is computed, those of the figures that it is about."""
+    if verdict.experiments:
+        return [exhibit for exhibit in exhibits if exhibit.name in verdict.experiments]
+    about = figures_in(verdict.where)
+    of_paper = [exhibit for exhibit in exhibits if exhibit.paper == verdict.paper and exhibit.printed]
+    return [exhibit for exhibit in of_paper if exhibit.printed and figures_in(exhibit.printed.where) & about]
+
+
+WORST_FIRST = ("fails", "open", "passes")
+MOST = 12  # settings in a table; csv=FILE writes all of them
 
 
 @dataclass(frozen=True)
 class ShownClaim:
-    """A verdict as the page shows it, with the table of its settings."""
+    """A verdict as the page shows it, with the table of its settings and the exhibits that it rests on."""
 
     verdict: ClaimVerdict
     settings: PageTable | None
+    exhibits: Sequence[Exhibit] = ()
 
     @classmethod
-    def of(cls, verdict: ClaimVerdict) -> Self:
+    def of(cls, verdict: ClaimVerdict, exhibits: Sequence[Exhibit] = ()) -> Self:
         """A verdict; one without settings has no table."""
         identifier = f"settings-{slug(verdict.paper)}-{slug(verdict.id)}"
-        empty = verdict.table.empty
-        return cls(verdict, None if empty else of_frame(identifier, f"{len(verdict.table)} settings", verdict.table))
+        found = rests_on(verdict, exhibits)
+        return cls(verdict, None if verdict.table.empty else _settings(identifier, verdict.table), found)
 
     @property
     def identifier(self) -> str:
@@ -110,6 +163,15 @@ class ShownClaim:
     @property
     def evidence(self) -> str:
         return without_places(self.verdict.evidence)
+
+
+def _settings(identifier: str, table: pd.DataFrame) -> PageTable:
+    """The settings of a verdict, those that fail first."""
+    number = len(table)
+    place = {result: place for place, result in enumerate(WORST_FIRST)}
+    ordered = table.sort_values("result", key=lambda of: of.map(place).fillna(len(place)), kind="stable")
+    said = f"{number} {'setting' if number == 1 else 'settings'}" + (f", the first {MOST}" if number > MOST else "")
+    return of_frame(identifier, said, ordered.head(MOST))
 
 
 def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
@@ -134,21 +196,14 @@ def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
 
 
 def errata_table(errata: Sequence[Erratum]) -> PageTable:
-    """The table of errata."""
-    columns = [
-        Column("paper", choices=True),
-        Column("where"),
-        Column("printed"),
-        Column("finding"),
-        Column("matters"),
-        Column("shown by"),
-    ]
+    """The table of errata; texts of a sentence share a column with short ones, so that none is narrow."""
+    columns = [Column("erratum"), Column("printed"), Column("finding")]
     rows = [
         [
-            Entry(Markup("{} <code>{}</code>").format(erratum.paper, erratum.id)),
-            *(Entry(text) for text in (erratum.where, erratum.printed, erratum.finding, erratum.matters)),
-            Entry(erratum.shown_by, kind="code"),
+            Entry(Markup("<code>{}</code> {}<br><em>{}</em>").format(of.id, of.where, of.matters)),
+            Entry(of.printed),
+            Entry(Markup("{}<br><small>Shown by: <code>{}</code></small>").format(of.finding, of.shown_by)),
         ]
-        for erratum in errata
+        for of in errata
     ]
     return PageTable("errata", f"{len(rows)} errata", columns, rows, stacked=True)

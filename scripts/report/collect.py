@@ -1,47 +1,98 @@
-"""Collect the parts of a page in parallel: the experiments, and the verdicts on claims."""
+"""Collect the parts of a report in parallel: the experiments of each paper with the verdicts on its claims."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 
+from experiments.claims import Claim, ClaimVerdict, Results
 from experiments.config.command_line import CommandLine, named_experiment
+from experiments.config.compose import Composer
 from experiments.errors import UserError
 from experiments.fan_out import delayed, results
 from experiments.papers import papers
 from experiments.progress import Progress
+from scripts.drawing.fresh import Drawn
+from scripts.figures import keep
 from scripts.report import claims
-from scripts.report.claims import Judged
-from scripts.report.exhibits import Exhibit, exhibit_of
+from scripts.report.claims import Judged, Ledger
+from scripts.report.exhibits import Exhibit, Reading, exhibit_of, of_claims
+from scripts.report.policies import policies
+from scripts.report.tables import PageTable
 
-OF_THE_PAGE = ("experiment", "join", "figures_dir", "report_dir", "strict")  # overrides on which no claim depends
+
+@dataclass(frozen=True)
+class Part:
+    """What is made of one paper: its exhibits, the verdicts on its claims, and the errors of the others."""
+
+    exhibits: Sequence[Exhibit]
+    verdicts: Sequence[ClaimVerdict]
+    wrong: Sequence[str]
 
 
-def collected(command: CommandLine) -> tuple[list[Exhibit], Judged]:
-    """Draw every experiment and judge the claims, with `runner.workers` processes.
+@dataclass(frozen=True)
+class Collected:
+    """All that the report is made of."""
 
-    All claims are judged if no experiment was named, else those of the papers on the page. Raises `UserError`.
+    exhibits: Sequence[Exhibit]
+    judged: Judged
+    policies: PageTable
+
+
+def collected(command: CommandLine) -> Collected:
+    """Show every experiment, judge the claims and build the policies, with `runner.workers` processes.
+
+    Figures that are not up to date are drawn, and remembered as such. All claims are judged if no experiment was named,
+    else those of the papers of the report. Raises `UserError`.
     """
     jobs = jobs_of(command)
-    of_claims = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
-    named = all(map(named_experiment, command.jobs))
-    on_page = {name.partition("/")[0] for name in jobs} if named else None
-    tasks = [delayed(claims.judged)(command.composer, of_claims, on_page)]
-    tasks += [delayed(exhibit_of)(job, command.config_dirs) for job in jobs.values()]
+    drawn = Drawn.read(Path(command.config.figures_dir))
+    of_papers: dict[str, list[list[str]]] = {}
+    for name, job in jobs.items():
+        of_papers.setdefault(name.partition("/")[0], []).append(job)
+    ledger = Ledger.read(command.composer).of(of_papers if all(map(named_experiment, command.jobs)) else None)
+    asked = {paper: [claim for claim in ledger.claims if claim.paper == paper] for paper in _all(of_papers, ledger)}
+    overrides = of_claims(command.jobs[0])
+    tasks = [delayed(policies)(command.composer)]
+    for paper, of_paper in reversed(asked.items()):  # the last papers take longest
+        tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, overrides, command.composer, drawn))
     workers = 1 if len(jobs) == 1 else command.workers
-    found, exhibits = Judged(), {}
+    learners, exhibits = PageTable("", "", [], []), dict.fromkeys(jobs, Exhibit("", ""))
+    verdicts: list[ClaimVerdict] = []
+    wrong: list[str] = []
     with (
-        Progress("making the report", {"parts": len(tasks)}) as progress,
+        Progress("making the report", {"experiments": len(jobs)}) as progress,
         closing(results(tasks, workers, batch_size=1, return_as="generator_unordered")) as made,
     ):
         for item in made:
-            progress.after(item, parts=1)
-            if isinstance(item, Judged):
-                found = item
-            else:
-                exhibits[item.name] = item
-    return [exhibits[name] for name in jobs], found
+            if isinstance(item, PageTable):
+                learners = item
+                continue
+            progress.after(item, experiments=len(item.exhibits))
+            exhibits |= {exhibit.name: exhibit for exhibit in item.exhibits}
+            drawn.figures |= {exhibit.name: exhibit.digest for exhibit in item.exhibits if exhibit.digest}
+            keep(drawn)  # what was drawn counts, even if the command is interrupted
+            verdicts += item.verdicts
+            wrong += item.wrong
+    return Collected(list(exhibits.values()), Judged.of(ledger, verdicts, wrong), learners)
+
+
+def _all(of_papers: Mapping[str, object], ledger: Ledger) -> list[str]:
+    """The papers with experiments, then others with claims."""
+    return list(dict.fromkeys([*of_papers, *(claim.paper for claim in ledger.claims)]))
+
+
+def part_of(
+    jobs: Sequence[list[str]], of_paper: Sequence[Claim], overrides: Sequence[str], composer: Composer, drawn: Drawn
+) -> Part:
+    """The exhibits of the experiments of a paper, and the verdicts on its claims."""
+    reading = Reading(Results(composer, overrides))
+    exhibits = [exhibit_of(job, composer, drawn, reading) for job in jobs]
+    return Part(exhibits, *claims.judged(of_paper, reading.results))
 
 
 def jobs_of(command: CommandLine) -> dict[str, list[str]]:
-    """The overrides of every experiment of the page by its name: of the named experiments, or of all.
+    """The overrides of every experiment of the report by its name: of the named experiments, or of all.
 
     Experiments of papers come first, in the order of the papers, then other experiments; within a paper, its figures
     come first. Raises `UserError` for an experiment that is named twice.
@@ -51,7 +102,9 @@ def jobs_of(command: CommandLine) -> dict[str, list[str]]:
         named = named_experiment(job)
         for name in [named] if named else command.composer.choices("experiment"):
             if name in jobs:
-                raise UserError(f"+experiment={name}: more than once on one page; make a page for each with report_dir")
+                raise UserError(
+                    f"+experiment={name}: more than once in one report; make a report for each with report_dir"
+                )
             jobs[name] = job if named else [f"+experiment={name}", *job]
     known = list(papers(command.composer.config_dirs))
 

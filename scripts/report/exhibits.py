@@ -1,43 +1,35 @@
-"""An experiment in the report: figure, caption, commands and tables, or a gap if these are missing."""
+"""An experiment in the report: figure, what the paper prints, caption, commands and tables, or a gap if these lack."""
 
-import base64
-import io
 import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-import matplotlib.pyplot as plt
 from omegaconf.errors import OmegaConfBaseException
-from PIL import Image
 
+from experiments.claims import Results
 from experiments.config.command_line import named_experiment
 from experiments.config.compose import Composed, Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
-from experiments.store import NotStoredError, stored_cells
+from experiments.store import NotStoredError, complete_places, read_cells
+from experiments.store.place import Place
+from experiments.stored_cells import Cells
 from scripts.drawing.drawing import Drawing, without_mathtext
-from scripts.drawing.render import render
-from scripts.figures import describe, figure_of, why
-from scripts.report.captions import caption
+from scripts.drawing.fresh import Drawn
+from scripts.figures import describe, digest, draw, figure_of, why
+from scripts.report.captions import caption, drawn_cells
 from scripts.report.cell_tables import of_cells
+from scripts.report.pictures import PagePicture, picture_of
+from scripts.report.printed import Printed, printed_of
 from scripts.report.run_time import Fact, fact_of
 from scripts.report.tables import PageTable
 from scripts.report.text import about, slug, without_places
 
-DENSITY = 160  # dots per inch
-COLOURS = 64  # enough for smooth letters and bands; files have a third of the size
-
-
-@dataclass(frozen=True)
-class PagePicture:
-    """A figure inside the page: a data URL, its size in CSS pixels, and its alternative text."""
-
-    source: str
-    width: int
-    height: int
-    words: str
+OF_THE_PAGE = ("experiment", "join", "figures_dir", "report_dir", "strict")  # overrides on which no claim depends
+OF_THE_COMMAND = ("report_dir", "strict", "runner")  # on which no figure depends: it would be drawn again for nothing
 
 
 @dataclass(frozen=True)
@@ -51,23 +43,27 @@ class Gap:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """All that the page shows of an experiment.
+    """All that the report shows of an experiment.
 
     Attributes
     ----------
     about: the comment at the beginning of its file.
+    printed: what the paper prints in its place.
     commands: what each command does, and its text.
     caption: terms, each with its lines.
-    document: the path of its PDF relative to the page.
+    document: its PDF; None without a figure.
+    digest: the hash of the inputs of its figure; empty without a figure.
     """
 
     name: str
     title: str
     about: str = ""
+    printed: Printed | None = None
     commands: list[tuple[str, str]] = field(default_factory=list)
     caption: list[tuple[str, list[str]]] = field(default_factory=list)
     picture: PagePicture | None = None
-    document: str | None = None
+    document: Path | None = None
+    digest: str = ""
     tables: list[PageTable] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
     gap: Gap | None = None
@@ -81,28 +77,61 @@ class Exhibit:
         return self.name.partition("/")[0]
 
 
-def exhibit_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Exhibit:
+@dataclass
+class Reading:
+    """What is read from stores once for several experiments, and passed on to the claims.
+
+    Attributes
+    ----------
+    results: those of the claims; they take the cells of every experiment that was asked for with the same overrides.
+    known: places and cells by the keys and replications that were asked for.
+    """
+
+    results: Results
+    known: dict[tuple[Any, ...], tuple[list[Place], Cells]] = field(default_factory=dict)
+
+    def of(self, asked: Plan) -> tuple[list[Place], Cells]:
+        """The places and cells of a plan. Raises `UserError`."""
+        same = (asked.results, asked.published, *((of.cell.key, of.replications) for of in asked.requests))
+        if same not in self.known:
+            places = complete_places(asked)
+            self.known[same] = places, read_cells(asked, places)
+        places, cells = self.known[same]
+        if asked.experiment and of_claims(asked.overrides) == list(self.results.overrides):
+            self.results.read[asked.experiment] = cells
+        return places, cells
+
+
+def of_claims(overrides: Sequence[str]) -> list[str]:
+    """The overrides on which claims depend."""
+    keys = [text.partition("=")[0].lstrip("+").partition(".")[0] for text in overrides]
+    known = (*OF_THE_PAGE, *OF_THE_COMMAND)
+    return [text for text, key in zip(overrides, keys, strict=True) if key not in known]
+
+
+def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, reading: Reading) -> Exhibit:
     """The experiment that `overrides` name; with a gap if results are missing or it has an error.
 
-    An error of one experiment becomes a gap, so that the others are still shown.
+    A figure that is not up to date is drawn. An error of one experiment becomes a gap, so that the others are shown.
     """
-    composer = Composer(config_dirs)
     name = named_experiment(overrides) or ""
-    run, draw = (_command(module, overrides, config_dirs) for module in ("experiments.run", "scripts.figures"))
+    run, figures = (_command(module, overrides, composer) for module in ("experiments.run", "scripts.figures"))
     exhibit = Exhibit(name, name, about(composer.file_of("experiment", name)))
     try:
         composed = composer.compose(overrides)
     except UserError as error:
         return _gap(exhibit, str(error), run)
     has_figure = composed.config.figure is not None
-    commands = [*([("simulate", run)] if composed.config.cells else []), *([("draw", draw)] if has_figure else [])]
+    commands = [*([("simulate", run)] if composed.config.cells else []), *([("draw", figures)] if has_figure else [])]
+    commands += [("read every number", _loading(name, composer))] if composed.config.cells else []
     exhibit = replace(exhibit, title=_title(composed) or name, commands=commands)
     try:
-        return _filled(exhibit, plan(overrides, composer))
+        exhibit = replace(exhibit, printed=printed_of(composed))
+        return _filled(exhibit, plan(_of_figures(overrides), composer), drawn, reading)
     except NotStoredError as error:
         return _gap(exhibit, str(error).partition("; run: ")[0], run)
     except Exception as error:  # any error of a user's policy or bound
-        return _gap(exhibit, why(error, composed, composer), draw if has_figure else run)
+        return _gap(exhibit, why(error, composed, composer), figures if has_figure else run)
 
 
 def _gap(exhibit: Exhibit, reason: str, command: str) -> Exhibit:
@@ -117,44 +146,45 @@ def _title(composed: Composed) -> str:
         return ""
 
 
-def _filled(exhibit: Exhibit, asked: Plan) -> Exhibit:
+def _filled(exhibit: Exhibit, asked: Plan, drawn: Drawn, reading: Reading) -> Exhibit:
     """The exhibit with caption, figure and tables from stored results. Raises `UserError`."""
-    cells = stored_cells(asked)
+    places, cells = reading.of(asked)
     drawing = describe(asked, cells)
-    return replace(
+    seen = cells if drawing is None else drawn_cells(figure_of(asked.composed) or {}, cells)
+    exhibit = replace(
         exhibit,
-        caption=[*caption(drawing, cells), *([("Left out", asked.left_out)] if asked.left_out else [])],
-        picture=None if drawing is None else _picture(drawing),
-        document=None if drawing is None else _document(asked.composed, exhibit.name),
+        caption=[*caption(drawing, seen), *([("Left out", asked.left_out)] if asked.left_out else [])],
         tables=of_cells(exhibit.identifier, cells),
         facts=[fact_of(stored) for stored in cells],
     )
+    return exhibit if drawing is None else _with_picture(exhibit, asked, places, cells, drawing, drawn)
 
 
-def _picture(drawing: Drawing) -> PagePicture:
-    """The figure as a PNG with few colours."""
-    drawn, packed = io.BytesIO(), io.BytesIO()
-    figure = render(drawing)
-    try:
-        figure.savefig(drawn, format="png", dpi=DENSITY)
-        width, height = (round(inches * 96) for inches in figure.get_size_inches())
-    finally:
-        plt.close(figure)
-    with Image.open(drawn) as image:
-        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(packed, "png", optimize=True)
-    source = f"data:image/png;base64,{base64.b64encode(packed.getvalue()).decode()}"
-    return PagePicture(source, width, height, drawing.words)
+def _with_picture(
+    exhibit: Exhibit, asked: Plan, places: Sequence[Place], cells: Cells, drawing: Drawing, drawn: Drawn
+) -> Exhibit:
+    """The exhibit with its figure as it was drawn; it is drawn again first if its inputs changed since."""
+    now = digest(asked, places)
+    if not drawn.has(exhibit.name, now):
+        draw(asked, cells)
+    stem = drawn.folder / exhibit.name
+    return replace(
+        exhibit, picture=picture_of(Path(f"{stem}.png"), drawing.words), document=Path(f"{stem}.pdf"), digest=now
+    )
 
 
-def _document(composed: Composed, name: str) -> str | None:
-    """The path of the PDF of the figure relative to the report; None if it does not exist or is in a distant folder."""
-    file = Path(composed.config.figures_dir) / f"{name}.pdf"
-    path = os.path.relpath(file, composed.config.report_dir)
-    return Path(path).as_posix() if file.exists() and path.count("..") <= 1 else None
-
-
-def _command(module: str, overrides: Sequence[str], config_dirs: Sequence[Path]) -> str:
+def _command(module: str, overrides: Sequence[str], composer: Composer) -> str:
     """The command as text, with folders relative to the working folder."""
-    places = [word for folder in config_dirs for word in ("--config-dir", os.path.relpath(folder))]
-    kept = [text for text in overrides if text.partition("=")[0] not in ("report_dir", "strict")]
-    return shlex.join(["python", "-m", module, *places, *kept])
+    places = [word for folder in composer.config_dirs for word in ("--config-dir", os.path.relpath(folder))]
+    return shlex.join(["python", "-m", module, *places, *_of_figures(overrides)])
+
+
+def _of_figures(overrides: Sequence[str]) -> list[str]:
+    """The overrides on which figures may depend."""
+    return [text for text in overrides if text.partition("=")[0].partition(".")[0] not in OF_THE_COMMAND]
+
+
+def _loading(name: str, composer: Composer) -> str:
+    """How to read all rows of an experiment in Python."""
+    places = [os.path.relpath(folder) for folder in composer.config_dirs]
+    return f'from experiments import load; load("{name}"{f", config_dirs={places}" if places else ""})'

@@ -1,71 +1,117 @@
-"""The report as HTML."""
+"""The report as HTML: an index, a page for each paper, and a page of policies, privacy and run time."""
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 
-from experiments.claims.settings import FAMILY, SAYS_NOTHING
 from experiments.config.compose import CONF, Composer
 from experiments.papers import Paper, papers
 from experiments.provenance import provenance
 from scripts.audit_table import audits, verdicts
 from scripts.drawing.numbers import quantity
 from scripts.report.claims import Judged, ShownClaim, errata_table, outcomes
+from scripts.report.collect import Collected
 from scripts.report.exhibits import Exhibit, Gap
+from scripts.report.glossary import glossary
 from scripts.report.policies import not_shown
 from scripts.report.run_time import Fact, commits, run_times
-from scripts.report.tables import PageTable
 from scripts.report.text import duration, short_commit, slug
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 FEW = 8  # tables with at most so many rows have no filter
+NARROW = 800  # CSS pixels: a figure of at most this width has its text beside it, a wider one below
+FOLDED = ("Instances", "Policies", "Privacy")  # terms of a caption that are long lists of parameters
+INDEX, POLICIES = "index.html", "policies.html"
+
+
+class PageLink(NamedTuple):
+    """A page of the report."""
+
+    file: str
+    heading: str
 
 
 @dataclass(frozen=True)
 class Section:
-    """The experiments of a paper, or of another folder of experiments."""
+    """The experiments and claims of a paper, or of another folder of experiments: a page of the report."""
 
-    identifier: str
+    name: str
     heading: str
     subtitle: str
-    exhibits: list[Exhibit]
+    exhibits: list[Exhibit] = field(default_factory=list)
+
+    @property
+    def file(self) -> str:
+        return file_of(self.name)
+
+
+def file_of(paper: str) -> str:
+    """The page of a paper."""
+    return f"paper-{slug(paper)}.html"
+
+
+def place_of(shown: Exhibit | ShownClaim) -> str:
+    """The address of an exhibit or of a claim in the report."""
+    paper = shown.paper if isinstance(shown, Exhibit) else shown.verdict.paper
+    return f"{file_of(paper)}#{shown.identifier}"
 
 
 def facts_of(exhibits: Sequence[Exhibit]) -> list[Fact]:
-    """The facts about every cell on the page, each cell once."""
+    """The facts about every cell of the report, each cell once."""
     return list({fact.key: fact for exhibit in exhibits for fact in exhibit.facts}.values())
 
 
-def html(composer: Composer, exhibits: Sequence[Exhibit], judged: Judged, learners: PageTable) -> str:
-    """The whole page; `learners` is the table of policies."""
-    facts = facts_of(exhibits)
-    return (
-        environment()
-        .get_template("report.html")
-        .render(
-            sections=sections(exhibits, papers(composer.config_dirs)),
-            gaps=gaps_of(exhibits, judged, learners),
+def html(composer: Composer, found: Collected) -> dict[str, str]:
+    """The text of every page, by the name of its file."""
+    facts, judged = facts_of(found.exhibits), found.judged
+    claims = [ShownClaim.of(verdict, found.exhibits) for verdict in judged.verdicts]
+    parts = sections(found.exhibits, judged, papers(composer.config_dirs))
+    pages = [PageLink(INDEX, "Overview"), *(PageLink(part.file, part.heading) for part in parts)]
+    pages += [PageLink(POLICIES, "Policies, privacy, run time")]
+    templates = environment(claims)
+
+    def page(template: str, file: str, **shown: Any) -> str:
+        return templates.get_template(template).render(pages=pages, here=file, **shown)
+
+    made = {
+        INDEX: page(
+            "index.html",
+            INDEX,
+            sections=parts,
+            gaps=gaps_of(found),
             unjudged=judged.gap,
-            claims=[ShownClaim.of(verdict) for verdict in judged.verdicts],
+            claims=claims,
             outcomes=outcomes(judged.verdicts),
-            says_nothing=SAYS_NOTHING,
-            family=FAMILY,
-            errata=errata_table(judged.errata),
-            policies=learners,
+            provenance=_provenance(found.exhibits, facts),
+            words=glossary(),
+        ),
+        POLICIES: page(
+            "policies.html",
+            POLICIES,
+            policies=found.policies,
             audits=(table := audits()),
             verdicts=verdicts(table),
             run_times=run_times(facts),
             commits=commits(facts),
-            provenance=_provenance(exhibits, facts),
+        ),
+    }
+    for part in parts:
+        made[part.file] = page(
+            "paper.html",
+            part.file,
+            section=part,
+            claims=[claim for claim in claims if claim.verdict.paper == part.name],
+            errata=errata_table([erratum for erratum in judged.errata if erratum.paper == part.name]),
+            narrow=NARROW,
         )
-    )
+    return made
 
 
-def environment() -> jinja2.Environment:
+def environment(claims: Sequence[ShownClaim] = ()) -> jinja2.Environment:
     """The environment of the templates: it escapes HTML, and raises an error for an unknown name."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -75,34 +121,49 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters["needs_filter"] = lambda table: len(table.rows) > FEW
+    made.filters["place"] = place_of
+    made.filters["slug"] = slug
+    made.filters["split"] = split
+    made.filters["verdicts_on"] = lambda exhibit: [claim for claim in claims if exhibit in claim.exhibits]
     return made
 
 
-def sections(exhibits: Sequence[Exhibit], known: Mapping[str, Paper]) -> list[Section]:
-    """A section for each group of consecutive exhibits of one paper or folder."""
+def split(caption: Sequence[tuple[str, list[str]]]) -> tuple[list[Any], list[Any]]:
+    """The terms of a caption that are shown, and those that are folded."""
+    return [item for item in caption if item[0] not in FOLDED], [item for item in caption if item[0] in FOLDED]
+
+
+def sections(exhibits: Sequence[Exhibit], judged: Judged, known: Mapping[str, Paper]) -> list[Section]:
+    """A section for each group of consecutive exhibits of one paper or folder, then papers that have claims alone."""
+    groups = {name: list(group) for name, group in itertools.groupby(exhibits, lambda exhibit: exhibit.paper)}
+    others = [*(verdict.paper for verdict in judged.verdicts), *(erratum.paper for erratum in judged.errata)]
+    groups |= {name: [] for name in others if name not in groups}
     found = []
-    for name, group in itertools.groupby(exhibits, lambda exhibit: exhibit.paper):
+    for name, group in groups.items():
         paper = known.get(name)
         ours = (CONF / "experiment" / name).is_dir()
         heading = paper.cited if paper else f"{'Beyond the papers' if ours else 'Own experiments'}: {name}"
         subtitle = ", ".join(filter(None, [paper.title, paper.venue])) if paper else ""
-        found.append(Section(slug(f"paper-{name}"), heading, subtitle, list(group)))
+        found.append(Section(name, heading, subtitle, group))
     return found
 
 
-def gaps_of(exhibits: Sequence[Exhibit], judged: Judged, learners: PageTable) -> list[tuple[Gap, str]]:
-    """Every gap, and the anchor on the page where it is shown."""
-    gaps = [(exhibit.gap, exhibit.identifier) for exhibit in exhibits if exhibit.gap]
-    gaps += [(judged.gap, "claims")] if judged.gap else []
-    return [*gaps, *((gap, "policy-list") for gap in not_shown(learners))]
+def gaps_of(found: Collected) -> list[tuple[Gap, str]]:
+    """Every gap, and the address in the report where it is shown."""
+    gaps = [(exhibit.gap, place_of(exhibit)) for exhibit in found.exhibits if exhibit.gap]
+    gaps += [(found.judged.gap, "#claims")] if found.judged.gap else []
+    return [*gaps, *((gap, f"{POLICIES}#policy-list") for gap in not_shown(found.policies))]
 
 
 def _provenance(exhibits: Sequence[Exhibit], facts: Sequence[Fact]) -> list[tuple[str, str]]:
-    """Where the page and its numbers come from."""
+    """Where the report and its numbers come from."""
     here: dict[str, Any] = provenance()
     platforms = sorted({run["platform"] for fact in facts for run in fact.runs})
     return [
-        ("Page made at commit", short_commit(here["commit"]) + (", with uncommitted changes" if here["dirty"] else "")),
+        (
+            "Written at commit",
+            short_commit(here["commit"]) + (", with uncommitted changes" if here["dirty"] else ""),
+        ),
         ("Versions", ", ".join(f"{name} {version}" for name, version in here["versions"].items())),
         ("Platform", here["platform"]),
         ("Platform of the numbers", "; ".join(platforms) or "–"),

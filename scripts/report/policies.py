@@ -1,8 +1,6 @@
 """The table of policies in the report: promise, scope, neighbours, feedback, parameters and citation."""
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from markupsafe import Markup
@@ -15,8 +13,7 @@ from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.numbers import parameter
 from scripts.report.exhibits import Gap
-from scripts.report.run_time import Fact
-from scripts.report.tables import Column, Entry, PageTable, count
+from scripts.report.tables import Column, Entry, PageTable
 from scripts.report.text import without_places
 
 AT_TWO_BUDGETS = (["budget.epsilon=0.5"], ["budget.epsilon=1"])
@@ -29,27 +26,25 @@ COLUMNS = [
     Column("learns from", choices=True),
     Column("parameters"),
     Column("citation"),
-    Column("cells here", numeric=True),
 ]
 
 
-def policies(composer: Composer, facts: Iterable[Fact]) -> PageTable:
+def policies(composer: Composer) -> PageTable:
     """The table of every policy in `conf/policy` and in the folders of --config-dir, at its default parameters."""
-    cells = Counter(fact.policy for fact in facts)
-    rows = [_row(choice, composer, cells) for choice in composer.choices("policy")]
+    rows = [_row(choice, composer) for choice in composer.choices("policy")]
     return PageTable("policies", f"{len(rows)} policies", COLUMNS, rows, stacked=True, headed=True)
 
 
-def _row(choice: str, composer: Composer, cells: Counter[str]) -> list[Entry]:
+def _row(choice: str, composer: Composer) -> list[Entry]:
     try:
         first, second = (_built(choice, budget, composer) for budget in AT_TWO_BUDGETS)
-        return _shown(choice, first, second, cells)
+        return _shown(choice, first, second)
     except UserError as error:
         why = str(error)
     except Exception as error:  # any error of a property of a user's policy
         why = f"{composer.file_of('policy', choice)}: policy={choice}: {type(error).__name__}: {error}"
     code = Entry(Markup("<code>{}</code>").format(choice))
-    return [code, Entry(CANNOT, kind="gap"), Entry(without_places(" ".join(why.split()))), *[Entry("")] * 5]
+    return [code, Entry(CANNOT, kind="gap"), Entry(without_places(" ".join(why.split()))), *[Entry("")] * 4]
 
 
 def not_shown(table: PageTable) -> list[Gap]:
@@ -65,7 +60,7 @@ def not_shown(table: PageTable) -> list[Gap]:
     ]
 
 
-def _shown(choice: str, first: Learner[Any], second: Learner[Any], cells: Counter[str]) -> list[Entry]:
+def _shown(choice: str, first: Learner[Any], second: Learner[Any]) -> list[Entry]:
     guarantee = first.guarantee
     return [
         Entry(Markup("{} <code>policy={}</code>").format(without_mathtext(words.name(first)), choice)),
@@ -75,7 +70,6 @@ def _shown(choice: str, first: Learner[Any], second: Learner[Any], cells: Counte
         Entry(first.faces.feedback),
         Entry(_parameters(first)),
         Entry(first.citation),
-        count(cells[first.name]),
     ]
 
 

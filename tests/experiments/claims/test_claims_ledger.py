@@ -201,6 +201,14 @@ def test_what_no_estimate_would_have_failed_says_nothing():
     assert Setting({}, exactly(0.1), at_most=0.5, possible=Range(0, 1), unseen=Range(0, 1)).says_nothing
 
 
+def test_the_share_of_settings_that_fail():
+    """Of those that count: one of three fails; the fourth is vacuous."""
+    settings = [Setting({}, exactly(value), at_most=2.0) for value in (1.0, 1.5, 3.0)]
+    settings.append(Setting({}, exactly(1.0), at_most=9.0, possible=Range(0, 1)))
+    assert FormVerdict.of(settings, "x").failing == pytest.approx(1 / 3)
+    assert FormVerdict.of(settings[3:], "x").failing == 0
+
+
 def test_ratios_that_are_one_in_every_run_do_not_count(tmp_path):
     same = [measured(policy, 10, 0) for policy in (UCB1(), DPSE(1.0))]
     found = verdict(tmp_path, same, **RATIO, at_least=1)

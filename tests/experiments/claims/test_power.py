@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -10,6 +11,7 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from experiments import intervals
 from experiments.claims import Standing, promises
+from experiments.claims import __main__ as claims_command
 from experiments.claims.power import counted, possible_of, scaled
 from experiments.claims.settings import Range, Setting
 from experiments.claims.verdicts import FormVerdict, Outcome
@@ -230,3 +232,14 @@ def test_extra_growth(tmp_path, later, expected):
     found = verdict(tmp_path, cells, **keys, along="arms", by=["instance"], at_most=1.07)
     assert found.outcome == expected
     assert found.table.estimate[0] == pytest.approx(later / 10)
+
+
+@pytest.mark.slow
+def test_every_setting_is_written(call, tmp_path):
+    file = tmp_path / "settings.csv"
+    assert call("id=by-5x", f"csv={file}", main=claims_command.main).code == 0
+    found = pd.read_csv(file)
+    assert (len(found), set(found.form), set(found.id)) == (128, {"mishra2015", "tight"}, {"by-5x"})
+    refused = call("id=dpucb-log-power", f"csv={tmp_path}/no/where.csv", main=claims_command.main)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert refused.err.startswith(f"error: csv={tmp_path}/no/where.csv: cannot be written: ")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from experiments.claims import Results
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.simulate import Job, run
@@ -9,7 +10,7 @@ from experiments.store import Store
 from scripts import figures
 from scripts.report import __main__ as report
 from scripts.report import claims as report_claims
-from scripts.report.claims import Judged
+from scripts.report.claims import Judged, Ledger
 
 POLICIES = r"""
 from dataclasses import dataclass
@@ -150,13 +151,13 @@ def test_the_other_figures_are_drawn(on, tmp_path):
 
 @pytest.mark.slow
 def test_the_report_is_written_with_gaps(on, monkeypatch, tmp_path):
-    monkeypatch.setattr(report_claims, "judged", lambda *_: Judged())
+    monkeypatch.setattr(Ledger, "read", lambda _: Ledger())
     wrong = WRONG | UNPLANNED
     outcome = on(report.main, *wrong, "good")
     assert outcome.code == 0
     lines = [line for line in outcome.err.splitlines() if line.startswith("missing: ")]
     assert len(lines) == len(wrong) + 2  # the policies that cannot be asked what they are
-    page = (tmp_path / "report" / "index.html").read_text()
+    page = (tmp_path / "report" / "paper-wrong.html").read_text()
     for name, (_, _, named) in wrong.items():
         assert any(f"experiment wrong/{name}: " in line and named in line for line in lines)
         assert f"Missing: experiment wrong/{name}." in page
@@ -173,7 +174,8 @@ def test_a_wrong_claim_leaves_the_others(tmp_path):
     (tmp_path / "claims").mkdir()
     entry = "- {id: mine, where: here, claim: this, ours: true, test: exact, check: nothing.there, experiments: [a]}\n"
     (tmp_path / "claims" / "sajed2019_mine.yaml").write_text(entry)
-    found = report_claims.judged(Composer([tmp_path]), [], ["wang2024", "sajed2019_mine"])
+    ledger = Ledger.read(Composer([tmp_path])).of(["wang2024", "sajed2019_mine"])
+    found = Judged.of(ledger, *report_claims.judged(ledger.claims, Results(Composer([tmp_path]))))
     assert found.gap is not None
     assert "sajed2019_mine.yaml: mine" in found.gap.why
     assert {verdict.paper for verdict in found.verdicts} == {"wang2024"}

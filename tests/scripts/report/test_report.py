@@ -1,5 +1,6 @@
-"""The report is one page that holds all it shows, says what is missing, and works in a browser."""
+"""The report is a folder of pages that hold all they show, say what is missing, and work in a browser."""
 
+import html
 import re
 import sys
 from html.parser import HTMLParser
@@ -16,9 +17,8 @@ from experiments.store import Store
 from scripts import figures
 from scripts.report import __main__ as report
 from scripts.report import claims as report_claims
-from scripts.report.claims import Judged
+from scripts.report.claims import Ledger
 from scripts.report.collect import jobs_of
-from scripts.report.exhibits import Gap
 from tests.scripts.report.browser import CHROMIUM, Browser
 
 POLICY = '''
@@ -102,57 +102,73 @@ def mine(tmp_path_factory):
     return folder
 
 
-def unjudged(*_):
-    return Judged(gap=Gap("claims", "claims are not judged: mine.yaml", "python -m experiments.claims"))
+UNJUDGED = Ledger(wrong_claims=["claims are not judged: mine.yaml"])
+
+
+def pages_in(folder):
+    """All pages of a report as one text."""
+    return "".join(file.read_text() for file in sorted(folder.glob("*.html")))
 
 
 @pytest.fixture
 def make(mine, call, monkeypatch, tmp_path):
-    """Run the report; what came of it and the page."""
+    """Run the report; what came of it and its pages."""
 
-    def make(*arguments, names, claims=unjudged, folder=tmp_path):
-        monkeypatch.setattr(report_claims, "judged", claims)
+    def make(*arguments, names, ledger=UNJUDGED, folder=tmp_path / "report"):
+        plant(monkeypatch, ledger)
         given = ["--config-dir", mine, f"results_dir={mine}/results", f"report_dir={folder}", f"figures_dir={tmp_path}"]
         outcome = call(*given, "runner.workers=1", *arguments, "-m", f"+experiment={','.join(names)}", main=report.main)
-        file = folder / "index.html"
-        return outcome, file.read_text() if file.exists() else ""
+        return outcome, pages_in(folder) if folder.is_dir() else ""
 
     return make
 
 
 @pytest.fixture(scope="module")
 def everything(mine):
-    """The page with all own experiments, stored or not: how the command ended, and the file."""
-    arguments = ["--config-dir", mine, f"results_dir={mine}/results", f"report_dir={mine}/report", "runner.workers=1"]
+    """The report of all own experiments, stored or not: how the command ended, and the index."""
+    places = [f"{name}_dir={mine}/{name}" for name in ("results", "report", "figures")]
+    arguments = ["--config-dir", mine, *places, "runner.workers=1"]
     names = ",".join([*STORED, "mine/absent", "wang2024/fig01"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_claims, "judged", judged)
+        plant(patch, LEDGER)
         patch.setattr(sys, "argv", ["report", *map(str, arguments), "-m", f"+experiment={names}", "strict=true"])
         with pytest.raises(SystemExit) as end:
             report.main()
     return end.value.code, mine / "report" / "index.html"
 
 
-def judged(_composer, _overrides, papers=None):
-    """Three verdicts and an erratum, as `experiments.claims` gives them, or those of some papers."""
-    table = pd.DataFrame({"instance": ["c1", "c2"], "ratio": [5.5, np.inf], "passes": [True, False]})
+def plant(patch, ledger):
+    """Let the claims and errata be those of `ledger`, and verdicts what `judged` says."""
+    patch.setattr(Ledger, "read", lambda _: ledger)
+    patch.setattr(report_claims, "judged", lambda claims, _: ([judged(claim) for claim in claims], []))
 
-    def verdict(paper, id, claim, outcome, under="", table=table):  # noqa: A002
-        shared = {"where": "Section 5", "evidence": "All.", "command": "python -m experiments.claims"}
-        shared |= {"power": "" if outcome == "holds" else "x < 7 fails", "ours": paper == "mine", "table": table}
-        remarks = ["claim of ours"] if paper == "mine" else ["threshold ours", "chosen after the data"]
-        shared |= {"remarks": remarks, "our_threshold": paper != "mine", "says_nothing": "says nothing" * (id == "b")}
-        words = f"{outcome} {under}".strip() + f" ({'; '.join(remarks)})"
-        named = {"paper": paper, "id": id, "claim": claim, "outcome": outcome, "shown": words}
-        return SimpleNamespace(**named, **shared)
 
-    verdicts = [
-        verdict("mine", "a", "Robins <i>go</i> round", "holds"),
-        verdict("mine", "b", "None fly", "holds under", "wind", table[:0]),
-        verdict("wang2024", "c", "Other", "fails"),
-    ]
-    erratum = SimpleNamespace(id="e", paper="mine", where="1", printed="1", finding="2", matters="-", shown_by="-")
-    return Judged([of for of in verdicts if papers is None or of.paper in papers], [erratum])
+def judged(claim):
+    """A verdict on a claim of `LEDGER`, as `experiments.claims` gives it."""
+    table = pd.DataFrame({"instance": ["c1", "c2"], "ratio": [5.5, np.inf], "result": ["passes", "fails"]})
+    ours = claim.paper == "mine"
+    remarks = ["claim of ours"] if ours else ["threshold ours", "chosen after the data"]
+    under = "wind" if claim.outcome == "holds under" else ""
+    shared = {"evidence": "All.", "command": "python -m experiments.claims", "note": "As far as is known."}
+    shared |= {"power": "" if claim.outcome == "holds" else "x < 7 fails", "ours": ours, "remarks": remarks}
+    shared |= {"our_threshold": not ours, "says_nothing": "says nothing" * (claim.id == "b")}
+    shared |= {"shown": f"{claim.outcome} {under}".strip() + f" ({'; '.join(remarks)})"}
+    return SimpleNamespace(**vars(claim), **shared, table=table[:0] if claim.id == "b" else table)
+
+
+def claim(paper, name, text, outcome, where, experiments=()):
+    said = {"paper": paper, "id": name, "claim": text, "outcome": outcome, "where": where}
+    return SimpleNamespace(**said, experiments=experiments)
+
+
+LEDGER = Ledger(
+    [
+        claim("mine", "a", "Robins <i>go</i> round", "holds", "Section 5", ["mine/sweep", "mine/boxes"]),
+        claim("mine", "b", "None fly", "holds under", "Section 5"),
+        claim("wang2024", "c", "Other", "fails", "Section 6.1, Figures 1 and 2"),
+    ],
+    [SimpleNamespace(id="e", paper="mine", where="1", printed="1", finding="2", matters="-", shown_by="-")],
+)
 
 
 class Links(HTMLParser):
@@ -170,25 +186,66 @@ class Links(HTMLParser):
         self.images += [of] if tag == "img" else []
 
 
-def test_the_page_holds_all_it_shows(everything):
-    file = everything[1]
-    links = Links(page := file.read_text())
-    assert all(address.startswith(("#", "data:")) for address in links.addresses)
-    assert {address[1:] for address in links.addresses if address.startswith("#")} <= set(links.ids)
-    assert len(links.ids) == len(set(links.ids))
-    assert not re.search(r"@import|url\(", page)
-    assert [path.name for path in file.parent.iterdir()] == ["index.html"]
-    assert (len(links.images), page.count("Power: x &lt; 7 fails"), page.count("(claim of ours)")) == (7, 2, 2)
-    assert all(len(image["alt"]) > 60 for image in links.images)
+def test_pages_hold_all_they_show_and_link_each_other(everything):
+    folder = everything[1].parent
+    files = {file.name: file.read_text() for file in folder.glob("*.html")}
+    assert set(files) == {"index.html", "policies.html", "paper-mine.html", "paper-wang2024.html"}
+    found = {name: Links(text) for name, text in files.items()}
+    for name, links in found.items():
+        assert len(links.ids) == len(set(links.ids))
+        for address in links.addresses:
+            file, _, anchor = address.partition("#")
+            if file.startswith("data:"):
+                continue
+            if file.startswith("print/"):
+                assert (folder / file).exists()
+            else:
+                assert not anchor or anchor in found[file or name].ids, address
+        assert not re.search(r"@import|url\(", files[name])
+        shown = [image for image in links.images if image["alt"]]
+        assert all(len(image["alt"]) > 60 for image in shown)
+        assert all(image["src"].startswith("data:") for image in links.images)
+    images = {name: len(links.images) for name, links in found.items()}
+    assert images == {"index.html": 7, "policies.html": 0, "paper-mine.html": 6, "paper-wang2024.html": 1}
+    assert pages_in(folder).count("Power: x &lt; 7 fails") == 2
+    assert pages_in(folder).count("Note: As far as is known.") == 3
+
+
+def test_figures_and_verdicts_link_each_other(everything):
+    """By the experiments of a claim; a claim that is computed, by the figures of the paper that it names."""
+    folder = everything[1].parent
+    mine, wang = ((folder / f"paper-{name}.html").read_text() for name in ("mine", "wang2024"))
+    assert set(re.findall(r"Rests on: (.*?)</small>", mine)) == {
+        '<a href="paper-mine.html#mine-boxes">mine/boxes</a>, <a href="paper-mine.html#mine-sweep">mine/sweep</a>'
+    }
+    articles = {text.partition('"')[0]: text for text in mine.split('<article aria-labelledby="')[1:]}
+    linked = [name for name, text in articles.items() if "#claim-mine-a" in text]
+    assert linked == ["mine-boxes", "mine-sweep"]
+    assert 'Rests on: <a href="paper-wang2024.html#wang2024-fig01">wang2024/fig01</a></small>' in wang
+    assert "Against the print: Figure 1" in wang
+    assert "Against the print" not in mine
+
+
+def test_what_the_paper_prints_must_be_complete(make):
+    for given, problem in {
+        "printed.shows=3": "printed.shows: must be a text, got 3",
+        "printed={where: a, shown: b}": "printed.shown: unknown; did you mean shows",
+        "printed={where: a, shows: b}": "printed.differs: missing",
+        "printed={where: a, shows: b, differs: [1]}": "printed.differs: must be a list of texts, got [1]",
+        "printed=nothing": "printed: must be a mapping with where, shows and differs, got nothing",
+    }.items():
+        outcome, page = make(given, names=["wang2024/fig01"])
+        assert problem in outcome.err
+        assert html.escape(problem) in page
 
 
 def test_the_page_tells_what_is_stored(everything):
-    page = everything[1].read_text()
+    page = pages_in(everything[1].parent)
     for text in ("every run as a thin line", "What the comment says.", "4 of each of 14 cells", "has median"):
         assert text in page
     for text in ("<dd>T = 2,000 steps</dd>", "<dd>at most 10⁵ samples</dd>", ">expired</th>"):
         assert text in page
-    for text in (">Own experiments: mine</h2>", ">Wang and Zhu (2024)</h2>", "Multi-armed Bandits, JMLR</p>"):
+    for text in ("<h1>Own experiments: mine</h1>", "<h1>Wang and Zhu (2024)</h1>", "Multi-armed Bandits, JMLR</p>"):
         assert text in page
     assert "python -m scripts.figures --config-dir" in page
     assert ">exact</td>" in page
@@ -197,7 +254,7 @@ def test_the_page_tells_what_is_stored(everything):
 
 
 def test_own_policies_are_shown_and_escaped(everything):
-    page = everything[1].read_text()
+    page = pages_in(everything[1].parent)
     assert "Round &lt;robin&gt;" in page
     assert "<script>alert(1)" not in page
     assert "2 ε-DP, pure" in page
@@ -206,7 +263,7 @@ def test_own_policies_are_shown_and_escaped(everything):
 
 def test_gaps_are_shown_with_what_fills_them(everything, make):
     code, file = everything
-    page = file.read_text()
+    page = pages_in(file.parent)
     assert code == 1  # strict
     assert "Missing: experiment mine/absent." in page
     assert "14 of 14 cells are not stored yet" in page
@@ -220,13 +277,13 @@ def test_gaps_are_shown_with_what_fills_them(everything, make):
 
 
 def test_nothing_is_missing(make):
-    outcome, _ = make("strict=true", names=["mine/stopping"], claims=judged)
+    outcome, _ = make("strict=true", names=["mine/stopping"], ledger=LEDGER)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.endswith(" MB, 1 experiments, 0 gaps)\n")
 
 
 def test_claims_by_outcome_and_by_what_takes_away_from_them():
-    table = report_claims.outcomes(judged(None, None).verdicts)
+    table = report_claims.outcomes([judged(claim) for claim in LEDGER.claims])
     rows = [[entry.text for entry in row] for row in table.rows]
     titles = [column.title for column in table.columns]
     assert titles[-5:] == ["claims", "claim of ours", "threshold ours", "chosen after the data", "says nothing"]
@@ -234,7 +291,7 @@ def test_claims_by_outcome_and_by_what_takes_away_from_them():
 
 
 def test_only_claims_of_papers_on_the_page_are_shown(make):
-    _, page = make(names=["mine/stopping"], claims=judged)
+    _, page = make(names=["mine/stopping"], ledger=LEDGER)
     assert "Robins &lt;i&gt;go&lt;/i&gt; round" in page
     assert "holds under wind" in page
     assert "Other" not in page
@@ -255,7 +312,7 @@ def test_without_a_name_all_experiments_are_shown(mine):
     [
         (["strict=perhaps"], "strict: must be true or false"),
         (["report_dir=/dev/null/report"], "report_dir"),
-        (["horizon=1e5,1e6"], "+experiment=wang2024/fig01: more than once on one page"),
+        (["horizon=1e5,1e6"], "+experiment=wang2024/fig01: more than once in one report"),
         (["strikt=true"], "strikt: unknown key; did you mean strict"),
     ],
 )
@@ -286,23 +343,54 @@ def test_bad_distributions_are_one_line(mine, call, keys, named):
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
 def test_in_a_browser(everything):
     _, file = everything
+    pages = sorted(file.parent.glob("*.html"))
+    assert len(pages) == 4
     with Browser() as browser:
-        for width in (400, 1400):
-            for dark in (False, True):
-                browser.open(file, width, dark)
-                assert browser.complaints == []
-                asked = {address for address in browser.requests if not address.startswith("data:")}
-                assert asked == {file.resolve().as_uri()}
-                browser.run("document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
-                assert browser.run("document.documentElement.scrollWidth") <= width
-                assert browser.run(OUTSIDE) == []
-                assert browser.run(OVERLAPS) == []
-                assert browser.run(CONTRAST) >= 4.5
+        for page in pages:
+            for width in (400, 1400):
+                for dark in (False, True):
+                    check_layout(browser, page, width, dark)
+        check_pictures(browser, file.with_name("paper-mine.html"))
+        browser.open(file, 1400)
         check_filters(browser)
+        browser.open(file.with_name("paper-mine.html"), 1400)
         check_sorting(browser)
         check_keyboard(browser, file)
         browser.open(file, 1400, script=False)
         assert browser.complaints == []
+
+
+def check_layout(browser, page, width, dark):
+    browser.open(page, width, dark)
+    assert browser.complaints == []
+    asked = {address for address in browser.requests if not address.startswith("data:")}
+    assert asked == {page.resolve().as_uri()}
+    browser.run("document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(OUTSIDE) == []
+    assert browser.run(OVERLAPS) == []
+    assert browser.run(CONTRAST) >= 4.5
+
+
+def check_pictures(browser, page):
+    """At 400 pixels a figure says that it scrolls; dark mode leaves its colours as they are, on white."""
+    cut = (
+        "Array.from(document.querySelectorAll('figure'), (figure) => ["
+        "figure.querySelector('.scroll').scrollWidth > figure.querySelector('.scroll').clientWidth,"
+        "getComputedStyle(figure.querySelector('.cut')).display !== 'none'])"
+    )
+    browser.open(page, 400, dark=True)
+    assert {tuple(pair) for pair in browser.run(cut)} == {(True, True)}
+    style = "getComputedStyle(document.querySelector('figure {}')).{}"
+    assert browser.run(style.format("img", "filter")) == "none"
+    assert browser.run(style.format(".card", "backgroundColor")) == "rgb(255, 255, 255)"
+    least = {"paper-mine.html": (".beside img", 700), "paper-wang2024.html": (".exhibit:not(.beside) img", 1200)}
+    for name, (images, width) in least.items():
+        browser.open(page.with_name(name), 1300)
+        assert {tuple(pair) for pair in browser.run(cut)} == {(False, False)}
+        widths = browser.run(f"Array.from(document.querySelectorAll('{images}'), (image) => image.clientWidth)")
+        assert widths
+        assert min(widths) > width
 
 
 # Elements beyond the sides of the window, but for what scrolls by itself and what only screen readers see.

@@ -1,5 +1,7 @@
 """What the report is made of: numbers in words, sections, tables and captions, also of kinds that are new to it."""
 
+import base64
+import io
 import math
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -8,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from PIL import Image
 
 from bandits.environments.bernoulli import C2
 from bandits.policies.ucb import UCB1
@@ -15,7 +18,7 @@ from experiments import intervals
 from experiments.audit.table import ROWS
 from experiments.cells import QUANTITIES, Cell, Quantity
 from experiments.cells.base import column
-from experiments.claims import Outcome
+from experiments.claims import Outcome, Results
 from experiments.config.compose import Composer
 from experiments.papers import papers
 from experiments.stored import Stored
@@ -25,12 +28,13 @@ from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
 from scripts.report import claims
-from scripts.report.captions import caption
-from scripts.report.cell_tables import of_cells
-from scripts.report.claims import BADGES
+from scripts.report.captions import caption, drawn_cells
+from scripts.report.cell_tables import MOST, of_cells
+from scripts.report.claims import BADGES, Judged, Ledger
 from scripts.report.collect import jobs_of
 from scripts.report.exhibits import Exhibit
 from scripts.report.page import sections
+from scripts.report.pictures import picture_of
 from scripts.report.run_time import fact_of, run_times
 
 
@@ -87,13 +91,13 @@ class Coins(Cell):
         return f"no more than {horizons} tosses"
 
 
-def coins(monkeypatch, tosses):
+def coins(monkeypatch, tosses, arms=3):
     """A stored cell of the new kind; four times as many replications are stored as are asked for."""
     for word, asked in Coins.quantities.items():
         monkeypatch.setitem(QUANTITIES, word, asked.label)
     rows = {"tosses": np.array(tosses), "coin_lost": np.array(tosses) > 4}
     run = {"replications": [0, 4 * len(tosses)], "seconds": 2.0, "typical_seconds": 0.1}
-    return Stored(rows, {"runs": [run]}, Coins(C2(3), UCB1(), 1000))
+    return Stored(rows, {"runs": [run]}, Coins(C2(arms), UCB1(), 1000))
 
 
 def test_a_new_kind_of_record_needs_no_edit(monkeypatch):
@@ -142,13 +146,16 @@ def test_papers_come_in_their_order(mine):
 
 def test_sections_are_named_after_papers(mine):
     exhibits = [Exhibit(name, name) for name in ("wu2025/a", "wu2025/b", "mine/a", "yours/a")]
-    found = sections(exhibits, papers([mine]))
+    verdicts = [SimpleNamespace(paper="sajed2019"), SimpleNamespace(paper="mine")]
+    found = sections(exhibits, Judged(verdicts), papers([mine]))
     assert [(section.heading, section.subtitle) for section in found] == [
         ("Wu and Wang (2025)", papers()["wu2025"].title),
         ("Me & you (2020)", "On <it>, COLT"),
         ("Own experiments: yours", ""),
+        ("Sajed and Sheffet (2019)", f"{papers()['sajed2019'].title}, ICML"),
     ]
-    assert [len(section.exhibits) for section in found] == [2, 1, 1]
+    assert [len(section.exhibits) for section in found] == [2, 1, 1, 0]
+    assert [section.file for section in found[:2]] == ["paper-wu2025.html", "paper-mine.html"]
 
 
 def test_every_outcome_has_a_badge():
@@ -157,9 +164,52 @@ def test_every_outcome_has_a_badge():
 
 @pytest.mark.slow
 def test_only_claims_of_some_papers_are_judged():
-    composer = Composer()
-    found = claims.judged(composer, ["published_dir=nowhere"], {"tao2022"})
+    ledger = Ledger.read(Composer()).of({"tao2022"})
+    verdicts, wrong = claims.judged(ledger.claims, Results(Composer(), ["published_dir=nowhere"]))
+    found = Judged.of(ledger, verdicts, wrong)
     assert {verdict.paper for verdict in found.verdicts} == {erratum.paper for erratum in found.errata} == {"tao2022"}
+
+
+def test_figures_that_a_place_in_a_paper_names():
+    for text, numbers in {
+        "Section 6, Figures 1, 3 and 4": {1, 3, 4},
+        "Section 5, Figures 1 to 4": {1, 2, 3, 4},
+        "Section 6, Figure 2 against Figure 4; section 5": {2, 4},
+        "Section 6.2, Figure 2(d) to (f)": {2},
+        "Figures 2 and 11 to 13": {2, 11, 12, 13},
+        "Theorem 3": set(),
+    }.items():
+        assert claims.figures_in(text) == numbers
+
+
+def test_what_no_panel_shows_is_not_in_the_caption(monkeypatch):
+    cells = Cells([coins(monkeypatch, [3, 4], arms) for arms in (3, 5)])
+    panels = [{"title": "(a)", "arms": 3}]
+    (drawn,) = drawn_cells({"panels": panels}, cells)
+    assert drawn.columns["arms"] == 3
+    assert len(drawn_cells({"title": "no panels"}, cells)) == 2
+
+
+def test_pictures_keep_their_colours_and_a_white_ground(tmp_path):
+    image = Image.new("RGB", (300, 200), (254, 254, 255))
+    image.paste((0, 114, 178), (10, 10, 60, 60))
+    image.paste((255, 255, 255), (100, 100, 250, 190))
+    image.save(tmp_path / "a.png")
+    found = picture_of(tmp_path / "a.png", "words")
+    kind, _, text = found.source.partition(",")
+    assert kind == "data:image/webp;base64"
+    with Image.open(io.BytesIO(base64.b64decode(text))) as packed:
+        shown = packed.convert("RGB")
+    assert shown.getpixel((150, 150)) == (255, 255, 255)
+    assert max(abs(a - b) for a, b in zip(shown.getpixel((30, 30)), (0, 114, 178), strict=True)) <= 8
+    assert (found.width, found.height) == (192, 128)  # CSS pixels at 150 dots per inch
+
+
+def test_long_tables_are_cut_and_say_so(monkeypatch):
+    cells = Cells([coins(monkeypatch, [3, 4], arms) for arms in range(2, 2 + MOST + 1)])
+    (table,) = of_cells("mine-coins", cells)
+    assert len(table.rows) == MOST
+    assert table.caption == f"Tosses until heads, {MOST + 1} cells, the first {MOST}"
 
 
 def test_audits_are_shown_as_stored():
