@@ -93,7 +93,7 @@ function claimItem(results, state, claim) {
   const [kind, sign] = results.content.badges[claim.outcome] ?? ["unknown", ""];
   const inside = make("div", {});
   const item = /** @type {HTMLDetailsElement} */ (
-    make("details", { "data-claim": name, open: state.open === name }, make("summary", {}, make("span", { class: `badge ${kind}` }, `${sign} ${claim.shown}`), `${claim.claim} `, make("span", { class: "soft" }, `${citedAs(results, claim.paper)}, ${claim.where}`)), inside)
+    make("details", { "data-claim": name, open: state.open === name }, make("summary", {}, make("span", { class: `badge ${kind}` }, `${sign} ${claim.shown}`), `${claim.claim} `, make("span", { class: "soft" }, `${citedAs(results, claim.paper)}, ${claim.where}`), make("span", { class: "evidence" }, claim.evidence)), inside)
   );
   const fill = () => {
     if (!item.open || inside.childElementCount > 0) return;
@@ -104,7 +104,6 @@ function claimItem(results, state, claim) {
       make("a", { href: addressOf({ view: "claims", paper: claim.paper, open: name }) }, "link to this claim"),
     ];
     inside.append(
-      make("p", {}, make("strong", {}, "Evidence: "), claim.evidence),
       ...(claim.power ? [make("p", {}, make("strong", {}, "Power: "), claim.power)] : []),
       ...(claim.note ? [make("p", {}, make("strong", {}, "Note: "), claim.note)] : []),
       ...(claim.proof ? [make("p", {}, make("strong", {}, "Proof: "), claim.proof)] : []),
