@@ -52,10 +52,12 @@ class Collection:
 
 
 def collected(command: CommandLine) -> Collection:
-    """Everything that is stored, or the cells of the experiments that are named. Raises `UserError`."""
+    """Everything that is stored and judged, or what the experiments that are named have of it. Raises `UserError`."""
     jobs = jobs_of(command)
     overrides = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
-    tasks = [delayed(judged)(command.config_dirs, overrides)]
+    named = all(map(named_experiment, command.jobs))
+    on_page = {name.partition("/")[0] for name in jobs} if named else None
+    tasks = [delayed(judged)(command.config_dirs, overrides, on_page)]
     tasks += [delayed(asked_by)(job, command.config_dirs) for job in jobs.values()]
     of_name: dict[str, Asked] = {}
     verdicts = Judged([], [], [])
@@ -70,7 +72,6 @@ def collected(command: CommandLine) -> Collection:
             else:
                 of_name[item.name] = item
     experiments = [of_name[name] for name in jobs]
-    named = all(map(named_experiment, command.jobs))
     return _with_numbers(command, experiments, verdicts, only_asked=named)
 
 

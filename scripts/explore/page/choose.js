@@ -246,7 +246,7 @@ function overallTable(results, ranking, instances, measured) {
       { text: budgets.length > 0 ? rangeOf(budgets) : "–" },
       { text: String(row.alone + row.beside), value: row.alone + row.beside },
       { text: String(row.alone), value: row.alone },
-      { text: `${row.cells.length} of ${instances}`, value: row.cells.length },
+      { text: `${row.cells.length} of ${instances}` },
       { text: quantity(ratio), value: ratio },
       { text: quantity(upper), value: upper },
     ];

@@ -288,7 +288,7 @@ function chartOf(points, bounds, about) {
   const domain = [...known.domain, ...bounded];
   const colours = [...known.colours, ...bounded.map(() => pageColour("soft"))];
   const dashes = [...known.dashes, ...bounded.map((_, place) => BOUND_DASHES[place % BOUND_DASHES.length])];
-  const legend = { title: null, orient: "bottom", columns: Math.max(1, Math.floor(about.width / 330)), labelLimit: Math.min(420, about.width - 60), clipHeight: 18 };
+  const legend = { title: null, orient: "bottom", columns: Math.max(1, Math.floor(about.width / 330)), labelLimit: Math.min(420, about.width - 60), symbolType: "stroke", symbolOpacity: 1 };
   const colour = { field: "label", type: "nominal", scale: { domain, range: colours }, legend, sort: null };
   const dash = { field: "label", type: "nominal", scale: { domain, range: dashes }, legend, sort: null };
   const xs = points.map((point) => point.x);

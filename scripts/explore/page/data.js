@@ -190,7 +190,7 @@ class Results {
       return t.map((_, point) => {
         const at = begin + row * t.length + point;
         code = (code + this.codes[at] + 256 * this.codes[planes + at]) & 0xffff;
-        return code === 0 ? 0 : least[place] * Math.exp(step[place] * (code - 1));
+        return code === 0 ? 0 : Math.exp(Math.log(least[place]) + step[place] * (code - 1));
       });
     });
     return { t, mean: rows[0], deviation: rows[1], quantiles: rows.slice(2) };
