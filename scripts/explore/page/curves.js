@@ -39,12 +39,10 @@ function asWord(value) {
  * @param {number[]} cells
  */
 function valuesOf(results, name, cells) {
-  const found = new Map();
-  for (const cell of cells) {
-    const value = results.column(name, cell);
-    if (value !== undefined && !found.has(asWord(value))) found.set(asWord(value), value);
-  }
-  const values = [...found.values()];
+  const coded = results.cells.columns[name] ?? results.cells.words[name];
+  const codes = new Set(coded === undefined ? [] : cells.map((cell) => coded.codes[cell]));
+  const found = [...codes].filter((code) => code >= 0).map((code) => coded.values[code]);
+  const values = [...new Map(found.map((value) => [asWord(value), value])).values()];
   return values.every((value) => typeof value === "number") ? values.sort((a, b) => a - b) : values;
 }
 

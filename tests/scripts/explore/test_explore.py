@@ -195,7 +195,7 @@ class TestInABrowser:
         head, *rows = table_of(browser)
         arms = {row[head.index("arms")] for row in rows if row[0] == "DP-SE"}
         assert arms == {"2", "10", "20", "50"}
-        assert "lower bound of a trusted learner" in browser.run("document.querySelector('#chart svg').textContent")
+        assert "lower bound of a trusted learner" in browser.run("drawnBefore.view.toSVG()")
 
     def test_the_choice_is_that_of_the_atlas(self, browser, cells):
         show(browser, VIEWS["choose"] + "&instance=c1, K = 20")
@@ -279,6 +279,18 @@ class TestInABrowser:
                 for value, shown_as in zip(said, shown, strict=True):
                     same = value == shown_as or number(shown_as) == pytest.approx(number(value), rel=6e-4, abs=0.5)
                     assert same, (view, value, shown_as)
+
+    def test_hovering_shows_a_point(self, browser):
+        show(browser, VIEWS["curves"])
+        x, y, width = browser.run(
+            "(() => { const box = document.querySelector('#chart canvas').getBoundingClientRect();"
+            "return [box.x, box.y, box.width] })()"
+        )
+        browser.point(x + width / 2, y + 150)
+        browser.point(x + width / 2 + 3, y + 150)
+        browser.run("new Promise((resolve) => setTimeout(resolve, 200))")
+        text = browser.run("document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').textContent")
+        assert re.search(r"ε = .*\nstep t .*: [\d,]+.*\n30 runs.*\ncell [0-9a-f]{16}", text), text
 
     def test_a_cell_says_how_to_simulate_it(self, browser):
         show(browser, VIEWS["curves"])
