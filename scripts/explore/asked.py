@@ -43,6 +43,7 @@ class Asked:
     ----------
     x: the column, or word, of the horizontal axis of its figure; t if it shows curves or has no figure.
     value: the quantity that it shows.
+    panel: the columns that the first panel of the figure fixes, and their values.
     words: x of each cell by its key, if x is no column but a word for a property of the cell, such as least_gap.
     """
 
@@ -54,6 +55,7 @@ class Asked:
     value: str = ""
     words: dict[str, float] = field(default_factory=dict)
     bounds: list[Line] = field(default_factory=list)
+    panel: dict[str, Any] = field(default_factory=dict)
 
     @property
     def keys(self) -> list[str]:
@@ -83,7 +85,16 @@ def _asked(planned: Plan, name: str) -> Asked:
         value=str(figure.get("value", "")),
         words={} if x == "t" or x in cells.columns else _values_of(x, cells),
         bounds=_bounds(figure.get("overlays", []), cells, kind),
+        panel=_fixed(figure.get("panels", [])),
     )
+
+
+def _fixed(panels: Any) -> dict[str, Any]:
+    """The columns to which the first of the panels gives a single value."""
+    first = panels[0] if isinstance(panels, list) and panels else {}
+    return {
+        name: value for name, value in first.items() if name != "title" and isinstance(value, bool | int | float | str)
+    }
 
 
 def _values_of(word: str, cells: Cells) -> dict[str, float]:

@@ -1,8 +1,10 @@
 """Collect what the page shows: the cells of experiments and of folders of results, their numbers, and all verdicts."""
 
+import math
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Any
 
 from experiments.cells import RECORDED, Cell
 from experiments.config.command_line import CommandLine, named_experiment
@@ -32,7 +34,7 @@ class Collection:
 
     Attributes
     ----------
-    cells: with their summaries, in the order of their names.
+    cells: with their summaries, in order of instance, policy, budget and horizon.
     experiments: with those of their cells that are stored.
     missing: how many cells the experiments ask for that are not stored.
     outdated: how many stored cells are left out, as the code now makes other cells of them.
@@ -50,10 +52,12 @@ class Collection:
 
 
 def collected(command: CommandLine) -> Collection:
-    """Everything that is stored, or the cells of the experiments that are named. Raises `UserError`."""
+    """Everything that is stored and judged, or what the experiments that are named have of it. Raises `UserError`."""
     jobs = jobs_of(command)
     overrides = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
-    tasks = [delayed(judged)(command.config_dirs, overrides)]
+    named = all(map(named_experiment, command.jobs))
+    on_page = {name.partition("/")[0] for name in jobs} if named else None
+    tasks = [delayed(judged)(command.config_dirs, overrides, on_page)]
     tasks += [delayed(asked_by)(job, command.config_dirs) for job in jobs.values()]
     of_name: dict[str, Asked] = {}
     verdicts = Judged([], [], [])
@@ -68,7 +72,6 @@ def collected(command: CommandLine) -> Collection:
             else:
                 of_name[item.name] = item
     experiments = [of_name[name] for name in jobs]
-    named = all(map(named_experiment, command.jobs))
     return _with_numbers(command, experiments, verdicts, only_asked=named)
 
 
@@ -95,8 +98,17 @@ def _with_numbers(command: CommandLine, experiments: Sequence[Asked], verdicts: 
     keys = {of.key for of, _ in cells}
     kept = [replace(of, cells=[cell for cell in of.cells if cell.key in keys]) for of in experiments]
     missing = len(asked.keys() - keys)
+    cells.sort(key=_order)
     found = colours_of(policies, colours(command.config_dirs))
     return Collection(cells, [of for of in kept if of.cells], verdicts, missing, outdated, error, found)
+
+
+def _order(cell: tuple[About, Summary]) -> tuple[Any, ...]:
+    """By instance, policy, budget and horizon."""
+    of, _ = cell
+    size = (of.columns["arms"], of.instance)
+    epsilon = math.inf if of.columns["epsilon"] is None else of.columns["epsilon"]
+    return of.columns["instance"], *size, of.legend, epsilon, of.columns["delta"], of.columns["horizon"], of.key
 
 
 def _quantities(experiments: Sequence[Asked]) -> dict[str, dict[str, None]]:

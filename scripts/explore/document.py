@@ -169,6 +169,7 @@ def _experiment(of: Asked, abouts: Sequence[About]) -> dict[str, Any]:
         "comment": of.comment,
         "x": of.x,
         "value": of.value,
+        "panel": plain(of.panel),
         "cells": _differences(sorted(places[cell.key] for cell in of.cells)),
         "bounds": [
             {

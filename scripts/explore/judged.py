@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,15 @@ class Judged:
     audits: list[dict[str, Any]]
 
 
-def judged(config_dirs: Sequence[Path], overrides: Sequence[str]) -> Judged:
-    """Judge all claims; `overrides` are those of a command, as results_dir. Raises `UserError`."""
+def judged(config_dirs: Sequence[Path], overrides: Sequence[str], papers: Collection[str] | None = None) -> Judged:
+    """Judge the claims of `papers`, or all; `overrides` are those of a command, as results_dir. Raises `UserError`."""
     results = Results(Composer(config_dirs), overrides)
     audits = results.audits()
     return Judged(
-        claims=[_claim(claim, results, audits) for claim in claims(config_dirs)],
-        errata=[plain(vars(erratum)) for erratum in errata(config_dirs)],
+        claims=[
+            _claim(claim, results, audits) for claim in claims(config_dirs) if papers is None or claim.paper in papers
+        ],
+        errata=[plain(vars(of)) for of in errata(config_dirs) if papers is None or of.paper in papers],
         audits=[_audit(row) for row in audits],
     )
 

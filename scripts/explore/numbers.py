@@ -5,6 +5,7 @@ by at most `STEP` / 2 of itself; 0 stays 0. Of neighbours only the difference is
 deflate then finds more to save. Other numbers are kept in 32 bits.
 """
 
+import math
 import zlib
 from collections.abc import Sequence
 
@@ -26,14 +27,15 @@ def logarithms(numbers: FloatArray) -> tuple[Codes, float, float]:
         return np.zeros(numbers.shape, np.uint16), 1.0, STEP
     least = float(numbers[positive].min())
     above = np.zeros(numbers.shape)
-    np.log(numbers / least, where=positive, out=above)
+    np.log(numbers, where=positive, out=above)
+    above[positive] -= math.log(least)
     step = max(STEP, float(above.max()) / MOST)
     return np.where(positive, 1 + np.rint(above / step), 0).astype(np.uint16), least, step
 
 
 def from_logarithms(codes: Codes, least: float, step: float) -> FloatArray:
     """The numbers that `logarithms` has coded, off by at most step / 2 of themselves."""
-    return np.where(codes > 0, least * np.exp(step * (codes.astype(float) - 1)), 0.0)
+    return np.where(codes > 0, np.exp(math.log(least) + step * (codes.astype(float) - 1)), 0.0)
 
 
 def in_planes(rows: Sequence[Codes]) -> bytes:

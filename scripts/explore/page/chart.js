@@ -90,15 +90,16 @@ async function draw(place, spec, about) {
     ...spec,
   };
   const tooltip = (/** @type {any} */ _, /** @type {MouseEvent} */ event, /** @type {any} */ item, /** @type {any} */ value) => {
-    tip.hidden = value === null || value === undefined || value === "";
+    const text = (item?.datum?.datum ?? item?.datum)?.tip; // the nearest point has its mark around it
+    tip.hidden = value === null || value === "" || text === undefined;
     if (tip.hidden) return;
-    tip.textContent = String(value);
+    tip.textContent = text;
     const frame = place.getBoundingClientRect();
     const left = Math.min(event.clientX - frame.left + 14, frame.width - tip.offsetWidth - 4);
     tip.style.left = `${Math.max(0, left)}px`;
     tip.style.top = `${event.clientY - frame.top + 14}px`;
   };
-  const made = await library.vegaEmbed(box, full, { renderer: "svg", actions: false, tooltip, expressionFunctions: { inWords: parameter } });
+  const made = await library.vegaEmbed(box, full, { renderer: "canvas", actions: false, tooltip, expressionFunctions: { inWords: parameter } });
   drawnBefore?.finalize();
   drawnBefore = made;
   const { view } = made;
@@ -109,7 +110,7 @@ async function draw(place, spec, about) {
       if (typeof datum?.cell === "number") chosen(datum.cell);
     });
   }
-  const drawn = box.querySelector("svg");
+  const drawn = box.querySelector("canvas"); // thousands of points would be slow as elements
   drawn?.setAttribute("role", "img");
   drawn?.setAttribute("aria-label", about.words);
   return make(

@@ -110,14 +110,10 @@ function rangeOf(values) {
 function answerOf(results, question, ranking, instances) {
   const { asked, shownArms, shownHorizon, trust } = question;
   const most = ranking[0].alone + ranking[0].beside;
-  const first = ranking.filter((row) => row.alone + row.beside === most);
-  const said = first.slice(0, 3).map((row) => `${row.variant}${budgetOf(results, row.cells)}`);
-  const names = said.length === 1 ? said[0] : `${said.slice(0, -1).join(", ")} or ${said[said.length - 1]}`;
-  const more = first.length > 3 ? `, or one of ${first.length - 3} more` : "";
   const answer = make(
     "p",
     { class: "answer", id: "answer" },
-    make("strong", {}, `${names}${more}: `),
+    make("strong", {}, `${namesOf(results, leadersOf(ranking))}: `),
     `no other policy is told apart as better on ${most} of ${instances} stored ${instances === 1 ? "instance" : "instances"}.`,
   );
   const notes = [];
@@ -127,14 +123,38 @@ function answerOf(results, question, ranking, instances) {
     const below = stored.filter((epsilon) => epsilon <= asked.epsilon);
     const above = stored.filter((epsilon) => epsilon > asked.epsilon);
     notes.push(
-      `Nothing is stored at ε = ${parameter(asked.epsilon)}. A policy that keeps less keeps ${parameter(asked.epsilon)} too: each is shown at the largest ε below, ${rangeOf(below.slice(-1))} at most${above.length > 0 ? `; the next stored ε is ${parameter(Number(above[0].toPrecision(4)))}, and its mean is beside it` : ""}.`,
+      `Nothing is stored at ε = ${parameter(asked.epsilon)}. A policy that keeps ${rangeOf(below.slice(-1))} keeps ${parameter(asked.epsilon)} too: each is shown at the largest stored ε below.`,
     );
+    if (above.length > 0) {
+      const next = Number(above[0].toPrecision(4));
+      const there = contestsOf(results, question.beyond.filter((cell) => question.needs(cell) <= above[0] * (1 + 1e-9)));
+      notes.push(`The next stored ε is ${parameter(next)}: there the answer would be ${namesOf(results, leadersOf(rankingOf(results, there)))}. Between the two, nothing is known; the last columns of the second table show both sides.`);
+    }
   }
   if (shownArms !== asked.arms) notes.push(`Nothing is stored with K = ${parameter(asked.arms)}: K = ${parameter(shownArms)} is the nearest.`);
   if (shownHorizon !== asked.horizon) notes.push(`Nothing is stored at T = ${parameter(asked.horizon)}: T = ${parameter(shownHorizon)} is the nearest, by its logarithm. Ranks can differ at another T.`);
   const ran = new Set(ranking.flatMap((row) => row.cells.map((cell) => results.guarantee(cell).epsilon)));
   if (ran.size > 1) notes.push("Policies are run at different ε (third column): a smaller one is a handicap, and it keeps more.");
   return [answer, ...notes.map((text) => make("p", { class: "note" }, text))];
+}
+
+/**
+ * The first of a ranking: all that are not beaten on as many instances.
+ * @param {ReturnType<typeof rankingOf>} ranking
+ */
+function leadersOf(ranking) {
+  return ranking.filter((row) => row.alone + row.beside === ranking[0].alone + ranking[0].beside);
+}
+
+/**
+ * Policies with the budgets at which they were run, as "A at ε = 0.1 or B at ε = 0.3".
+ * @param {Results} results
+ * @param {ReturnType<typeof rankingOf>} rows
+ */
+function namesOf(results, rows) {
+  const said = rows.slice(0, 3).map((row) => `${row.variant}${budgetOf(results, row.cells)}`);
+  const names = said.length === 1 ? said[0] : `${said.slice(0, -1).join(", ")} or ${said[said.length - 1]}`;
+  return rows.length > 3 ? `${names}, or one of ${rows.length - 3} more` : names;
 }
 
 /**
@@ -226,7 +246,7 @@ function overallTable(results, ranking, instances, measured) {
       { text: budgets.length > 0 ? rangeOf(budgets) : "–" },
       { text: String(row.alone + row.beside), value: row.alone + row.beside },
       { text: String(row.alone), value: row.alone },
-      { text: `${row.cells.length} of ${instances}`, value: row.cells.length },
+      { text: `${row.cells.length} of ${instances}` },
       { text: quantity(ratio), value: ratio },
       { text: quantity(upper), value: upper },
     ];

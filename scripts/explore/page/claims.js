@@ -93,7 +93,7 @@ function claimItem(results, state, claim) {
   const [kind, sign] = results.content.badges[claim.outcome] ?? ["unknown", ""];
   const inside = make("div", {});
   const item = /** @type {HTMLDetailsElement} */ (
-    make("details", { "data-claim": name, open: state.open === name }, make("summary", {}, make("span", { class: `badge ${kind}` }, `${sign} ${claim.shown}`), `${claim.claim} `, make("span", { class: "soft" }, `${citedAs(results, claim.paper)}, ${claim.where}`)), inside)
+    make("details", { "data-claim": name, open: state.open === name }, make("summary", {}, make("span", { class: `badge ${kind}` }, `${sign} ${claim.shown}`), `${claim.claim} `, make("span", { class: "soft" }, `${citedAs(results, claim.paper)}, ${claim.where}`), make("span", { class: "evidence" }, claim.evidence)), inside)
   );
   const fill = () => {
     if (!item.open || inside.childElementCount > 0) return;
@@ -104,7 +104,6 @@ function claimItem(results, state, claim) {
       make("a", { href: addressOf({ view: "claims", paper: claim.paper, open: name }) }, "link to this claim"),
     ];
     inside.append(
-      make("p", {}, make("strong", {}, "Evidence: "), claim.evidence),
       ...(claim.power ? [make("p", {}, make("strong", {}, "Power: "), claim.power)] : []),
       ...(claim.note ? [make("p", {}, make("strong", {}, "Note: "), claim.note)] : []),
       ...(claim.proof ? [make("p", {}, make("strong", {}, "Proof: "), claim.proof)] : []),
@@ -156,6 +155,7 @@ function errataPart(results, state) {
 }
 
 const MOST_AUDITS = 200;
+const FIRST_AUDITS = ["violated", "undecided"]; // verdicts on what papers promise
 
 /**
  * @param {Results} results
@@ -166,14 +166,15 @@ function auditsPart(results, state) {
   const count = audits.policy?.codes.length ?? 0;
   const of = (/** @type {string} */ name, /** @type {number} */ row) => Results.valueOf(audits[name], row);
   const claim = results.claims.find(({ paper, id }) => `${paper}/${id}` === state.claim);
-  const every = claim ? claim.audits : Array.from({ length: count }, (_, row) => row);
+  const rank = (/** @type {number} */ row) => (FIRST_AUDITS.indexOf(of("paper_verdict", row)) + FIRST_AUDITS.length + 1) % (FIRST_AUDITS.length + 1);
+  const every = (claim ? [...claim.audits] : Array.from({ length: count }, (_, row) => row)).sort((a, b) => rank(a) - rank(b) || a - b);
   const asked = ["policy", "level", "verdict", "paper_verdict"];
   const found = every.filter((row) => asked.every((name) => !state[name] || of(name, row) === state[name]) && matches(state.search, [of("policy", row), of("parameters", row), of("mechanism", row), of("method", row)]));
   const titles = ["policy", "parameters", "level", "arms", "horizon", "domain", "paper_epsilon", "paper_delta", "epsilon_claimed", "delta_claimed", "bounds", "kept", "shown", "paper_verdict", "verdict", "slack", "method", "witness"];
   const table = { caption: "audits", columns: titles.map((title) => ({ title })), rows: found.map((row) => titles.map((name) => ({ text: String(of(name, row) ?? "") }))) };
   const number = (/** @type {any} */ value) => (typeof value === "number" ? quantity(value) : (value ?? "–"));
   return [
-    controls(...asked.map((name) => selectOne(name, name === "paper_verdict" ? "What the paper promises" : name === "verdict" ? "What the class declares" : name, withAll(audits[name]?.values ?? [], "all"), state[name] ?? "")), typeIn("search", "Words", state.search ?? "", [], "search")),
+    controls(...asked.map((name) => selectOne(name, name === "paper_verdict" ? "What the paper promises" : name === "verdict" ? "What the class declares" : capital(name), withAll(audits[name]?.values ?? [], "all"), state[name] ?? "")), typeIn("search", "Words", state.search ?? "", [], "search")),
     make("h2", { id: "found" }, claim ? `${found.length} audits that decide ${state.claim}` : `${found.length} of ${count} audits`),
     make("p", { class: "tools" }, csvButton("CSV", "audits", () => table)),
     found.length > MOST_AUDITS ? make("p", { class: "note" }, `The first ${MOST_AUDITS} are listed; filter, or take the CSV.`) : "",
@@ -185,7 +186,7 @@ function auditsPart(results, state) {
       return make(
         "details",
         {},
-        make("summary", {}, make("span", { class: `badge ${kind}` }, verdict), `${of("policy", row)}, ${of("level", row)}, K = ${of("arms", row)}, T = ${parameter(of("horizon", row))}: `, make("span", { class: "soft" }, `${of("bounds", row)} kept ${number(of("kept", row))}, shown ${number(of("shown", row))}; paper ε = ${number(of("paper_epsilon", row))}${of("paper_delta", row) ? `, δ = ${number(of("paper_delta", row))}` : ""}`)),
+        make("summary", {}, make("span", { class: `badge ${kind}` }, verdict), `${of("policy", row)}, ${of("level", row)}, K = ${of("arms", row)}, T = ${parameter(of("horizon", row))}${of("parameters", row) ? `, ${of("parameters", row)}` : ""}: `, make("span", { class: "soft" }, `${of("bounds", row)} kept ${number(of("kept", row))}, shown ${number(of("shown", row))}; paper ε = ${number(of("paper_epsilon", row))}${of("paper_delta", row) ? `, δ = ${number(of("paper_delta", row))}` : ""}`)),
         make("div", {}, make("p", {}, make("strong", {}, "Witness: "), witness || "none: the bound is from above, or nothing is violated"), make("p", {}, make("strong", {}, "Method: "), of("method", row) ?? ""), make("p", { class: "soft" }, facts.map((name) => `${name.replace(/_/g, " ")} ${number(of(name, row))}`).join("; ")), commandLine(auditCommand(results, row))),
       );
     }),

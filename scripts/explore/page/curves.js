@@ -3,6 +3,7 @@
 const MOST_CURVES = 30;
 const EVERYTHING = "all";
 const ANY = "any";
+const BOUND_DASHES = [[1, 4], [6, 6], [2, 6, 6, 6]];
 
 /** @typedef {{label: string, colour: string, cell: number, x: number, y: number, low: number | null, high: number | null, tip: string}} Point */
 
@@ -18,7 +19,8 @@ function pool(results, state) {
     const claim = results.claims.find((of) => `${of.paper}/${of.id}` === state.claim);
     if (claim) return { name: `claim ${state.claim}`, title: claim.claim, comment: claim.evidence, cells: claim.cells, experiment: undefined };
   }
-  const named = state.experiment ?? results.experiments.find((of) => of.x === "t" && of.cells.some((cell) => results.hasCurve(cell)))?.name;
+  const drawn = results.experiments.filter((of) => of.x === "t" && of.cells.some((cell) => results.hasCurve(cell)));
+  const named = state.experiment ?? (drawn.find(({ name }) => name.includes("/fig")) ?? drawn[0] ?? results.experiments[0])?.name;
   const experiment = results.experiments.find((of) => of.name === named);
   if (experiment) return { name: experiment.name, title: experiment.title, comment: experiment.comment, cells: experiment.cells, experiment };
   const cells = Array.from({ length: results.count }, (_, cell) => cell);
@@ -37,12 +39,10 @@ function asWord(value) {
  * @param {number[]} cells
  */
 function valuesOf(results, name, cells) {
-  const found = new Map();
-  for (const cell of cells) {
-    const value = results.column(name, cell);
-    if (value !== undefined && !found.has(asWord(value))) found.set(asWord(value), value);
-  }
-  const values = [...found.values()];
+  const coded = results.cells.columns[name] ?? results.cells.words[name];
+  const codes = new Set(coded === undefined ? [] : cells.map((cell) => coded.codes[cell]));
+  const found = [...codes].filter((code) => code >= 0).map((code) => coded.values[code]);
+  const values = [...new Map(found.map((value) => [asWord(value), value])).values()];
   return values.every((value) => typeof value === "number") ? values.sort((a, b) => a - b) : values;
 }
 
@@ -50,6 +50,11 @@ function valuesOf(results, name, cells) {
 function titleOf(name) {
   const titles = { t: "step t", epsilon: "ε", arms: "number of arms K", horizon: "horizon T", gap: "gap", delta: "δ", instance: "instance", least_gap: "least gap", inverse_gap: "1 / least gap" };
   return /** @type {Record<string, string>} */ (titles)[name] ?? name.replace(/_/g, " ");
+}
+
+/** @param {string} text */
+function capital(text) {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /**
@@ -69,9 +74,10 @@ function axesFor(results, cells) {
  * @param {State} state
  * @param {number[]} cells
  * @param {string} x
+ * @param {Record<string, any>} panel the values that the figure of an experiment shows first
  * @returns {{facets: Facet[], cells: number[]}}
  */
-function choose(results, state, cells, x) {
+function choose(results, state, cells, x, panel) {
   const known = Object.keys(results.cells.columns).filter((name) => results.ofInstances.has(name) && !["instance", "arms"].includes(name));
   /** @type {Facet[]} */
   const facets = [];
@@ -81,7 +87,8 @@ function choose(results, state, cells, x) {
     if (values.length < 2) continue;
     const words = values.map(asWord);
     const asked = state[`f.${name}`];
-    const fallback = name === "horizon" ? words[words.length - 1] : words[0];
+    const figured = panel[name] === undefined ? "" : asWord(panel[name]);
+    const fallback = words.includes(figured) ? figured : name === "horizon" ? words[words.length - 1] : words[0];
     const only = (/** @type {string} */ word) => left.filter((cell) => [undefined, word].includes(asWordOf(results, name, cell)));
     const before = valuesOf(results, x, left).length;
     const tied = x !== "t" && before > 1 && valuesOf(results, x, only(fallback)).length < 2;
@@ -126,7 +133,7 @@ function curvesOf(results, state) {
   const preferred = [state.x, source.experiment?.x, offered[0]];
   const x = preferred.find((name) => name !== undefined && offered.includes(name)) ?? "arms";
   const drawable = x === "t" ? source.cells.filter((cell) => results.hasCurve(cell)) : source.cells;
-  const { facets, cells: left } = choose(results, state, drawable, x);
+  const { facets, cells: left } = choose(results, state, drawable, x, source.experiment?.panel ?? {});
   const epsilons = x === "epsilon" ? [] : valuesOf(results, "epsilon", left).map(asWord);
   const tickedEpsilons = ticked(state.epsilon, epsilons, left.length > 16);
   const budgeted = left.filter((cell) => {
@@ -173,6 +180,7 @@ function linesOf(results, shown) {
     lines.set(label, line);
   }
   const all = [...lines.values()];
+  if (x !== "t") for (const { cells: of } of all) of.sort((one, other) => results.column(x, one) - results.column(x, other));
   return { lines: all.slice(0, MOST_CURVES), left: all.length - MOST_CURVES };
 }
 
@@ -272,8 +280,13 @@ function boundsOf(results, shown) {
  * @param {{x: string, value: string, title: string, logX: boolean, logY: boolean, width: number}} about
  */
 function chartOf(points, bounds, about) {
-  const { domain, colours, dashes } = legendOf(new Map(points.map((point) => [point.label, point.colour])));
-  const legend = { title: null, orient: "bottom", columns: Math.max(1, Math.floor(about.width / 330)), labelLimit: Math.min(420, about.width - 60), clipHeight: 18 };
+  const known = legendOf(new Map(points.map((point) => [point.label, point.colour])));
+  const shades = new Map(known.domain.map((label, place) => [label, known.colours[place]]));
+  const bounded = [...new Set(bounds.map(({ label }) => label))];
+  const domain = [...known.domain, ...bounded];
+  const colours = [...known.colours, ...bounded.map(() => pageColour("soft"))];
+  const dashes = [...known.dashes, ...bounded.map((_, place) => BOUND_DASHES[place % BOUND_DASHES.length])];
+  const legend = { title: null, orient: "bottom", columns: Math.max(1, Math.floor(about.width / 330)), labelLimit: Math.min(420, about.width - 60), symbolType: "stroke", symbolOpacity: 1 };
   const colour = { field: "label", type: "nominal", scale: { domain, range: colours }, legend, sort: null };
   const dash = { field: "label", type: "nominal", scale: { domain, range: dashes }, legend, sort: null };
   const xs = points.map((point) => point.x);
@@ -281,7 +294,10 @@ function chartOf(points, bounds, about) {
   const scaleOf = (/** @type {boolean} */ log, zero = false) => (log ? { type: "log", nice: false } : { type: "linear", zero });
   const x = { field: "x", type: "quantitative", scale: scaleOf(about.logX), axis: axis(titleOf(about.x), about.logX, xs) };
   const y = { field: "y", type: "quantitative", scale: { ...scaleOf(about.logY, true), nice: true }, axis: axis(about.title, about.logY, ys) };
-  const drawable = points.filter((point) => (point.x > 0 || !about.logX) && (point.y > 0 || !about.logY));
+  const drawable = points
+    .filter((point) => (point.x > 0 || !about.logX) && (point.y > 0 || !about.logY))
+    .map((point) => ({ ...point, curve: point.label, shade: shades.get(point.label) }));
+  const shade = { field: "shade", type: "nominal", scale: null };
   const least = Math.min(...drawable.map((point) => point.y));
   const banded = drawable
     .filter((point) => point.low !== null && point.high !== null)
@@ -292,30 +308,27 @@ function chartOf(points, bounds, about) {
     {
       data: { values: banded },
       mark: { type: "area", opacity: 0.16, aria: false },
-      encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" }, color: colour },
+      encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" }, color: shade, detail: { field: "label" } },
     },
-    { data: { values: drawable }, mark: { type: "line", strokeWidth: 2, aria: false }, encoding: { x, y, color: colour, strokeDash: dash } },
+    {
+      data: { values: [...drawable, ...bounds] },
+      mark: { type: "line", strokeWidth: 2, aria: false },
+      encoding: { x, y, color: colour, strokeDash: dash, detail: { field: "curve" } },
+    },
   ];
-  if (bounds.length > 0) {
-    layers.push({
-      data: { values: bounds },
-      mark: { type: "line", strokeWidth: 1.5, color: pageColour("soft"), point: about.x === "t" ? false : { color: pageColour("soft"), size: 20 }, aria: false },
-      encoding: { x, y, detail: { field: "curve" }, strokeDash: { field: "label", type: "nominal", scale: { domain: [...new Set(bounds.map((of) => of.label))], range: [[2, 3], [8, 4], [1, 2]] }, legend: { ...legend, title: "Bounds", symbolStrokeColor: pageColour("soft") } }, tooltip: { field: "tip" } },
-    });
-  }
   layers.push({
-    data: { values: drawable },
+    data: { values: [...drawable, ...bounds.map((point) => ({ ...point, shade: pageColour("soft") }))] },
     params: [nearest],
     mark: { type: "point", filled: true, size: about.x === "t" ? 60 : 45, aria: false, cursor: "pointer" },
     encoding: {
       x,
       y,
-      color: colour,
+      color: shade,
       opacity: about.x === "t" ? { condition: { param: "near", empty: false, value: 1 }, value: 0 } : { value: 1 },
       tooltip: { field: "tip" },
     },
   });
-  return { layer: layers, resolve: { scale: { strokeDash: "independent" } } };
+  return { layer: layers };
 }
 
 /**
@@ -408,7 +421,7 @@ async function showCurves(results, state, place) {
       selectOne("experiment", "Cells of", state.claim ? [{ value: "", text: source.name }, ...choices] : choices, state.claim ? "" : source.name, (chosen) => ({ ...emptied(state), view: "curves", experiment: chosen })),
       selectOne("x", "Against", shown.offered.map((name) => ({ value: name, text: titleOf(name) })), x),
       shown.values.length > 1 ? selectOne("value", "Quantity", shown.values.map((name) => ({ value: name, text: results.content.quantities[name] ?? name })), value) : null,
-      ...facets.map(({ name, values, chosen }) => selectOne(`f.${name}`, titleOf(name), [...values.map((of) => ({ value: asWord(of), text: parameter(of) })), { value: ANY, text: "any" }], chosen)),
+      ...facets.map(({ name, values, chosen }) => selectOne(`f.${name}`, capital(titleOf(name)), [...values.map((of) => ({ value: asWord(of), text: parameter(of) })), { value: ANY, text: "any" }], chosen)),
       selectOne("band", "Shading", [{ value: "interval", text: "95 % interval of the mean" }, { value: "quantiles", text: "5 % to 95 % of runs" }, { value: "none", text: "none" }], band),
       selectOne("sx", "Scale across", scales, log.x ? "log" : "linear"),
       selectOne("sy", "Scale upwards", scales, log.y ? "log" : "linear"),

@@ -5,8 +5,11 @@
  * @param {string} name
  */
 function packed(name) {
-  const text = /** @type {HTMLElement} */ (document.getElementById(`packed-${name}`)).textContent ?? "";
-  return Uint8Array.from(atob(text.trim()), (sign) => sign.charCodeAt(0));
+  const text = (/** @type {HTMLElement} */ (document.getElementById(`packed-${name}`)).textContent ?? "").trim();
+  const signs = atob(text);
+  const bytes = new Uint8Array(signs.length);
+  for (let place = 0; place < signs.length; place += 1) bytes[place] = signs.charCodeAt(place);
+  return bytes;
 }
 
 /**
@@ -31,7 +34,9 @@ function summedUp(differences) {
 function fromFourBytes(bytes) {
   const count = bytes.length / 4;
   const view = new DataView(new ArrayBuffer(bytes.length));
-  for (let place = 0; place < bytes.length; place += 1) view.setUint8(4 * (place % count) + Math.floor(place / count), bytes[place]);
+  for (let plane = 0; plane < 4; plane += 1) {
+    for (let place = 0; place < count; place += 1) view.setUint8(4 * place + plane, bytes[plane * count + place]);
+  }
   return Array.from({ length: count }, (_, place) => view.getFloat32(4 * place, true));
 }
 
@@ -185,7 +190,7 @@ class Results {
       return t.map((_, point) => {
         const at = begin + row * t.length + point;
         code = (code + this.codes[at] + 256 * this.codes[planes + at]) & 0xffff;
-        return code === 0 ? 0 : least[place] * Math.exp(step[place] * (code - 1));
+        return code === 0 ? 0 : Math.exp(Math.log(least[place]) + step[place] * (code - 1));
       });
     });
     return { t, mean: rows[0], deviation: rows[1], quantiles: rows.slice(2) };

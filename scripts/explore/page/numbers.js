@@ -82,12 +82,13 @@ function typedNumber(text) {
 }
 
 /**
- * Text as a file with commas; numbers keep all their digits.
+ * Text as a file with commas; numbers have the seven digits that the page holds.
  * @param {TableData} table
  */
 function asCsv(table) {
   const quoted = (/** @type {any} */ value) => {
-    const text = value === null || value === undefined ? "" : String(value);
+    const stored = typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(7)) : value;
+    const text = stored === null || stored === undefined ? "" : String(stored);
     return /[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
   };
   const rows = table.rows.map((row) => row.map((entry) => quoted(entry.value === undefined ? entry.text : entry.value)));

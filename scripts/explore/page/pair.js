@@ -85,14 +85,15 @@ async function showPair(results, state, place) {
   const positive = pairs.map((pair) => pair.ratio.estimate).filter((ratio) => ratio > 0);
   const mean = geometricMean(positive);
   const measured = results.content.quantities[results.fact("headline", pairs[0].above)] ?? "headline";
-  const said = mean < 1 ? `${firstName} has ${quantity(1 / mean)} times less` : `${firstName} has ${quantity(mean)} times more`;
+  const [more, less] = mean < 1 ? [second, firstName] : [firstName, second];
+  const factors = positive.map((ratio) => (mean < 1 ? 1 / ratio : ratio));
   const table = pairTable(results, pairs, firstName, second);
   const chartPlace = make("div", { class: "chart low", id: "chart" });
   const exports = make("span", {});
   const drawn = pairs.slice(0, 60);
   place.replaceChildren(
     form,
-    make("p", { class: "answer", id: "answer" }, make("strong", {}, `${said} than ${second}`), ` (${measured}; geometric mean over ${positive.length} ${positive.length === 1 ? "setting" : "settings"}${instance === "" ? "" : ` of ${instance}`}; from ${quantity(Math.min(...positive))} to ${quantity(Math.max(...positive))} of it). `, `It has less in ${wins("first")}, more in ${wins("second")}, and is not told apart in ${wins("not told apart")}.`),
+    make("p", { class: "answer", id: "answer" }, make("strong", {}, `${more} has ${quantity(mean < 1 ? 1 / mean : mean)} times the ${measured} of ${less}`), ` (geometric mean over ${positive.length} ${positive.length === 1 ? "setting" : "settings"}${instance === "" ? "" : ` on ${instance}`}; ${quantity(Math.min(...factors))} to ${quantity(Math.max(...factors))} times). ${firstName} has less in ${wins("first")}, ${second} in ${wins("second")}, and ${wins("not told apart")} are not told apart.`),
     promises(results, pairs) ?? "",
     chartPlace,
     drawn.length < pairs.length ? make("p", { class: "note" }, `${drawn.length} of ${pairs.length} settings are drawn; the table has all.`) : "",

@@ -1,7 +1,7 @@
 // Intervals, as in experiments/intervals.py, and when one policy beats another, as in scripts/contests.py.
 
 /**
- * Student's interval of a mean; the number itself if it is computed.
+ * Student's interval of a mean of numbers >= 0, cut off at 0; the number itself if it is computed.
  * @param {number} mean
  * @param {number} deviation
  * @param {number} halfWidth of the interval for a deviation of 1; undefined for a single run
@@ -10,8 +10,8 @@
  */
 function meanInterval(mean, deviation, halfWidth, exact) {
   if (exact) return { estimate: mean, low: mean, high: mean };
-  if (halfWidth === undefined) return { estimate: mean, low: -Infinity, high: Infinity };
-  return { estimate: mean, low: mean - halfWidth * deviation, high: mean + halfWidth * deviation };
+  if (halfWidth === undefined) return { estimate: mean, low: 0, high: Infinity };
+  return { estimate: mean, low: Math.max(0, mean - halfWidth * deviation), high: mean + halfWidth * deviation };
 }
 
 /**

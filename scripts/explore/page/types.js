@@ -9,6 +9,7 @@
 
 /**
  * @typedef {{name: string, title: string, comment: string, x: string, value: string, cells: number[],
+ *   panel: Record<string, any>,
  *   bounds: Bound[]}} Experiment
  */
 

@@ -113,6 +113,10 @@ class Browser:
         for kind in ("keyDown", "keyUp"):
             self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **text)
 
+    def point(self, x: float, y: float) -> None:
+        """Move the mouse to a place in the window."""
+        self._call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
     def screenshot(self, file: Path, selector: str = "body", most: int = 4000) -> None:
         """A picture of an element, as far as it fits into `most` pixels."""
         box = self.run(

@@ -1,0 +1,39 @@
+"""The numbers of a cell on the explorer's page, by hand."""
+
+import numpy as np
+import pytest
+
+from bandits.environments.bernoulli import C1
+from bandits.policies.ucb import UCB1
+from experiments.cells.regret import RegretCell
+from experiments.stored import Stored
+from scripts.explore.summaries import summary
+
+
+def stored(regret, pulls):
+    """Runs of UCB1 on two arms with this regret, shape (runs, 2), at the steps 5 and 10."""
+    rows = {"t": np.array([[5, 10]] * len(regret)), "regret": np.array(regret, float), "pulls": np.array(pulls)}
+    return Stored(rows, {}, RegretCell(C1(arms=2), UCB1(), 10))
+
+
+def test_a_cell_by_hand():
+    of = summary(stored([[0, 1], [1, 2], [2, 6]], [[9, 1]] * 3), 0.01)
+    assert of.replications == 3
+    assert of.final[:2] == pytest.approx([3, np.sqrt(7)])
+    assert of.final[2:] == pytest.approx([1.1, 2, 5.6])
+    assert of.curve.t.tolist() == [5, 10]
+    assert of.curve.rows[:, 0] == pytest.approx([1, 1, 0.1, 1, 1.9])
+    assert of.curve.rows[:, 1] == pytest.approx(of.final)
+    assert of.began
+    # all three runs lie above the 95 % quantile with probability 0.05^3 < 0.01 / 2; nothing else can be said
+    assert of.contest.tolist() == [-np.inf, np.inf, 1, np.inf, -np.inf, np.inf]
+
+
+def test_an_arm_that_some_run_never_pulled():
+    assert not summary(stored([[0, 1], [1, 2]], [[9, 1], [10, 0]]), 0.01).began
+
+
+def test_further_quantities():
+    others = summary(stored([[0, 1], [1, 2]], [[9, 1], [7, 3]]), 0.01, ("suboptimal_pulls", "samples")).others
+    assert list(others) == ["suboptimal_pulls"]
+    assert others["suboptimal_pulls"].estimate == 2
