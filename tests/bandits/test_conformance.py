@@ -57,7 +57,7 @@ VARIANTS = {
         ["policy.noise=laplace", "policy.resample=true"],
     ],
     "vote_ftnl": [[], ["policy.noise=exponential"]],
-    "dp_klucb": [[], ["policy.first_batch=null", "policy.ratio=1.1"]],
+    "dp_klucb": [[], ["policy.first_batch=null", "policy.ratio=1.1"], ["policy.index=exact"]],
     "dp_imed": [[], ["policy.first_batch=7", "policy.ratio=1.5"]],
     "anytime_lazy_ucb": [[], ["policy.logarithm=natural"]],
     "lazy_dp_ts": [[], ["policy.logarithm=binary"]],
