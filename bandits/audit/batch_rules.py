@@ -14,13 +14,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import brentq
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import NOTHING, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.panels import FAR, Tabulated, edges_about, finite, legendre, panels
 from bandits.compiled import compiled
-from bandits.loops.batches import KL_UCB, UCB, Rule, batch_length, chosen
+from bandits.loops.batches import EXACT_KL_UCB, KL_UCB, UCB, Rule, batch_length, batches_in, chosen
+from bandits.noisy_sums import cost_above
 
 MOST_CHOICES = 3
 MOST_SUMS = 1024, 48  # combinations of reward sums that are enumerated, for one choice and for several
@@ -321,11 +323,15 @@ class _Integral:
 
 
 def _flat(rule: Rule, choice: _Choice, arm: int) -> tuple[float, ...]:
-    """The noisy sums of an arm beyond which its index is constant, because its mean is cut to [0, 1]."""
+    """The noisy sums of an arm beyond which its index is constant, because its mean, or the index, is cut to [0, 1]."""
     if rule.kind == UCB:
         return ()
     count = choice.counts[arm]
     shift = rule.alpha * math.log(choice.step) / rule.epsilon if rule.kind == KL_UCB else 0.0
+    if rule.kind == EXACT_KL_UCB:  # noise alone costs log(t)
+        noises, level = batches_in(rule, count), math.log(choice.step)
+        most = (2 * noises + level) * 2 / rule.epsilon
+        shift = brentq(lambda s: cost_above(s, 1.0, noises, 0.0, rule.epsilon) - level, 0.0, most, xtol=1e-14)
     return -shift, count - shift
 
 

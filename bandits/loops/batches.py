@@ -13,9 +13,10 @@ from bandits.compiled import compiled
 from bandits.divergences import divergence_upper_end, private_divergence, private_upper_end
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
+from bandits.noisy_sums import highest_mean
 
 LONGEST = 2.0**62  # steps, more than any horizon; integers have 64 bits
-UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED = 0, 1, 2, 3  # indices, see `index`
+UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED, EXACT_KL_UCB = 0, 1, 2, 3, 4  # indices, see `index`
 
 
 class Rule(NamedTuple):
@@ -75,6 +76,16 @@ def batch_length(rule: Rule, pulls: int) -> int:
 
 
 @compiled
+def batches_in(rule: Rule, count: float) -> int:
+    """The number of batches that bring an arm to `count` pulls: the grid of batches is fixed in advance."""
+    pulls, number = 0, 0
+    while pulls < count:
+        pulls += batch_length(rule, pulls)
+        number += 1
+    return number
+
+
+@compiled
 def chosen(rule: Rule, counts: FloatArray, sums: FloatArray, t: int) -> int:
     """The arm with the largest index at step `t`; ties go to the first, with a private divergence to the least pulled.
 
@@ -82,7 +93,7 @@ def chosen(rule: Rule, counts: FloatArray, sums: FloatArray, t: int) -> int:
     """
     log_t = math.log(t)
     highest = min(1.0, max(0.0, (sums / counts).max()))
-    least_pulled = rule.kind == PRIVATE_KL_UCB or rule.kind == PRIVATE_IMED
+    least_pulled = rule.kind == PRIVATE_KL_UCB or rule.kind == PRIVATE_IMED or rule.kind == EXACT_KL_UCB
     best, leader = -math.inf, 0
     for arm in range(len(counts)):
         value = index(rule, counts[arm], sums[arm], log_t, highest)
@@ -101,6 +112,7 @@ def index(rule: Rule, count: float, total: float, log_t: float, highest: float) 
     KL_UCB: the largest q with kl([m + b], q) <= alpha log(t) / n.
     PRIVATE_KL_UCB: the largest q with d_epsilon([m], q) <= log(t) / n.
     PRIVATE_IMED: -(n d_epsilon([m], `highest`) + log n), `highest` the largest [m] of all arms.
+    EXACT_KL_UCB: the largest q with D-(`total`, n, batches; q) <= log(t), see `bandits.noisy_sums`.
     """
     mean = total / count
     bonus = rule.alpha * log_t / (rule.epsilon * count)
@@ -108,6 +120,8 @@ def index(rule: Rule, count: float, total: float, log_t: float, highest: float) 
         return mean + math.sqrt(rule.alpha * log_t / (2 * count)) + bonus
     if rule.kind == KL_UCB:
         return divergence_upper_end(min(1.0, max(0.0, mean + bonus)), rule.alpha * log_t / count)
+    if rule.kind == EXACT_KL_UCB:
+        return highest_mean(total, count, batches_in(rule, count), log_t, rule.epsilon)
     mean = min(1.0, max(0.0, mean))
     if rule.kind == PRIVATE_KL_UCB:
         return private_upper_end(mean, log_t / count, rule.epsilon)

@@ -4,7 +4,7 @@ import itertools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -13,9 +13,21 @@ from bandits.audit.batch_rules import BatchRule
 from bandits.audit.ledger import LaplaceRelease, Release
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
-from bandits.loops.batches import KL_UCB, PRIVATE_IMED, PRIVATE_KL_UCB, UCB, Rule, batch_length, batch_pulls, chosen
+from bandits.loops.batches import (
+    EXACT_KL_UCB,
+    KL_UCB,
+    PRIVATE_IMED,
+    PRIVATE_KL_UCB,
+    UCB,
+    Rule,
+    batch_length,
+    batch_pulls,
+    chosen,
+)
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
+
+LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
 
 
 class BatchedIndex(Policy):
@@ -97,12 +109,12 @@ class AdaP(BatchedIndex):
 
     @property
     @abstractmethod
-    def index(self) -> int:
+    def kind(self) -> int:
         """The kind of index, see `bandits.loops.batches.index`."""
 
     @property
     def rule(self) -> Rule:
-        return Rule(self.index, self.epsilon, self.alpha, first=1.0, ratio=2.0, kept=0.0)
+        return Rule(self.kind, self.epsilon, self.alpha, first=1.0, ratio=2.0, kept=0.0)
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,7 @@ class AdaPUCB(AdaP):
     name: ClassVar[str] = "adap_ucb"
     label: ClassVar[str] = "AdaP-UCB"
     citation: ClassVar[str] = "Azize and Basu (2022), Algorithm 1 with the index of UCB"
-    index: ClassVar[int] = UCB
+    kind: ClassVar[int] = UCB
 
 
 @dataclass(frozen=True)
@@ -132,7 +144,7 @@ class AdaPKLUCB(AdaP):
     name: ClassVar[str] = "adap_klucb"
     label: ClassVar[str] = "AdaP-KLUCB"
     citation: ClassVar[str] = "Azize and Basu (2022), Algorithm 1 with the index of KL-UCB"
-    index: ClassVar[int] = KL_UCB
+    kind: ClassVar[int] = KL_UCB
 
 
 @dataclass(frozen=True)
@@ -161,13 +173,13 @@ class PrivateDivergence(BatchedIndex):
 
     @property
     @abstractmethod
-    def index(self) -> int:
+    def kind(self) -> int:
         """The kind of index, see `bandits.loops.batches.index`."""
 
     @property
     def rule(self) -> Rule:
         first = float(math.ceil(3 / self.epsilon)) if self.first_batch is None else float(self.first_batch)
-        return Rule(self.index, self.epsilon, 0.0, first, self.ratio, kept=1.0)
+        return Rule(self.kind, self.epsilon, 0.0, first, self.ratio, kept=1.0)
 
     def legend(self) -> str:
         first = "" if self.first_batch == 1 else f", first batch {'3/ε' if not self.first_batch else self.first_batch}"
@@ -181,13 +193,31 @@ class DPKLUCB(PrivateDivergence):
     Ties, such as several indices of 1, go to the least pulled arm, then to the first. An index above 1 - 2^-54 is
     rounded to 1; from epsilon = 34 on this happens to every arm whose noisy mean is close to 1.
 
+    With `index` "exact" (ours) it is the largest q in [0, 1] with D-(S, n, m; q) <= log(t), 0 if there is none: S is
+    the noisy sum, not cut, of n rewards and m batches, D- its Chernoff cost (`bandits.noisy_sums`). After any fixed
+    number of batches this index is below the mean with probability at most 1 / t (docs/theorems.md, 8.3), so that a
+    best arm with a bad start is pulled again. As n grows both indices are the same. `epsilon` is then at most 700.
+
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """
 
     name: ClassVar[str] = "dp_klucb"
     label: ClassVar[str] = "DP-KLUCB"
     citation: ClassVar[str] = "Azize, Wu, Honda, Orabona, Ito and Basu (2025), batches reconstructed"
-    index: ClassVar[int] = PRIVATE_KL_UCB
+    index: Literal["divergence", "exact"] = "divergence"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        allowed = self.index == "divergence" or self.epsilon <= LARGEST_EPSILON
+        require(allowed, "epsilon", self.epsilon, f"at most {LARGEST_EPSILON:g} where the index is exact")
+
+    @property
+    def kind(self) -> int:
+        return EXACT_KL_UCB if self.index == "exact" else PRIVATE_KL_UCB
+
+    def legend(self) -> str:
+        exact = ", exact index)" if self.index == "exact" else ")"
+        return super().legend().removesuffix(")") + exact
 
 
 @dataclass(frozen=True)
@@ -202,4 +232,4 @@ class DPIMED(PrivateDivergence):
     name: ClassVar[str] = "dp_imed"
     label: ClassVar[str] = "DP-IMED"
     citation: ClassVar[str] = "Azize, Wu, Honda, Orabona, Ito and Basu (2025), batches reconstructed"
-    index: ClassVar[int] = PRIVATE_IMED
+    kind: ClassVar[int] = PRIVATE_IMED

@@ -23,7 +23,8 @@ from scripts.explore.about import About, about
 from scripts.explore.asked import Asked, asked_by
 from scripts.explore.judged import Judged, judged
 from scripts.explore.summaries import Summary, summary
-from scripts.report.collect import OF_THE_PAGE, jobs_of
+from scripts.report.collect import jobs_of
+from scripts.report.exhibits import OF_THE_PAGE
 
 COUNTED = ("identification", "stopping")  # records whose shares of runs are shown beside the headline
 

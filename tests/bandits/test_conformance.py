@@ -30,7 +30,7 @@ INSTANCE = {
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp"], DELTA)
-IDENTIFIERS = ["adap_tt", "dp_tt"]  # stop by themselves
+IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
@@ -57,7 +57,7 @@ VARIANTS = {
         ["policy.noise=laplace", "policy.resample=true"],
     ],
     "vote_ftnl": [[], ["policy.noise=exponential"]],
-    "dp_klucb": [[], ["policy.first_batch=null", "policy.ratio=1.1"]],
+    "dp_klucb": [[], ["policy.first_batch=null", "policy.ratio=1.1"], ["policy.index=exact"]],
     "dp_imed": [[], ["policy.first_batch=7", "policy.ratio=1.5"]],
     "anytime_lazy_ucb": [[], ["policy.logarithm=natural"]],
     "lazy_dp_ts": [[], ["policy.logarithm=binary"]],

@@ -10,8 +10,9 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from tests.plain_loops.top_two import searched_cost
 
-ADAP_UCB, ADAP_KLUCB, DP_KLUCB, DP_IMED = 0, 1, 2, 3
+ADAP_UCB, ADAP_KLUCB, DP_KLUCB, DP_IMED, DP_KLUCB_EXACT = 0, 1, 2, 3, 4
 
 
 @compiled
@@ -52,8 +53,27 @@ def bisected(x: float, level: float, epsilon: float) -> float:
 
 
 @compiled
-def batch_index(policy: int, epsilon: float, alpha: float, count: int, total: float, best_mean: float, t: int) -> float:
+def exact_end(total: float, count: float, batches: float, level: float, epsilon: float) -> float:
+    """The largest q in [0, 1] at which a noisy sum so small costs at most `level`, 0 if there is none, by bisection."""
+    low, high = 0.0, 1.0
+    if searched_cost(count - total, count, batches, 0.0, epsilon) <= level:
+        return 1.0
+    for _ in range(50):
+        q = (low + high) / 2
+        if searched_cost(count - total, count, batches, 1 - q, epsilon) <= level:
+            low = q
+        else:
+            high = q
+    return low if low > 1e-14 else 0.0
+
+
+@compiled
+def batch_index(
+    policy: int, epsilon: float, alpha: float, count: int, total: float, batches: int, best_mean: float, t: int
+) -> float:
     """The index of an arm at step t with `count` rewards of the noisy sum `total`."""
+    if policy == DP_KLUCB_EXACT:
+        return exact_end(total, float(count), float(batches), math.log(t), epsilon)
     if policy == ADAP_UCB:
         width = math.sqrt(alpha * math.log(t) / (2 * count))
         return total / count + width + alpha * math.log(t) / (epsilon * count)
@@ -86,6 +106,7 @@ def batch_steps(
     pulls = np.zeros(arms, dtype=np.int64)
     counted = np.zeros(arms, dtype=np.int64)  # rewards behind the sum
     sums = np.zeros(arms)
+    noises = np.zeros(arms, dtype=np.int64)
     arm, left, size, batch = 0, first, first, 0.0
     for t in range(1, horizon + 1):
         pulls[arm] += 1
@@ -94,6 +115,7 @@ def batch_steps(
         if left > 0:
             continue
         batch += rng.laplace(0.0, 1 / epsilon)
+        noises[arm] += 1
         if policy <= ADAP_KLUCB:
             sums[arm], counted[arm] = batch, size
         else:
@@ -106,7 +128,7 @@ def batch_steps(
             best_mean = min(max(np.max(sums / counted), 0.0), 1.0)
             index = np.empty(arms)
             for a in range(arms):
-                index[a] = batch_index(policy, epsilon, alpha, counted[a], sums[a], best_mean, t + 1)
+                index[a] = batch_index(policy, epsilon, alpha, counted[a], sums[a], noises[a], best_mean, t + 1)
             arm = int(np.argmax(index))
             if policy >= DP_KLUCB:
                 for a in range(arms):

@@ -95,3 +95,42 @@ def dp_tt_steps(means, most, policy, rng, noisy=True):
             if pull(turn):
                 break
             turn = challenger if turn == leader else leader
+
+
+def ctb_tt_steps(means, most, policy, rng):
+    """CTB-TT with one reward and one bit at a time. Samples and the arm, -1 for none."""
+    arms = range(len(means))
+    bits = [[] for _ in arms]
+    truth = math.exp(policy.epsilon) / (1 + math.exp(policy.epsilon))
+
+    def kl(x, u):
+        one = x * math.log(x / u) if x > 0 else 0.0
+        return one + ((1 - x) * math.log((1 - x) / (1 - u)) if x < 1 else 0.0)
+
+    def log_share(of):
+        """log((n + 1) P(Binomial(n, x) = s))."""
+        n, s = len(of), sum(of)
+        x = s / n
+        return math.log((n + 1) * math.comb(n, s) * (x**s * (1 - x) ** (n - s)))
+
+    arm = 0
+    for samples in range(1, most + 1):
+        reward = rng.random() < means[arm]
+        bits[arm].append(int(reward) if rng.random() < truth else 1 - int(reward))
+        if samples < len(means):
+            arm = samples
+            continue
+        mean = [sum(of) / len(of) for of in bits]
+        leader = max(arms, key=lambda a: mean[a])
+        costs = {}
+        for a in arms:
+            if a != leader:
+                u = (sum(bits[leader]) + sum(bits[a])) / (len(bits[leader]) + len(bits[a]))
+                equal = mean[a] == mean[leader]
+                costs[a] = 0.0 if equal else len(bits[leader]) * kl(mean[leader], u) + len(bits[a]) * kl(mean[a], u)
+        level = math.log((len(means) - 1) / policy.beta)
+        if all(cost >= level + log_share(bits[leader]) + log_share(bits[a]) for a, cost in costs.items()):
+            return samples, leader
+        challenger = min(costs, key=lambda a: costs[a] + math.log(len(bits[a])))
+        arm = leader if rng.random() < 0.5 else challenger
+    return most, -1

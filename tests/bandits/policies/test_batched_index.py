@@ -2,10 +2,23 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from bandits import ParameterError
 from bandits.environments.bernoulli import C1, Bernoulli
-from bandits.loops.batches import KL_UCB, PRIVATE_IMED, PRIVATE_KL_UCB, UCB, Rule, batch_length, chosen, index
+from bandits.loops.batches import (
+    EXACT_KL_UCB,
+    KL_UCB,
+    PRIVATE_IMED,
+    PRIVATE_KL_UCB,
+    UCB,
+    Rule,
+    batch_length,
+    batches_in,
+    chosen,
+    index,
+)
+from bandits.noisy_sums import cost_above
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.seeds import stream
 
@@ -50,7 +63,28 @@ def test_what_an_index_counts():
     assert AdaPUCB(0.5).rule == Rule(UCB, 0.5, 3.1, 1.0, 2.0, 0.0)
     assert AdaPKLUCB(0.5, 4.0).rule == Rule(KL_UCB, 0.5, 4.0, 1.0, 2.0, 0.0)
     assert DPKLUCB(0.5, 3, 1.5).rule == Rule(PRIVATE_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
+    assert DPKLUCB(0.5, 3, 1.5, "exact").rule == Rule(EXACT_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
     assert DPIMED(0.5).rule == Rule(PRIVATE_IMED, 0.5, 0.0, 1.0, 2.0, 1.0)
+
+
+def test_exact_indices_by_hand():
+    """20 rewards of sum 8 and 2 noises at epsilon = 1: the index q has D-(8, 20, 2; q) = log 100 = 4.605170."""
+    rule = DPKLUCB(1.0, 10, 2.0, "exact").rule
+    assert [batches_in(rule, count) for count in (10, 20, 40, 80)] == [1, 2, 3, 4]
+    assert [batches_in(DPKLUCB(1.0, 1, 1.2, "exact").rule, count) for count in (1, 2, 5, 6, 8)] == [1, 2, 5, 6, 7]
+    q = index(rule, 20.0, 8.0, math.log(100), 0.0)
+    x = np.linspace(0, 1, 1_000_001)[:-1]
+    cost = (x * 12 - 20 * np.log(q + (1 - q) * np.exp(x)) + 2 * np.log(1 - x * x)).max()
+    assert cost == pytest.approx(math.log(100), rel=1e-9)
+    assert index(DPKLUCB(1.0, 20, 2.0, "exact").rule, 20.0, 8.0, math.log(100), 0.0) < q  # less noise says more
+    # One noise alone: 1 once 20 - S costs at most log 100; sup x s + log(1 - x^2) is log 100 at s = 5.9447
+    one = DPKLUCB(1.0, 20, 2.0, "exact").rule
+    s = brentq(lambda s: cost_above(s, 1.0, 1.0, 0.0, 1.0) - math.log(100), 0, 20)
+    assert index(one, 20.0, 20.001 - s, math.log(100), 0.0) == 1
+    assert 0.99 < index(one, 20.0, 19.999 - s, math.log(100), 0.0) < 1
+    assert 0 < index(one, 20.0, 0.001 - s, math.log(100), 0.0) < 0.01
+    assert index(one, 20.0, -0.001 - s, math.log(100), 0.0) == 0
+    assert index(one, 20.0, 60.0, math.log(100), 0.0) == 1
 
 
 def test_ties():
@@ -58,6 +92,7 @@ def test_ties():
     assert chosen(AdaPKLUCB(1.0).rule, counts, sums, 10) == 0
     assert chosen(DPKLUCB(1.0).rule, counts, sums, 10) == 1
     assert chosen(DPIMED(1.0).rule, counts, -sums, 10) == 1
+    assert chosen(DPKLUCB(1.0, index="exact").rule, counts, sums, 10) == 1
 
 
 def test_pulls_lie_on_the_lattice_of_episodes():
@@ -91,6 +126,7 @@ def test_what_is_refused():
         (lambda: AdaPKLUCB(1.0, math.nan), "alpha", "> 3"),
         (lambda: AdaPKLUCB(0.0), "epsilon", "> 0"),
         (lambda: DPKLUCB(1.0, 0), "first_batch", ">= 1"),
+        (lambda: DPKLUCB(701.0, index="exact"), "epsilon", "at most 700"),
         (lambda: DPIMED(1.0, -3), "first_batch", ">= 1"),
         (lambda: DPKLUCB(1.0, 1, 1.0), "ratio", "> 1"),
         (lambda: DPIMED(1.0, 1, math.nan), "ratio", "> 1"),
@@ -105,4 +141,5 @@ def test_ledgers_and_legends():
     assert len(AdaPUCB(0.5).ledger(2, 100)) == 8  # 1, 1, 2, 4, ..., 32 and the episode that the horizon cuts short
     assert {release.scale for release in DPKLUCB(0.5).ledger(2, 100)} == {2.0}
     assert DPKLUCB(0.5, None, 1.5).legend() == "DP-KLUCB (ratio 1.5, first batch 3/ε)"
+    assert DPKLUCB(0.5, index="exact").legend() == "DP-KLUCB (ratio 2, exact index)"
     assert DPIMED(0.5).legend() == "DP-IMED (ratio 2)"

@@ -153,6 +153,8 @@ CASES = [
     Case(batches, AdaPKLUCB(0.3, 4.0), Bernoulli((0.2, 0.9)), 2_000),
     Case(batches, DPKLUCB(0.3), C2(3), 1_000, 600),
     Case(batches, DPKLUCB(1.0, 5, 1.3), C1(2), 1_000, 600),
+    Case(batches, DPKLUCB(0.3, index="exact"), C2(3), 1_000, 300),
+    Case(batches, DPKLUCB(1.0, 5, 1.3, "exact"), C1(2), 1_000, 300),
     Case(batches, DPIMED(0.3), C2(3), 1_000, 2000),
     Case(batches, DPIMED(2.0, 2, 1.5), Bernoulli((0.3, 0.5, 0.4)), 1_000, 2000),
     Case(lazy, AnytimeLazyUCB(1.0), C2(3), 10_000),
