@@ -20,7 +20,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures report quick test lint check accept reproduce audit mutants bench lock clean
+.PHONY: help setup figures report explore quick test lint check accept reproduce audit mutants bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,9 @@ figures: $(READY) ## simulate missing cells, draw figures that are not up to dat
 
 report: $(READY) ## write report/index.html, and a page for each paper, from stored results; ARGS="--config-dir mine strict=true" adds your experiments, fails if parts are missing
 	$(RUN) -m scripts.report $(NAMED) $(ARGS)
+
+explore: $(READY) ## write explore/index.html: every stored result on one page, to be asked and compared; ARGS="--config-dir mine results_dir=mine/results" adds yours
+	$(RUN) -m scripts.explore $(NAMED) $(ARGS)
 
 # Bytecode is always written for tests: with its cache of rewritten test files pytest collects in half the time.
 quick test: export PYTHONDONTWRITEBYTECODE =
@@ -80,6 +83,6 @@ lock: ## update requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --fork-strategy fewest --no-emit-index-url --upgrade --extra dev \
 	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
-clean: ## remove .venv, figures, report, scratch files and caches; results stay
-	rm -rf $(VENV) figures report scratch .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+clean: ## remove .venv, figures, report, explorer, scratch files and caches; results stay
+	rm -rf $(VENV) figures report explore scratch build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

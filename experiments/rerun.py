@@ -8,7 +8,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -31,14 +32,14 @@ from experiments.complete import runner_of
 from experiments.config.build import build
 from experiments.config.command_line import CommandLine, read_command_line
 from experiments.config.compose import Composer
-from experiments.config.plan import folder, merge, plan, published_folder
+from experiments.config.plan import Plan, folder, merge, plan, published_folder
 from experiments.config.values import whole_number
 from experiments.errors import UserError
 from experiments.fan_out import delayed
 from experiments.progress import duration
 from experiments.provenance import machine
 from experiments.second_play import SecondPlays, require_same
-from experiments.simulate import Job, run_on, simulate_block
+from experiments.simulate import look_up, run_on, simulate_block
 from experiments.simulate.failures import Failures
 from experiments.store import Store, complete_places, read_cells, stored_cells
 from experiments.store.place import Place, trusted
@@ -244,7 +245,8 @@ def check() -> None:
 def reproduce() -> None:
     """Entry point of `python -m experiments.reproduce`: simulate everything again; exit code 1 if a number differs.
 
-    Cells whose bits may differ are compared by `compare`, as in `check`.
+    Cells whose bits may differ are compared by `compare`, as in `check`. With `reproduce_dir` a command that was
+    stopped goes on where it stopped.
     """
     command = read_command_line()
     if not command.jobs:
@@ -253,13 +255,15 @@ def reproduce() -> None:
     plans = command.plans()
     requests = merge(request for asked in plans for request in asked.requests)
     stored = {found.cell.key: found for asked in plans for found in stored_cells(asked)}
+    folder_of = {request.cell.key: _folder(asked) for asked in reversed(plans) for request in asked.requests}
+    took = dict.fromkeys(map(_folder, plans), 0.0)
     different = rounded = 0
-    with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
-        scratch = Store(Path(folder))
-        run_on(runner_of(plans), [Job(request, None) for request in requests], scratch)
+    with _reproduced(command) as scratch:
+        run_on(runner_of(plans), look_up(requests, scratch), scratch, costs=Store.of(plans[0]))
         for request in requests:
             before, after = stored[request.cell.key], scratch.read(request.cell)
             assert after is not None
+            took[folder_of[request.cell.key]] += sum(run["seconds"] for run in after.footer["runs"])
             if not (found := difference(before, after)):
                 continue
             if (compared := _rounded(before, after)) is not None and compared.agreement is Agreement.SAME:
@@ -268,12 +272,30 @@ def reproduce() -> None:
             different += 1
             evidence = f": {compared.evidence}" if compared else ""
             print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}{evidence}")
-    took = duration(time.perf_counter() - began)
+    print("on one core: " + ", ".join(f"{name} {duration(seconds)}" for name, seconds in took.items()))
     print(
-        f"{len(requests)} cells simulated again in {took}: {len(requests) - different - rounded} identical, "
+        f"{len(requests)} cells simulated again in {duration(time.perf_counter() - began)}: "
+        f"{len(requests) - different - rounded} identical, "
         f"{rounded} the same but for rounding, {different} different"
     )
     sys.exit(1 if different else 0)
+
+
+@contextmanager
+def _reproduced(command: CommandLine) -> Iterator[Store]:
+    """Where cells are simulated again: the `reproduce_dir`, else a temporary folder."""
+    if command.config.reproduce_dir is not None:
+        store = Store(folder(command.config, "reproduce_dir"))
+        store.check_writable()
+        yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="reproduce-") as temporary:
+        yield Store(Path(temporary))
+
+
+def _folder(asked: Plan) -> str:
+    """The folder of the experiment, which is its paper; a cell that several have counts for the first."""
+    return asked.experiment.partition("/")[0] if asked.experiment else "no experiment"
 
 
 def _rounded(before: Stored, after: Stored) -> Comparison | None:

@@ -128,6 +128,11 @@ def require_own_name(part: Environment | Learner[Any], where: str) -> None:
         )
 
 
+def built_in_policy(name: str) -> type[Any] | None:
+    """The policy of this repository with that name, if there is one."""
+    return _ours().get((True, name))
+
+
 def revisions(identity: str) -> dict[str, int]:
     """The present revisions of the instance and policy that an identity names, those of them that are in `bandits`.
 

@@ -53,10 +53,11 @@ def standings(cells: Cells, value: str = "regret") -> dict[str, Standing]:
     """The standing of each cell, by its key. Raises `UserError` if a cell does not record the `value`."""
     error = error_of_each(len(cells))
     values = measured(cells, value)
-    return {of.cell.key: _standing(of, each.astype(float), error) for of, each in zip(cells, values, strict=True)}
+    return {of.cell.key: standing(of, each.astype(float), error) for of, each in zip(cells, values, strict=True)}
 
 
-def _standing(stored: Stored, values: FloatArray, error: float) -> Standing:
+def standing(stored: Stored, values: FloatArray, error: float) -> Standing:
+    """The standing of a cell by the `values` of its runs; each of its intervals misses with probability `error`."""
     if stored.exact:
         quantiles = {at: intervals.exactly(float(values[0])) for at in (MIDDLE, *UPPER)}
     else:

@@ -1,13 +1,17 @@
-"""Generate docs/claims.md, docs/errata.md and a part of README.md from the claims, errata and stored results.
+"""Generate docs/claims.md, docs/errata.md, docs/api.md and a part of README.md.
 
-    python -m scripts.docs
+    python -m scripts.docs            # all of them
+    python -m scripts.docs claims     # docs/claims.md and the claims in README.md, from conf/claims/ and results/
+    python -m scripts.docs errata     # docs/errata.md, from conf/errata/
+    python -m scripts.docs api        # docs/api.md, from docstrings
 
 Verdicts are computed from stored results; nothing in these pages is written by hand.
 """
 
 import itertools
+import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from experiments.claims import ClaimVerdict, Erratum, Outcome, Results, claims, errata, judge_claims
@@ -17,10 +21,12 @@ from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.errors import UserError
 from experiments.papers import papers
+from scripts import api
 
 README = REPOSITORY / "README.md"
 CLAIMS = REPOSITORY / "docs" / "claims.md"
 ERRATA = REPOSITORY / "docs" / "errata.md"
+API = REPOSITORY / "docs" / "api.md"
 BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
 WIDTH = 120
 FEW = 3  # failing claims in README.md
@@ -156,16 +162,36 @@ def replaced(text: str, new: str) -> str:
     return f"{before}{BEGIN}\n{new}\n{END}{after}"
 
 
-def main() -> None:
-    """Entry point of `python -m scripts.docs`."""
-    if help_alone(__doc__):
-        return
-    found = errata()
+def write_claims() -> str:
+    """Write docs/claims.md and the claims in README.md; says what is written."""
     verdicts = judge_claims(claims(), Results(Composer()))
-    ERRATA.write_text(errata_page(found), encoding="utf-8")
     CLAIMS.write_text(claims_page(verdicts), encoding="utf-8")
     README.write_text(replaced(README.read_text(encoding="utf-8"), readme_part(verdicts)), encoding="utf-8")
-    print(f"{len(found)} errata and {len(verdicts)} claims: {ERRATA.name}, {CLAIMS.name}, {README.name}")
+    return f"{len(verdicts)} claims: {CLAIMS.name}, {README.name}"
+
+
+def write_errata() -> str:
+    """Write docs/errata.md; says what is written."""
+    found = errata()
+    ERRATA.write_text(errata_page(found), encoding="utf-8")
+    return f"{len(found)} errata: {ERRATA.name}"
+
+
+def write_api() -> str:
+    """Write docs/api.md; says what is written."""
+    API.write_text(api.page(), encoding="utf-8")
+    return f"{len(api.modules())} modules: {API.name}"
+
+
+PAGES: dict[str, Callable[[], str]] = {"errata": write_errata, "api": write_api, "claims": write_claims}
+
+
+def main() -> None:
+    """Entry point of `python -m scripts.docs`."""
+    if help_alone(__doc__, names=PAGES):
+        return
+    for name in sys.argv[1:] or PAGES:
+        print(PAGES[name](), flush=True)
 
 
 if __name__ == "__main__":

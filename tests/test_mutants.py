@@ -8,6 +8,7 @@ import pytest
 from tests.mutants import REPOSITORY, Fate, Mutant, Scratch, listed, sample
 
 QUICK = [  # files of tests without loops to compile; from each list one mutant that they notice
+    "test_api.py",
     "test_audit_by_hand.py",
     "test_audit_choices.py",
     "test_audit_ledger.py",
@@ -46,6 +47,7 @@ PARTS = [
     "loops",
     "mechanisms",
     "own_code",
+    "pages",
     "policies",
     "records",
 ]

@@ -37,8 +37,10 @@ WRITTEN = (  # by hand
     "CHANGELOG.md",
     "docs/reference.md",
     "docs/architecture.md",
+    "docs/artifact.md",
     "docs/long_runs.md",
     "docs/machines.md",
+    "paper.md",
 )
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README + REFERENCE + LONG_RUNS, flags=re.MULTILINE | re.DOTALL)
 PYTHON = ".venv/bin/python"
@@ -217,6 +219,13 @@ def test_lines_are_short():
     for name in WRITTEN:
         lines = (REPOSITORY / name).read_text().splitlines()
         assert [line for line in lines if len(line) > 120] == []
+
+
+def test_commands_that_are_named_exist():
+    for name in set(WRITTEN) - {"CHANGELOG.md"}:  # which names what was removed
+        for module in re.findall(r"python -m ((?:experiments|scripts)[.\w]*\w)", (REPOSITORY / name).read_text()):
+            place = REPOSITORY.joinpath(*module.split("."))
+            assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), f"{name}: {module}"
 
 
 def test_the_readme_is_short():

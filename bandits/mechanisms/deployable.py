@@ -34,9 +34,7 @@ def _mechanism(sensitivity: int, epsilon: float) -> Any:
     try:
         import opendp.prelude as dp
     except ImportError:
-        raise ParameterError(
-            "noise", "deployable noise needs OpenDP: pip install private-bandits[deployable]"
-        ) from None
+        raise ParameterError("noise", "deployable noise needs OpenDP: pip install opendp") from None
     dp.enable_features("contrib")
     scale = sensitivity / epsilon
     while True:

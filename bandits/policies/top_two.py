@@ -1,19 +1,30 @@
-"""Best-arm identification by two arms that compete for every pull: AdaP-TT (Azize et al. 2023)."""
+"""Best-arm identification by two arms that compete for every pull.
 
+AdaP-TT (Azize et al. 2023), and DP-TT after Jourdan and Azize (2025).
+"""
+
+import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from bandits.audit.ledger import LaplaceRelease, Release
+from bandits.audit.batch_rules import BatchRule, first_choice
+from bandits.audit.costs import PrivacyCost
+from bandits.audit.ledger import Domain, LaplaceRelease, Release
+from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.learner import Learner
+from bandits.loops.batches import UCB, Rule
+from bandits.loops.private_top_two import PrivateTopTwo, next_length, private_top_two
 from bandits.loops.top_two import TopTwo, top_two
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import require_bernoulli
 from bandits.policies.identification import Identification
+
+LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
 
 
 class Identifier(Learner[Instance]):
@@ -24,6 +35,10 @@ class Identifier(Learner[Instance]):
     @abstractmethod
     def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
         """One run on `instance`, which ends after `max_samples` pulls at the latest."""
+
+    def least_samples(self, arms: int) -> int:
+        """The pulls before which no run stops: one of every arm, unless there are more in a first batch."""
+        return arms
 
 
 @dataclass(frozen=True)
@@ -82,4 +97,97 @@ class AdaPTT(Identifier):
     def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
         rule = TopTwo(float(self.epsilon), float(self.beta), self.threshold == "proved")
         samples, arm = top_two(instance.mean_rewards, max_samples, rule, rng)
+        return Identification(samples, arm if arm >= 0 else None)
+
+
+@dataclass(frozen=True)
+class DPTT(Identifier):
+    """DP-TT: two arms take turns, and the exact cost of noisy sums says when to stop.
+
+    The idea is that of Jourdan and Azize (2025): a Top Two rule with the private divergence d_epsilon and geometric
+    batches. Only their abstract was read; batches, cost and thresholds are ours, and so is the proof.
+
+    The sum of every batch is released with Lap(1 / epsilon). S, n, m are the noisy sum, the rewards and the noises of
+    an arm, k its batches so far. The first batch has ceil(4 / epsilon) rewards; each further one brings n to
+    max(n + 1, ceil(`ratio` n)). After every release the leader G has the largest S / n (the first of these), and W_a is
+    the least over u in [0, 1] of D+_G(u) + D-_a(u), see `bandits.noisy_sums`. It stops with G when W_a >= c_a for every
+    other arm, (1 + c_a) exp(-c_a) = beta / ((K - 1) k_G (k_G + 1) k_a (k_a + 1)). The challenger C has the least
+    W_a + log n_a. G, C, G, C, ... are pulled until a batch of one of them is full; the pulls of the other wait for its
+    own batch. With `memory` "last" a batch has ceil(`ratio` n) rewards, and S, n, m are those of the last batch alone.
+
+    Guarantee: epsilon-DP of pulls, stopping time and arm, one reward changed: a reward is in one noisy sum, of
+    sensitivity 1, and which batch it is in follows from earlier releases.
+
+    The arm is the best one with probability at least 1 - beta, if it stops (docs/theorems.md, 8.2). Between two best
+    arms it need not stop: a run then ends at the most samples that are allowed.
+    """
+
+    name: ClassVar[str] = "dp_tt"
+    label: ClassVar[str] = "DP-TT"
+    citation: ClassVar[str] = "Jourdan and Azize (2025), arXiv 2510.17348, reconstructed with a cost of ours"
+    time_grows: ClassVar[bool] = False
+    epsilon: float
+    beta: float
+    ratio: float = 2.0
+    memory: Literal["all", "last"] = "all"
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        require(self.epsilon <= LARGEST_EPSILON, "epsilon", self.epsilon, f"at most {LARGEST_EPSILON:g}")
+        require(1e-100 <= self.beta < 1, "beta", self.beta, "a number in (0, 1) (and at least 1e-100)")
+        require(1.001 <= self.ratio <= 1e6, "ratio", self.ratio, "a number > 1 (in 1.001..1e6)")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon)
+
+    @property
+    def first_batch(self) -> int:
+        """The rewards of the first batch of an arm: so many that noise moves their mean by about 1 / 4."""
+        return math.ceil(4 / self.epsilon)
+
+    @property
+    def rule(self) -> PrivateTopTwo:
+        kept = int(self.memory == "all")
+        return PrivateTopTwo(float(self.epsilon), float(self.beta), self.first_batch, float(self.ratio), kept)
+
+    def legend(self) -> str:
+        changed = ([f"ratio {self.ratio:g}"] if self.ratio != 2 else []) + (
+            ["last batch alone"] if self.memory == "last" else []
+        )
+        return f"{self.label} ({', '.join(changed)})" if changed else self.label
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def least_samples(self, arms: int) -> int:
+        return arms * self.first_batch
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The sums of the batches of one arm that is pulled at every step; other arms cost no more."""
+        releases: list[Release] = []
+        rule, pulls, counted = self.rule, self.first_batch, self.first_batch
+        while pulls <= horizon or not releases:
+            number = len(releases) + 1
+            releases.append(LaplaceRelease(f"sum of batch {number}", "", 0.0, 1.0, 1.0, 1 / self.epsilon))
+            length = next_length(rule, float(counted))
+            pulls, counted = pulls + length, rule.kept * counted + length
+        return tuple(releases)
+
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """What the ledger allows, and what the first leader shows: the arm that is named or pulled first."""
+        whole = super().transcript_within(releases, arms, horizon, domain, convention)
+        if whole.epsilon is None or arms * self.first_batch > horizon:
+            return whole
+        leader = Rule(UCB, self.epsilon, 0.0, float(self.first_batch), self.ratio, 1.0)  # the largest noisy mean
+        shown = first_choice(BatchRule(leader, 1 / self.epsilon), arms)
+        method = f"ledger; {shown.method}"
+        return replace(whole, epsilon=replace(shown, kept=whole.epsilon.kept, method=method))
+
+    def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
+        if self.least_samples(len(instance.mean_rewards)) > max_samples:
+            return Identification(max_samples, None)
+        samples, arm = private_top_two(instance.mean_rewards, max_samples, self.rule, rng)
         return Identification(samples, arm if arm >= 0 else None)

@@ -195,8 +195,8 @@ class Cell(ABC):
         """The columns of the cell in every row of `experiments.load`; epsilon is infinite without privacy."""
         guarantee = self.policy.guarantee
         return {
-            **_parameters(self.instance),
-            **_parameters(self.policy),
+            **parameters_of(self.instance),
+            **parameters_of(self.policy),
             "instance": self.instance.name,
             "arms": self.arms,
             "policy": self.policy.name,
@@ -253,13 +253,13 @@ def _parts(part: Any) -> Iterator[Any]:
             yield from _parts(getattr(part, item.name))
 
 
-def _parameters(part: Any) -> dict[str, Any]:
+def parameters_of(part: Any) -> dict[str, Any]:
     """The fields of `part` with their values; for a part within it the name, and its own fields too."""
     values: dict[str, Any] = {}
     for item in dataclasses.fields(part):
         value = getattr(part, item.name)
         if is_part(value):
-            values |= {**_parameters(value), item.name: value.name}
+            values |= {**parameters_of(value), item.name: value.name}
         else:
             values[item.name] = value
     return values

@@ -44,8 +44,12 @@ class IdentificationCell(Cell):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.horizon < self.arms:
-            raise ParameterError("horizon", f"must be at least the number of arms, {self.arms}, got {self.horizon}")
+        least = cast(Identifier, self.policy).least_samples(self.arms)
+        if self.horizon < least:
+            needed = (
+                f"the number of arms, {self.arms}" if least == self.arms else f"{least}, the first batch of every arm"
+            )
+            raise ParameterError("horizon", f"must be at least {needed}, got {self.horizon}")
 
     @classmethod
     def records(cls, instance: Environment, policy: Learner[Any], exact: bool) -> bool:

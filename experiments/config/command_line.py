@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -191,6 +191,13 @@ def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     return found, rest
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser, for commands without config, whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message)
+
+
 def exit_on_user_error(command: Callable[[], None]) -> None:
     """Run `command`; errors of the user end it with one line and exit code 2, Ctrl-C and SIGTERM with 130."""
     _open_streams()
@@ -247,17 +254,17 @@ def _check_environment() -> None:
             raise UserError(f"{name}={value}: the environment must have a whole number here, {least} at least, or none")
 
 
-def help_alone(text: str | None, words: Sequence[str] = ()) -> bool:
+def help_alone(text: str | None, words: Sequence[str] = (), names: Iterable[str] = ()) -> bool:
     """For a command without config: print `text` if --help was given; returns whether it was.
 
-    Raises `UserError` for any other argument than WORD=... with one of `words`.
+    Raises `UserError` for any other argument than WORD=... with one of `words`, or one of the `names`.
     """
-    given = [word for word in sys.argv[1:] if word.partition("=")[0] not in words]
+    given = [word for word in sys.argv[1:] if word.partition("=")[0] not in words and word not in names]
     if "--help" in given or "-h" in given:
         print((text or "").strip())
         return True
     if given:
-        known = ["--help", *(f"{word}=NUMBER" for word in words)]
+        known = ["--help", *names, *(f"{word}=NUMBER" for word in words)]
         raise UserError(f"{given[0]}: unknown word; {nearest(given[0], known)}")
     return False
 

@@ -248,4 +248,5 @@ def library(name: str, runner: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        raise UserError(f"runner={runner}: needs {error.name}; install the extra: pip install '.[{runner}]'") from error
+        extra = f"pip install --editable '.[{runner}]'"
+        raise UserError(f"runner={runner}: needs {error.name}; install the extra: {extra}") from error

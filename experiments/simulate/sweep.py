@@ -31,9 +31,10 @@ def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
     run_on(Processes(workers), jobs, store)
 
 
-def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
+def run_on(runner: Runner, jobs: Sequence[Job], store: Store, costs: Store | None = None) -> None:
     """Simulate what is missing; store each cell as soon as it is complete, and pieces of long cells before that.
 
+    The time left is estimated by what the cells of `costs` took, those of `store` if it is left out.
     Damaged files are first reported and set aside. If cells fail, the others are simulated all the same, and
     `PolicyError` is raised at the end. Cells that another process is simulating are left to it and waited for.
     """
@@ -42,7 +43,7 @@ def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
         _set_damaged_aside(job, store)
     totals = {"cells": len(missing), "replications": sum(job.left for job in missing)}
     leases = Leases(store.root / LEASES)
-    work = Work(missing, store)
+    work = Work(missing, costs or store)
     with (
         Progress("simulating", totals, work.share) as progress,
         Status(store.root, progress) as status,

@@ -1,6 +1,7 @@
 """The share of a sweep that is done, by time: replications of one cell may take a thousand times longer than others."""
 
 import math
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from statistics import mean
@@ -15,9 +16,11 @@ class Work:
     """How many replications of similar cells are done and left, and the time that one takes.
 
     It is estimated from cells that are stored and from this sweep (`Costs`), else by the mean over all other cells.
+    The threads that write the status and the progress ask for the share while the sweep notes what is done.
     """
 
     def __init__(self, jobs: Iterable[Job], store: Store) -> None:
+        self._lock = threading.Lock()
         self._costs = Costs(store.index)
         self._cells: dict[SimilarCells, Cell] = {}
         self._left: Counter[SimilarCells] = Counter()
@@ -29,10 +32,11 @@ class Work:
     def after(self, cell: Cell, replications: int, seconds: float = 0.0) -> None:
         """Note that replications of a cell are done, and took `seconds`; 0 if another process simulated them."""
         like = SimilarCells.of(cell)
-        self._left[like] -= replications
-        self._done[like] += replications
-        if seconds:
-            self._costs.measure(cell, replications, seconds)
+        with self._lock:
+            self._left[like] -= replications
+            self._done[like] += replications
+            if seconds:
+                self._costs.measure(cell, replications, seconds)
 
     def took(self, cell: Cell) -> float:
         """Mean seconds of a replication of similar cells in this sweep, infinite if there is none yet."""
@@ -40,6 +44,10 @@ class Work:
 
     def share(self) -> float:
         """The share of the time that is over, in [0, 1]."""
+        with self._lock:
+            return self._share()
+
+    def _share(self) -> float:
         known = {like: seconds for like, cell in self._cells.items() if (seconds := self._costs.of(cell)) is not None}
         other = mean(known.values()) if known else 1.0
         done = sum(count * known.get(like, other) for like, count in self._done.items())

@@ -20,12 +20,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from hydra.core.override_parser.types import Override
 
 from experiments.config.build import convert
-from experiments.config.command_line import exit_on_user_error
+from experiments.config.command_line import Parser, exit_on_user_error
 from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
 from experiments.store import CODE, RESULTS, RUNS, Store
@@ -202,13 +202,6 @@ def collect_garbage(asked: Asked) -> None:
     packed = sum(isinstance(item.what, Place) for item in found)
     count = f"{len(found) - packed} files{f' and {packed} cells of packs' if packed else ''}"
     print(f"{count}, {size:.1f} MB, {'removed' if remove else 'could be removed; remove=true does it'}")
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UserError(message)
 
 
 def _parser() -> Parser:

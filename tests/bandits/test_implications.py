@@ -44,6 +44,18 @@ def laws(rng, number):
         yield first / first.sum(), second / second.sum()
 
 
+def test_the_level_of_pure_privacy_by_hand():
+    """e^epsilon = 3: Phi(level / 2) = 3/4, and the quartile of the normal law is 0.6744898."""
+    assert math.isclose(level_of_pure(math.log(3)), 2 * 0.6744897502, rel_tol=1e-9)
+    assert math.isclose(level_of_pure(1e-9), math.sqrt(math.pi / 2) * 1e-9, rel_tol=1e-9)
+    assert math.isclose(level_of_pure(1 - 1e-12), level_of_pure(1.0), rel_tol=1e-9)
+    assert level_of_pure(0.0) == 0
+    assert norm.sf(level_of_pure(800.0) / 2) == 0
+    assert math.isclose(norm.logsf(level_of_pure(800.0) / 2), -800, rel_tol=1e-9)
+    with pytest.raises(ParameterError, match="epsilon: must be a finite number"):
+        level_of_pure(-0.1)
+
+
 def test_delta_below_the_promised_epsilon():
     rng, closest = np.random.default_rng(5), 0.0
     for first, second in laws(rng, 400):
@@ -58,18 +70,6 @@ def test_delta_below_the_promised_epsilon():
     for epsilon, delta, lower in [(1.0, 0.0, 0.2), (0.5, 0.1, 0.0), (3.0, 1e-6, 2.9)]:
         first, second = response(epsilon, delta)
         assert math.isclose(excess(first, second, lower), Guarantee(epsilon, delta).delta_at(lower), rel_tol=1e-9)
-
-
-def test_the_level_of_pure_privacy_by_hand():
-    """e^epsilon = 3: Phi(level / 2) = 3/4, and the quartile of the normal law is 0.6744898."""
-    assert math.isclose(level_of_pure(math.log(3)), 2 * 0.6744897502, rel_tol=1e-9)
-    assert math.isclose(level_of_pure(1e-9), math.sqrt(math.pi / 2) * 1e-9, rel_tol=1e-9)
-    assert math.isclose(level_of_pure(1 - 1e-12), level_of_pure(1.0), rel_tol=1e-9)
-    assert level_of_pure(0.0) == 0
-    assert norm.sf(level_of_pure(800.0) / 2) == 0
-    assert math.isclose(norm.logsf(level_of_pure(800.0) / 2), -800, rel_tol=1e-9)
-    with pytest.raises(ParameterError, match="epsilon: must be a finite number"):
-        level_of_pure(-0.1)
 
 
 def powers(first, second):

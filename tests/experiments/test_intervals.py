@@ -11,6 +11,22 @@ FIVE = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 TEN, HALF = np.array([8.0, 10.0, 12.0]), np.array([4.0, 5.0, 6.0])  # means 10 and 5, variances 4 and 1
 
 
+def test_profiles_and_who_has_less_by_hand():
+    """Shares 1/2 and 1 at the value 2: mean 3/4, deviation sqrt(1/4 / 4) / 2 = 1/8."""
+    share, low, high = intervals.share_at_most([np.array([1.0, 2, 3, 4]), np.array([0.0, 2])], np.array([2.0]), 0.05)
+    assert share.tolist() == [0.75]
+    assert np.allclose([low, high], [[0.75 - 1.959964 / 8], [0.75 + 1.959964 / 8]])
+    # Of the pairs (1 or 3, 2 or 3 or 4): 3 of 3 less, and (3, 2) no, (3, 3) half, (3, 4) yes: 4.5 of 6.
+    first, second = np.array([1.0, 3]), np.array([2.0, 3, 4])
+    found = intervals.probability_of_less([first], [second], 0.05)
+    assert math.isclose(found.estimate, 0.75)
+    # Placements (1, 1/2) and (1/2, 3/4, 1): variances 1/8 and 1/16, over 2 and 3 runs.
+    assert math.isclose(found.low, 0.75 - 1.959964 * math.sqrt(1 / 16 + 1 / 48), rel_tol=1e-6)
+    assert found.high == 1.0
+    both = intervals.probability_of_less([first, second], [second, second], 0.05)
+    assert math.isclose(both.estimate, (0.75 + 0.5) / 2)
+
+
 def test_the_mean_of_five():
     """Deviation sqrt(10 / 4) = 1.5811388, Student's 97.5 % point for 4 degrees 2.7764451."""
     half = 2.7764451 * 1.5811388 / 2.2360680
@@ -36,22 +52,6 @@ def test_the_median_of_ten():
     assert intervals.quantile(values, 0.5, 1e-3) == (5.5, -math.inf, math.inf)  # 2 x 1 / 1024 is more
     low = intervals.quantile(values, 0.95, 0.05)  # 0.95^10 = 0.6: no upper end; fewer than 8 with a chance of 0.0115
     assert low[1:] == (8.0, math.inf)
-
-
-def test_profiles_and_who_has_less_by_hand():
-    """Shares 1/2 and 1 at the value 2: mean 3/4, deviation sqrt(1/4 / 4) / 2 = 1/8."""
-    share, low, high = intervals.share_at_most([np.array([1.0, 2, 3, 4]), np.array([0.0, 2])], np.array([2.0]), 0.05)
-    assert share.tolist() == [0.75]
-    assert np.allclose([low, high], [[0.75 - 1.959964 / 8], [0.75 + 1.959964 / 8]])
-    # Of the pairs (1 or 3, 2 or 3 or 4): 3 of 3 less, and (3, 2) no, (3, 3) half, (3, 4) yes: 4.5 of 6.
-    first, second = np.array([1.0, 3]), np.array([2.0, 3, 4])
-    found = intervals.probability_of_less([first], [second], 0.05)
-    assert math.isclose(found.estimate, 0.75)
-    # Placements (1, 1/2) and (1/2, 3/4, 1): variances 1/8 and 1/16, over 2 and 3 runs.
-    assert math.isclose(found.low, 0.75 - 1.959964 * math.sqrt(1 / 16 + 1 / 48), rel_tol=1e-6)
-    assert found.high == 1.0
-    both = intervals.probability_of_less([first, second], [second, second], 0.05)
-    assert math.isclose(both.estimate, (0.75 + 0.5) / 2)
 
 
 def test_fiellers_ratio_of_ten_and_five():

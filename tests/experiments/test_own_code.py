@@ -300,6 +300,13 @@ def test_versions_of_a_class_are_not_mixed(users, tmp_path):
         load(results_dir=results)
 
 
+def test_other_checkpoints_are_no_edit(users):
+    assert "computed again" not in users("recorded=1").out
+    outcome = users("recorded=2")
+    assert "1 simulated" in outcome.out
+    assert "computed again" not in outcome.out
+
+
 def test_a_helper_and_what_it_reads_are_part_of_the_class(users, tmp_path):
     mine = tmp_path / "mine"
     (mine / "tools").mkdir(parents=True)

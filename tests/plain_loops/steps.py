@@ -102,6 +102,43 @@ def dp_ucb_bound_steps(
 
 
 @compiled
+def dp_ucb_int_steps(
+    means: FloatArray,
+    horizon: int,
+    checkpoints: IntArray,
+    interval: int,
+    v: float,
+    rewards: np.random.Generator,
+    noise: np.random.Generator,
+) -> IntArray:
+    """Pulls at each checkpoint under DP-UCB-INT, one reward and one look at all arms at a time."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    released_at = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    index = np.zeros(arms)
+    for t in range(1, horizon + 1):
+        if t <= arms * interval:
+            arm = (t - 1) % arms
+        else:
+            for a in range(arms):
+                if pulls[a] % interval == 0 and pulls[a] != released_at[a]:
+                    released_at[a] = pulls[a]
+                    magnitude = noise.standard_exponential() * pulls[a] ** (v / 2 - 1)
+                    private_mean = sums[a] / pulls[a] + (magnitude if noise.random() < 0.5 else -magnitude)
+                    index[a] = private_mean + math.sqrt(2 * math.log(t) / pulls[a])
+            arm = int(np.argmax(index))
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rewards.random() < means[arm] else 0.0
+        if row < len(checkpoints) and t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+    return record
+
+
+@compiled
 def dp_se_steps(
     means: FloatArray, epsilon: float, horizon: int, rewards: np.random.Generator, noise: np.random.Generator
 ) -> IntArray:
@@ -199,6 +236,40 @@ def dprucb_steps(
         center[arm] = released / pulls[arm]
         width[arm] = bonus / float(pulls[arm]) ** power
     return pulls
+
+
+@compiled
+def local_ucb_steps(
+    means: FloatArray, horizon: int, checkpoints: IntArray, epsilon: float, bits: bool, rng: np.random.Generator
+) -> IntArray:
+    """Pulls at each checkpoint under LDP-UCB-B, which gets `bits`, or LDP-UCB-L; one reward and its report a step."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums = np.zeros(arms)
+    honest = math.exp(epsilon) / (1 + math.exp(epsilon))
+    for t in range(1, horizon + 1):
+        arm = -1
+        for rival in range(arms):
+            if pulls[rival] <= (0.0 if bits else 4 * math.log(t + 1)):
+                arm = rival
+                break
+        if arm < 0:
+            width = 1.0 if bits else 1 + 4 / epsilon
+            arm = int(np.argmax(sums / pulls + width * np.sqrt(2 * math.log(t) / pulls)))
+        reward = 1.0 if rng.random() < means[arm] else 0.0
+        if bits:
+            sums[arm] += 1.0 if rng.random() < (honest if reward == 1 else 1 - honest) else 0.0
+        else:
+            sums[arm] += reward + rng.laplace(0.0, 1 / epsilon)
+        pulls[arm] += 1
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+            if row == len(checkpoints):
+                break
+    return record
 
 
 @compiled

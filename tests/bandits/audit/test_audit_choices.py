@@ -43,6 +43,14 @@ def chances(noise, scores, scale):
     return np.array([(law.pdf(x - s) * below).sum() * 1e-3 for s, below in zip(scores, rest, strict=True)])
 
 
+def test_noisy_max_by_hand():
+    assert noisy_max_cost("exponential", 1.0, 2, 1).kept == pytest.approx(math.log(2 * math.e - 1), rel=1e-12)
+    assert noisy_max_cost("exponential", 1.0, 2, 2).kept == pytest.approx(2, rel=1e-12)  # two rounds, as printed
+    assert noisy_max_cost("gumbel", 2.0, 2, 1).kept == pytest.approx(0.5, rel=1e-12)
+    assert noisy_max_cost("laplace", 2.0, 2, 2).kept == pytest.approx(1 - math.log(1.5), rel=1e-12)
+    assert noisy_max_cost("exponential", 2.0, 5, 64, monotone=True).kept == pytest.approx(0.5, rel=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("arms", "rounds"), [(2, 1), (2, 2), (2, 3), (3, 2)])
@@ -62,14 +70,6 @@ def test_noisy_max_is_the_worst_of_all_binary_losses(noise, arms, rounds):
                 laws.append(law[key])
             worst = max(worst, epsilon_between(*laws))
     assert noisy_max_cost(noise, 2.0, arms, rounds).kept == pytest.approx(worst, abs=1e-4)
-
-
-def test_noisy_max_by_hand():
-    assert noisy_max_cost("exponential", 1.0, 2, 1).kept == pytest.approx(math.log(2 * math.e - 1), rel=1e-12)
-    assert noisy_max_cost("exponential", 1.0, 2, 2).kept == pytest.approx(2, rel=1e-12)  # two rounds, as printed
-    assert noisy_max_cost("gumbel", 2.0, 2, 1).kept == pytest.approx(0.5, rel=1e-12)
-    assert noisy_max_cost("laplace", 2.0, 2, 2).kept == pytest.approx(1 - math.log(1.5), rel=1e-12)
-    assert noisy_max_cost("exponential", 2.0, 5, 64, monotone=True).kept == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("noise", NOISES)

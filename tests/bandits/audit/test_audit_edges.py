@@ -28,6 +28,12 @@ from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
 LARGE = [300.0, 710.0, 2000.0]
 
 
+def test_where_an_integrand_counts_by_hand():
+    """One question of excess 0 and noise of scale 1: log density + log chance is -2b - log 2 above 0, and b below."""
+    low, high = _where_it_counts(np.array([0.0]), Scales(threshold=1.0, question=1.0, output=1.0))
+    assert (low, high) == pytest.approx((-45.0 - math.log(2), 22.5), abs=1e-3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", LARGE)
 @pytest.mark.parametrize(
@@ -114,12 +120,6 @@ def plain_log_halting(excess, scales, nodes):
     for lead in excess[:-1]:
         terms += stats.laplace.logsf(lead - b, scale=scales.question)
     return float(logsumexp(terms)) + math.log(b[1] - b[0])
-
-
-def test_where_an_integrand_counts_by_hand():
-    """One question of excess 0 and noise of scale 1: log density + log chance is -2b - log 2 above 0, and b below."""
-    low, high = _where_it_counts(np.array([0.0]), Scales(threshold=1.0, question=1.0, output=1.0))
-    assert (low, high) == pytest.approx((-45.0 - math.log(2), 22.5), abs=1e-3)
 
 
 @pytest.mark.parametrize("rule", [DPExponentialNAS(1.0, 0.5, 0.05), DPExponentialNAS(1.0, 0.9, 0.9)])

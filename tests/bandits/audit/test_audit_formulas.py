@@ -32,6 +32,13 @@ from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.private_ucb import DPUCB
 
 
+def test_a_sampled_delta_by_hand():
+    """Chances 0.1 and 0.5 of an outcome at e^epsilon = 1.2 and 4: 0.5 - 0.12 and 0.5 - 0.4, less what chance may do."""
+    first, second = shuffled(np.repeat(FIRST, 100), 1), shuffled(np.repeat(SECOND, 100), 2)
+    for growth, exact in ((1.2, 0.38), (4.0, 0.1)):
+        assert exact - 0.05 < sampled_delta(first, second, 1e-6, math.log(growth)) < exact
+
+
 def test_means_that_one_reward_is_in_add_up():
     assert RepeatedMeans("", "", np.array([0.5, 0.25])).cost(Domain.UNIT).kept == 0.75
 
@@ -232,13 +239,6 @@ def test_half_of_the_failure_goes_to_each_method(monkeypatch):
     assert with_plays(PrivacyCost("", "", None), Guarantee(1.0), plays, 1e-3).epsilon.shown == 0.2
     assert with_plays(PrivacyCost("", "", None), Guarantee(1.0, 0.1), plays, 1e-3).delta.shown == 0.3
     assert asked == [5e-4] * 4
-
-
-def test_a_sampled_delta_by_hand():
-    """Chances 0.1 and 0.5 of an outcome at e^epsilon = 1.2 and 4: 0.5 - 0.12 and 0.5 - 0.4, less what chance may do."""
-    first, second = shuffled(np.repeat(FIRST, 100), 1), shuffled(np.repeat(SECOND, 100), 2)
-    for growth, exact in ((1.2, 0.38), (4.0, 0.1)):
-        assert exact - 0.05 < sampled_delta(first, second, 1e-6, math.log(growth)) < exact
 
 
 def test_the_event_of_a_sampled_delta():

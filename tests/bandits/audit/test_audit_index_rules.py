@@ -47,6 +47,13 @@ def one_table(policy, horizon, ones):
     return table, number
 
 
+def test_three_steps_by_hand():
+    """Two draws of scale 2, and rewards that differ by -1: log of (1/2) over e^(-1/2) (1 + 1/4) / 2."""
+    policy = DPUCB(1.0, split_budget=False)
+    assert law(policy, 3).epsilon().kept == pytest.approx(0.5 - math.log(1.25), rel=1e-10)
+    assert law(DPUCBInt(1.0, 0.01, calibrate=False), 3).epsilon().kept == pytest.approx(1 - math.log(1.5), rel=1e-10)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "horizon"), POLICIES, ids=str)
 def test_transcripts_have_the_law_of_what_is_played(policy, horizon, failure):
@@ -72,13 +79,6 @@ def test_all_sequences_together_are_certain(policy, horizon):
     found = law(policy, min(horizon, 6 if policy.name == "dp_ucb_int" else 5 if policy.name != "dp_ucb_tossou" else 4))
     assert found.chances.sum(axis=1) == pytest.approx(1, abs=1e-12)
     assert found.error < 1e-7
-
-
-def test_three_steps_by_hand():
-    """Two draws of scale 2, and rewards that differ by -1: log of (1/2) over e^(-1/2) (1 + 1/4) / 2."""
-    policy = DPUCB(1.0, split_budget=False)
-    assert law(policy, 3).epsilon().kept == pytest.approx(0.5 - math.log(1.25), rel=1e-10)
-    assert law(DPUCBInt(1.0, 0.01, calibrate=False), 3).epsilon().kept == pytest.approx(1 - math.log(1.5), rel=1e-10)
 
 
 def test_the_epsilon_of_three_steps_of_hybrid_sums():

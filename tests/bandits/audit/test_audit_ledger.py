@@ -15,17 +15,6 @@ from bandits.mechanisms.hybrid import close_hybrid
 from bandits.mechanisms.tree import close_node
 
 
-def test_the_pass_over_items_is_the_linear_algebra_of_the_code():
-    for items, (close, released) in itertools.product(
-        [1, 2, 3, 7, 8, 9, 37, 64], [(close_node, lambda n: tree(n, 1.0, n)), (close_hybrid, lambda n: hybrid(1.0, n))]
-    ):
-        release = released(items)
-        draws = draws_of(close, 10, items)
-        sums = np.tril(np.ones((items, items)))
-        by_matrix = privacy_losses(sums, draws, release.scales, np.ones(items))
-        assert release.losses(Domain.UNIT) == pytest.approx(by_matrix, rel=1e-12)
-
-
 def test_a_tree_by_hand():
     assert tree(5, 0.6, 5).losses(Domain.UNIT) == pytest.approx([0.6, 0.4, 0.4, 0.2, 0.2])  # nodes of items 1..5
     assert tree(5, 0.6, 3).cost(Domain.BINARY).kept == pytest.approx(0.4)
@@ -44,6 +33,17 @@ def test_an_adaptive_tree_by_hand():
 def test_a_hybrid_mechanism_by_hand():
     # {1}, {2}, {3}, {3, 4}, then the tree {5}, {5, 6}, {7} and the increment {5, ..., 8}
     assert hybrid(1.0, 8).losses(Domain.UNIT) == pytest.approx([0.5, 0.5, 1.0, 0.5, 1.0, 0.75, 0.75, 0.5])
+
+
+def test_the_pass_over_items_is_the_linear_algebra_of_the_code():
+    for items, (close, released) in itertools.product(
+        [1, 2, 3, 7, 8, 9, 37, 64], [(close_node, lambda n: tree(n, 1.0, n)), (close_hybrid, lambda n: hybrid(1.0, n))]
+    ):
+        release = released(items)
+        draws = draws_of(close, 10, items)
+        sums = np.tril(np.ones((items, items)))
+        by_matrix = privacy_losses(sums, draws, release.scales, np.ones(items))
+        assert release.losses(Domain.UNIT) == pytest.approx(by_matrix, rel=1e-12)
 
 
 def test_a_million_items_cost_no_more_than_epsilon():

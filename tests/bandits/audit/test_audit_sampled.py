@@ -72,6 +72,25 @@ CLOSE = {  # near their thresholds, so that runs differ
 }
 
 
+def test_clopper_pearson_by_hand():
+    assert at_least(0, 10, 0.01) == 0
+    assert at_most(10, 10, 0.01) == 1
+    assert at_least(10, 10, 0.01) == pytest.approx(0.01**0.1)
+    assert at_most(0, 10, 0.01) == pytest.approx(1 - 0.01**0.1)
+
+
+def test_a_bet_by_hand():
+    """A batch teaches that outcome 1 comes under the first input alone; then e^0 = 1 is bet against with the most."""
+    bets = Bets(np.array([0.0]), np.array([0.0]), 2)
+    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
+    assert bets.best[0] == 0  # nothing was known before the first batch, and nothing staked
+    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
+    assert bets.best[0] == 0  # the event is known, what it gains is not
+    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
+    each = 0.9  # the mean gain of the second batch is 1 and its share of both batches 1/2, as that of the squares
+    assert bets.best[0] == pytest.approx(np.log(((1 + each) ** BATCH + (1 + each) ** BATCH) / 2))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "horizon"), PLAYED, ids=str)
 def test_what_is_played_is_what_is_simulated(policy, horizon, failure):
@@ -225,13 +244,6 @@ def test_plays_of_heavy_tails_change_a_reward_between_its_bounds():
     assert 0.3 < found.shown < exact.kept
 
 
-def test_clopper_pearson_by_hand():
-    assert at_least(0, 10, 0.01) == 0
-    assert at_most(10, 10, 0.01) == 1
-    assert at_least(10, 10, 0.01) == pytest.approx(0.01**0.1)
-    assert at_most(0, 10, 0.01) == pytest.approx(1 - 0.01**0.1)
-
-
 @pytest.mark.slow
 def test_played_transcripts_have_the_exact_law(failure):
     policy, horizon = ThompsonBeta(), 4
@@ -292,18 +304,6 @@ def test_too_few_runs_are_refused():
 def test_what_cannot_be_played_is_refused():
     with pytest.raises(ParameterError, match="dp_nas cannot be played"):
         plays(DPNAS(1.0, 0.5, 0.1), 2, 6, Domain.UNIT, Convention.STREAM, 100, 1)
-
-
-def test_a_bet_by_hand():
-    """A batch teaches that outcome 1 comes under the first input alone; then e^0 = 1 is bet against with the most."""
-    bets = Bets(np.array([0.0]), np.array([0.0]), 2)
-    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
-    assert bets.best[0] == 0  # nothing was known before the first batch, and nothing staked
-    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
-    assert bets.best[0] == 0  # the event is known, what it gains is not
-    bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
-    each = 0.9  # the mean gain of the second batch is 1 and its share of both batches 1/2, as that of the squares
-    assert bets.best[0] == pytest.approx(np.log(((1 + each) ** BATCH + (1 + each) ** BATCH) / 2))
 
 
 @pytest.mark.slow

@@ -30,6 +30,12 @@ def test_three_steps_of_thompson_sampling_by_hand():
     assert bounds.witness == "rewards *0 / 00, * changed; arms 122"
 
 
+def test_the_one_choice_by_hand():
+    """Two draws of scale 2, and rewards that differ by -1: log of (1/2) over e^(-1/2) (1 + 1/4) / 2."""
+    found = DPUCB(1.0, split_budget=False).transcript_cost(2, 3, Domain.UNIT, Convention.STREAM).epsilon
+    assert found.kept == pytest.approx(0.5 - math.log(1.25), rel=1e-10)
+
+
 @pytest.mark.parametrize("convention", Convention)
 def test_laws_add_up_to_one_and_follow_the_rewards_that_are_seen(convention):
     found = law_of(ThompsonBeta(), 4, convention)
@@ -164,9 +170,3 @@ def test_three_steps_of_two_arms_have_one_choice(policy):
     assert four.kept > four.shown > 0
     ledger = policy.release_cost(2, 3, policy.domain).epsilon
     assert three.kept < ledger.kept
-
-
-def test_the_one_choice_by_hand():
-    """Two draws of scale 2, and rewards that differ by -1: log of (1/2) over e^(-1/2) (1 + 1/4) / 2."""
-    found = DPUCB(1.0, split_budget=False).transcript_cost(2, 3, Domain.UNIT, Convention.STREAM).epsilon
-    assert found.kept == pytest.approx(0.5 - math.log(1.25), rel=1e-10)

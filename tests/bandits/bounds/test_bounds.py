@@ -41,6 +41,75 @@ def test_perturbed_leaders_by_hand():
     assert math.isclose(wang2024.gdp_elim_new_regret(gaps, 1.0, 0.01, 100_000), elimination)
 
 
+def test_lower_bounds_of_sajed2019_by_hand():
+    kl = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
+    assert math.isclose(sajed2019.consistent_lower_bound_slope(np.array([0.75, 0.5, 0.5])), 2 * 0.25 / kl)
+    assert math.isclose(sajed2019.private_lower_bound(np.array([0.1, 0.2]), 0.5, 1e18), 2 * math.log(1e18) / 100)
+    assert math.isclose(sajed2019.dp_ucb_added_regret_order(5, 0.5, 1000), 10 * math.log(1000) ** 2.5)
+    order = math.log(1e6) * (4 / 0.1 + 5 / 0.25)
+    assert math.isclose(sajed2019.dp_se_regret_order(np.full(4, 0.1), 0.25, 10**6), order)
+    assert sajed2019.bounded_lower_bound_order(np.full(4, 0.1), 0.25, 10**6) == pytest.approx(order)
+
+
+def test_dprse_by_hand():
+    log = math.log(4 * 5 * 1e7) + 2 * math.log(2)
+    pulls = 96**3 * 4 * log / (0.5 * 0.5**3) + 4  # v = 1/2, u = 2, gap = 1/2: two epochs
+    assert math.isclose(tao2022.dprse_pulls(0.5, 5, 0.5, 10**7, 0.5, 2.0), pulls)
+    assert math.isclose(tao2022.dprse_regret(np.full(4, 0.5), 0.5, 10**7, 0.5, 2.0), 0.5 + 2 * pulls)
+    order = 2 ** (2 / 3) * math.log(1e7) / 0.5 * 16 + 0.5
+    assert math.isclose(tao2022.dprse_regret_order(np.full(4, 0.5), 0.5, 10**7, 0.5, 2.0), order)
+
+
+def test_dprucb_and_ldprse_by_hand():
+    log = math.log(1e7)
+    pulls = 36**2 * 2 * math.log(2e28) * log**2.5 / (0.5 * 0.25) + 5  # v = 1, u = 2, gap = 1/2
+    assert math.isclose(tao2022.dprucb_pulls(0.5, 0.5, 10**7, 1.0, 2.0), pulls)
+    assert math.isclose(tao2022.dprucb_regret(np.array([0.5, 0.5]), 0.5, 10**7, 1.0, 2.0), pulls)
+    log = math.log(8 * 3 * 4 * 1e7)
+    pulls = 112**4 * 4 * log / 0.25 / (1 - 1 / 16) + 2 * (log + 1)
+    assert math.isclose(tao2022.ldprse_pulls(0.5, 3, 0.5, 10**7, 1.0, 2.0), pulls)
+    assert math.isclose(tao2022.ldprse_regret(np.array([0.5, 0.5]), 0.5, 10**7, 1.0, 2.0), 0.5 + pulls)
+
+
+def test_lower_bounds_of_tao2022_by_hand():
+    gaps = np.array([0.05, 0.04])
+    expected = math.log(1e20) / (200 * 0.5 * 16) * (1 / 0.05**2 + 1 / 0.04**2)
+    assert math.isclose(tao2022.heavy_lower_bound(gaps, 0.5, 1e20, 0.5), expected)
+    expected = math.log(1e20) / (200 * 0.5 * 5) / 0.05
+    assert math.isclose(tao2022.heavy_two_armed_lower_bound(0.05, 0.5, 1e20, 1.0), expected)
+    p, q = 0.08, 0.16  # v = 1, mean 0.2, gap 0.1: s = 0.4
+    kl = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+    slope = tao2022.local_lower_bound_slope(np.array([0.3, 0.2]), 1.0, 1.0)
+    assert math.isclose(slope, 0.1 / (8 * (math.e - 1) ** 2 * kl))
+    assert math.isclose(TwoPoint((0.3, 0.2), 1.0).chances[1], p)
+
+
+def test_theorem_3_by_hand_and_in_the_limit():
+    assert math.isclose(wu2025.deterministic_lower_bound(10, 0.5), math.log(math.exp(0.5) + 9) / 0.5 - 1)
+    end = math.exp(2.0)  # T = 3
+    expected = math.log(end / (end + 9) * (math.exp(0.5) + 9) / math.exp(0.5)) / 0.5
+    assert math.isclose(wu2025.deterministic_lower_bound(10, 0.5, 3), expected)
+    assert math.isclose(wu2025.deterministic_lower_bound(10, 0.5, 10**6), wu2025.deterministic_lower_bound(10, 0.5))
+    assert math.isclose(wu2025.deterministic_sharp_lower_bound(10, 0.5), math.log(10) / 0.5)
+    assert wu2025.deterministic_sharp_lower_bound(10, 0.5, 3) < 3
+    assert math.isclose(wu2025.deterministic_sharp_lower_bound(10, 1e-9, 3), 2.7, rel_tol=1e-6)
+    assert wu2025.deterministic_lower_bound(10, 2000.0) >= 0.0
+
+
+def test_resampled_leaders_by_hand():
+    log = math.log(8)
+    expected = 1 + (128 * log + 64) / 0.1 + (32 * log**2 + 32) / 0.5
+    assert math.isclose(wu2025.resampled_regret(8, 0.1, 0.5, "gumbel"), expected)
+    assert wu2025.resampled_regret(8, 0.1, 0.5, "laplace") > expected
+    critical = math.sqrt(log / 1e12)
+    whole = critical * 1e12 + wu2025.resampled_regret(8, critical, 0.5, "exponential")
+    assert math.isclose(wu2025.resampled_worst_case_regret(8, 0.5, 10**12, "exponential"), whole)
+    assert wu2025.resampled_worst_case_regret(8, 0.5, 2, "laplace") == 2
+    assert math.isclose(wu2025.resampled_regret_order(8, 0.1, 0.5), log / 0.1 + log**2 / 0.5)
+    assert math.isclose(wu2025.stochastic_lower_bound_order(8, 0.1, 0.5), log / 0.1 + log / 0.5)
+    assert math.isclose(wu2025.laplace_regret_order(8, 0.1, 0.5, 1000), log / 0.1 + log * math.log(1000) / 0.5)
+
+
 def test_lower_bound():
     growth, room = math.e - 1, 1e5**0.5
     expected = math.log((growth + 0.05) * room / (40 * growth + 0.05 * room)) / 16
@@ -218,36 +287,6 @@ def test_dp_se_whatever_the_gaps():
         assert allowed <= sajed2019.dp_se_worst_case_regret(5, 0.5, 10**9)
 
 
-def test_lower_bounds_of_sajed2019_by_hand():
-    kl = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
-    assert math.isclose(sajed2019.consistent_lower_bound_slope(np.array([0.75, 0.5, 0.5])), 2 * 0.25 / kl)
-    assert math.isclose(sajed2019.private_lower_bound(np.array([0.1, 0.2]), 0.5, 1e18), 2 * math.log(1e18) / 100)
-    assert math.isclose(sajed2019.dp_ucb_added_regret_order(5, 0.5, 1000), 10 * math.log(1000) ** 2.5)
-    order = math.log(1e6) * (4 / 0.1 + 5 / 0.25)
-    assert math.isclose(sajed2019.dp_se_regret_order(np.full(4, 0.1), 0.25, 10**6), order)
-    assert sajed2019.bounded_lower_bound_order(np.full(4, 0.1), 0.25, 10**6) == pytest.approx(order)
-
-
-def test_dprse_by_hand():
-    log = math.log(4 * 5 * 1e7) + 2 * math.log(2)
-    pulls = 96**3 * 4 * log / (0.5 * 0.5**3) + 4  # v = 1/2, u = 2, gap = 1/2: two epochs
-    assert math.isclose(tao2022.dprse_pulls(0.5, 5, 0.5, 10**7, 0.5, 2.0), pulls)
-    assert math.isclose(tao2022.dprse_regret(np.full(4, 0.5), 0.5, 10**7, 0.5, 2.0), 0.5 + 2 * pulls)
-    order = 2 ** (2 / 3) * math.log(1e7) / 0.5 * 16 + 0.5
-    assert math.isclose(tao2022.dprse_regret_order(np.full(4, 0.5), 0.5, 10**7, 0.5, 2.0), order)
-
-
-def test_dprucb_and_ldprse_by_hand():
-    log = math.log(1e7)
-    pulls = 36**2 * 2 * math.log(2e28) * log**2.5 / (0.5 * 0.25) + 5  # v = 1, u = 2, gap = 1/2
-    assert math.isclose(tao2022.dprucb_pulls(0.5, 0.5, 10**7, 1.0, 2.0), pulls)
-    assert math.isclose(tao2022.dprucb_regret(np.array([0.5, 0.5]), 0.5, 10**7, 1.0, 2.0), pulls)
-    log = math.log(8 * 3 * 4 * 1e7)
-    pulls = 112**4 * 4 * log / 0.25 / (1 - 1 / 16) + 2 * (log + 1)
-    assert math.isclose(tao2022.ldprse_pulls(0.5, 3, 0.5, 10**7, 1.0, 2.0), pulls)
-    assert math.isclose(tao2022.ldprse_regret(np.array([0.5, 0.5]), 0.5, 10**7, 1.0, 2.0), 0.5 + pulls)
-
-
 def test_upper_bounds_of_tao2022_agree_with_each_other():
     for name in ["dprse", "ldprse"]:
         worst = BOUNDS[f"tao2022.{name}_worst_case_regret"](5, 0.5, 10**18, 0.5, 1.0)
@@ -321,19 +360,6 @@ def test_mean_of_few_laplace_variables_exceeds_lemma_8():
     assert math.exp(-2 * math.sqrt(math.log(2000))) > 4 * 0.001
 
 
-def test_lower_bounds_of_tao2022_by_hand():
-    gaps = np.array([0.05, 0.04])
-    expected = math.log(1e20) / (200 * 0.5 * 16) * (1 / 0.05**2 + 1 / 0.04**2)
-    assert math.isclose(tao2022.heavy_lower_bound(gaps, 0.5, 1e20, 0.5), expected)
-    expected = math.log(1e20) / (200 * 0.5 * 5) / 0.05
-    assert math.isclose(tao2022.heavy_two_armed_lower_bound(0.05, 0.5, 1e20, 1.0), expected)
-    p, q = 0.08, 0.16  # v = 1, mean 0.2, gap 0.1: s = 0.4
-    kl = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
-    slope = tao2022.local_lower_bound_slope(np.array([0.3, 0.2]), 1.0, 1.0)
-    assert math.isclose(slope, 0.1 / (8 * (math.e - 1) ** 2 * kl))
-    assert math.isclose(TwoPoint((0.3, 0.2), 1.0).chances[1], p)
-
-
 @pytest.mark.parametrize("v", [0.5, 1.0])
 def test_local_worst_case_lower_bound_has_the_printed_rate(v):
     values = [tao2022.local_worst_case_lower_bound(5, 0.5, horizon, v) for horizon in (1e12, 1e15)]
@@ -386,29 +412,3 @@ def test_theorem_4_needs_a_constant_and_its_own_law():
     assert gumbel_regret(1000, 1.0, 1000.0, 10**9) > 0.9 > 100 * math.log(1000) / 1000
     halved = 3 + 2 / 0.1 * (1 + 1 / math.log(2)) * math.log(1000)  # for exp(-epsilon G), with the true integral
     assert gumbel_regret(1000, 1.0, 0.1, 10**9, scale=1.0) < halved < gumbel_regret(1000, 1.0, 0.1, 10**9)
-
-
-def test_theorem_3_by_hand_and_in_the_limit():
-    assert math.isclose(wu2025.deterministic_lower_bound(10, 0.5), math.log(math.exp(0.5) + 9) / 0.5 - 1)
-    end = math.exp(2.0)  # T = 3
-    expected = math.log(end / (end + 9) * (math.exp(0.5) + 9) / math.exp(0.5)) / 0.5
-    assert math.isclose(wu2025.deterministic_lower_bound(10, 0.5, 3), expected)
-    assert math.isclose(wu2025.deterministic_lower_bound(10, 0.5, 10**6), wu2025.deterministic_lower_bound(10, 0.5))
-    assert math.isclose(wu2025.deterministic_sharp_lower_bound(10, 0.5), math.log(10) / 0.5)
-    assert wu2025.deterministic_sharp_lower_bound(10, 0.5, 3) < 3
-    assert math.isclose(wu2025.deterministic_sharp_lower_bound(10, 1e-9, 3), 2.7, rel_tol=1e-6)
-    assert wu2025.deterministic_lower_bound(10, 2000.0) >= 0.0
-
-
-def test_resampled_leaders_by_hand():
-    log = math.log(8)
-    expected = 1 + (128 * log + 64) / 0.1 + (32 * log**2 + 32) / 0.5
-    assert math.isclose(wu2025.resampled_regret(8, 0.1, 0.5, "gumbel"), expected)
-    assert wu2025.resampled_regret(8, 0.1, 0.5, "laplace") > expected
-    critical = math.sqrt(log / 1e12)
-    whole = critical * 1e12 + wu2025.resampled_regret(8, critical, 0.5, "exponential")
-    assert math.isclose(wu2025.resampled_worst_case_regret(8, 0.5, 10**12, "exponential"), whole)
-    assert wu2025.resampled_worst_case_regret(8, 0.5, 2, "laplace") == 2
-    assert math.isclose(wu2025.resampled_regret_order(8, 0.1, 0.5), log / 0.1 + log**2 / 0.5)
-    assert math.isclose(wu2025.stochastic_lower_bound_order(8, 0.1, 0.5), log / 0.1 + log / 0.5)
-    assert math.isclose(wu2025.laplace_regret_order(8, 0.1, 0.5, 1000), log / 0.1 + log * math.log(1000) / 0.5)

@@ -24,16 +24,6 @@ SLOPES = {  # of the specification, computed apart from this code
 }
 
 
-def test_slopes_of_the_private_lower_bound():
-    for instance, slopes in SLOPES.items():
-        means = instance(5).mean_rewards
-        found = [azize2025.lower_bound_slope(means, epsilon) for epsilon in (0.01, 0.1, 0.25, 0.5, 1.0, math.inf)]
-        assert found == pytest.approx(slopes, rel=1e-4)
-        assert found[-1] == sajed2019.consistent_lower_bound_slope(means)
-        for epsilon in (0.01, 0.1, 1.0):
-            assert azize2022.lower_bound_slope(means, epsilon) <= azize2025.lower_bound_slope(means, epsilon)
-
-
 def test_lines_by_hand():
     means = np.array([0.75, 0.25, 0.75])
     # .5 / d_1(.25, .75) = .5 / .3926260, times log(100) = 4.605170
@@ -65,6 +55,25 @@ def test_misses_by_hand():
     """
     assert klucb_cf_misses(2, 3.0) == pytest.approx(1.0)
     assert klucb_cf_misses(100, 3.0) - klucb_cf_misses(99, 3.0) == pytest.approx(0.011968, rel=1e-4)
+
+
+def test_bounds_of_ldp_ucb_by_hand():
+    gaps, epsilon, horizon = np.array([0.5, 0.25]), math.log(3), round(math.exp(10))  # tanh(epsilon / 2) = 1/2
+    log = math.log(horizon)
+    # 8 log T x 4 x (2 + 4) + 4.289868 x 0.75
+    assert math.isclose(ldp_ucb_b_regret(gaps, epsilon, horizon), 192 * log + 3.217401, rel_tol=1e-6)
+    # epsilon = 4: 8 x 4 log T x (2 + 4) + 8.579736 x 0.75
+    assert math.isclose(ldp_ucb_l_regret(gaps, 4.0, horizon), 192 * log + 6.434802, rel_tol=1e-6)
+
+
+def test_slopes_of_the_private_lower_bound():
+    for instance, slopes in SLOPES.items():
+        means = instance(5).mean_rewards
+        found = [azize2025.lower_bound_slope(means, epsilon) for epsilon in (0.01, 0.1, 0.25, 0.5, 1.0, math.inf)]
+        assert found == pytest.approx(slopes, rel=1e-4)
+        assert found[-1] == sajed2019.consistent_lower_bound_slope(means)
+        for epsilon in (0.01, 0.1, 1.0):
+            assert azize2022.lower_bound_slope(means, epsilon) <= azize2025.lower_bound_slope(means, epsilon)
 
 
 def test_misses_of_many_steps():
@@ -105,15 +114,6 @@ def test_regret_is_below_the_bound():
     found = [KLUCBCF(2.0, c=3.0).simulate(instance, horizon, np.array([horizon]), stream("b", i)) for i in range(50)]
     regret = np.mean([pulls[0] @ instance.gaps for pulls in found])
     assert 5 < regret < klucb_cf_regret([0.9, 0.5, 0.1], 2.0, horizon, 3.0) < horizon * 0.8
-
-
-def test_bounds_of_ldp_ucb_by_hand():
-    gaps, epsilon, horizon = np.array([0.5, 0.25]), math.log(3), round(math.exp(10))  # tanh(epsilon / 2) = 1/2
-    log = math.log(horizon)
-    # 8 log T x 4 x (2 + 4) + 4.289868 x 0.75
-    assert math.isclose(ldp_ucb_b_regret(gaps, epsilon, horizon), 192 * log + 3.217401, rel_tol=1e-6)
-    # epsilon = 4: 8 x 4 log T x (2 + 4) + 8.579736 x 0.75
-    assert math.isclose(ldp_ucb_l_regret(gaps, 4.0, horizon), 192 * log + 6.434802, rel_tol=1e-6)
 
 
 def test_bernoulli_arms_have_moments():

@@ -43,6 +43,31 @@ def channels(epsilon, rng):
             yield of_zero, of_prize
 
 
+def test_local_bernoulli_bound_by_hand():
+    """epsilon = log 3: r(x) = (1 + 2x)/4, so means 1/2, 1/4 and 0 become 1/2, 3/8 and 1/4.
+
+    kl(3/8, 1/2) = 3/8 log(3/4) + 5/8 log(5/4) = 0.0315839 and kl(1/4, 1/2) = log 2 - h(1/4) = 0.1308120.
+    """
+    slope = local_privacy.local_bernoulli_lower_bound_slope([0.5, 0.25, 0.0, 0.5], math.log(3))
+    assert math.isclose(slope, 0.25 / 0.0315839 + 0.5 / 0.1308120, rel_tol=1e-6)
+    at = local_privacy.local_bernoulli_asymptote([0.5, 0.25, 0.0, 0.5], math.log(3), math.e**2)
+    assert math.isclose(at, 2 * slope)
+
+
+def test_atom_bound_by_hand():
+    """epsilon = log 2: 4. Point mass at 0, gap 0.1: x = 10 for v = 1, 100 for v = 1/2.
+
+    Mean 0.2, moment 1/2, gap 0.1, v = 1: x^2 - 5x + 1/2 = 0, x = (5 + sqrt(23)) / 2 = 4.897916. The moment 1: x = 1.
+    """
+    slope = local_privacy.local_atom_lower_bound_slope
+    assert math.isclose(slope([0.1, 0.0], [0.5, 0.0], math.log(2), 1.0), 10**2 / (0.1 * 4))
+    assert math.isclose(slope([0.1, 0.0], [0.5, 0.0], math.log(2), 0.5), 100**2 / (0.1 * 4))
+    assert math.isclose(slope([0.3, 0.2], [0.5, 0.5], math.log(2), 1.0), (4.897916 - 0.2) ** 2 / 0.4, rel_tol=1e-6)
+    assert math.isclose(slope([0.3, 0.2], [0.5, 1.0], math.log(2), 1.0), 0.8**2 / 0.4)
+    three = slope([0.3, 0.2, 0.3, 0.2], [0.5, 1.0, 0.2, 0.5], math.log(2), 1.0)
+    assert math.isclose(three, (0.8**2 + (4.897916 - 0.2) ** 2) / 0.4, rel_tol=1e-6)
+
+
 def test_no_local_channel_tells_laws_further_apart():
     """The inequality of Duchi, Jordan and Wainwright, on which everything rests."""
     for epsilon in [0.01, 0.1, 0.5, 1.0]:
@@ -118,17 +143,6 @@ def test_conditions_of_local_bounds():
         assert error.value.parameter == blamed
 
 
-def test_local_bernoulli_bound_by_hand():
-    """epsilon = log 3: r(x) = (1 + 2x)/4, so means 1/2, 1/4 and 0 become 1/2, 3/8 and 1/4.
-
-    kl(3/8, 1/2) = 3/8 log(3/4) + 5/8 log(5/4) = 0.0315839 and kl(1/4, 1/2) = log 2 - h(1/4) = 0.1308120.
-    """
-    slope = local_privacy.local_bernoulli_lower_bound_slope([0.5, 0.25, 0.0, 0.5], math.log(3))
-    assert math.isclose(slope, 0.25 / 0.0315839 + 0.5 / 0.1308120, rel_tol=1e-6)
-    at = local_privacy.local_bernoulli_asymptote([0.5, 0.25, 0.0, 0.5], math.log(3), math.e**2)
-    assert math.isclose(at, 2 * slope)
-
-
 def test_local_bernoulli_bound_between_its_limits():
     """No privacy: kl(1/4, 1/2) itself. Small epsilon: 2 / (epsilon^2 gap) an arm."""
     bound = local_privacy.local_bernoulli_lower_bound_slope
@@ -179,20 +193,6 @@ def test_conditions_of_the_local_bernoulli_bound():
 
 
 # One more atom: theorem 1.4, for every instance
-
-
-def test_atom_bound_by_hand():
-    """epsilon = log 2: 4. Point mass at 0, gap 0.1: x = 10 for v = 1, 100 for v = 1/2.
-
-    Mean 0.2, moment 1/2, gap 0.1, v = 1: x^2 - 5x + 1/2 = 0, x = (5 + sqrt(23)) / 2 = 4.897916. The moment 1: x = 1.
-    """
-    slope = local_privacy.local_atom_lower_bound_slope
-    assert math.isclose(slope([0.1, 0.0], [0.5, 0.0], math.log(2), 1.0), 10**2 / (0.1 * 4))
-    assert math.isclose(slope([0.1, 0.0], [0.5, 0.0], math.log(2), 0.5), 100**2 / (0.1 * 4))
-    assert math.isclose(slope([0.3, 0.2], [0.5, 0.5], math.log(2), 1.0), (4.897916 - 0.2) ** 2 / 0.4, rel_tol=1e-6)
-    assert math.isclose(slope([0.3, 0.2], [0.5, 1.0], math.log(2), 1.0), 0.8**2 / 0.4)
-    three = slope([0.3, 0.2, 0.3, 0.2], [0.5, 1.0, 0.2, 0.5], math.log(2), 1.0)
-    assert math.isclose(three, (0.8**2 + (4.897916 - 0.2) ** 2) / 0.4, rel_tol=1e-6)
 
 
 def laws(rng, v):

@@ -33,6 +33,17 @@ def spread_of(gaps, noises, chances):
     return float(chances @ (noises.max(axis=1) - noises[:, gaps == 0].max(axis=1)))
 
 
+def test_two_armed_bound_by_hand():
+    """epsilon = log 4: e^(-eps/2) = 1/2 and 1 / cosh = 4/5: (1 + 2/5 + 1/4 + 1/10) / 2 after four steps."""
+    assert math.isclose(never_varying.two_armed_lower_bound(math.log(4), 4), 0.875)
+    assert math.isclose(never_varying.two_armed_lower_bound(math.log(4), 4, 0.01), 0.00875)
+    assert never_varying.two_armed_lower_bound(1000.0, 10, 0.5) == 0.25  # beyond doubles; a guess at the first step
+    for epsilon in np.geomspace(1e-6, 50, 60):
+        limit = never_varying.two_armed_lower_bound(epsilon, math.inf)
+        assert limit >= 1 / epsilon
+        assert math.isclose(limit, 1 / epsilon + 0.25, rel_tol=max(0.1 * epsilon, 1e-9)) or epsilon > 1
+
+
 def test_the_first_arm_does_not_follow_the_noise():
     """Q = (10, 0), gaps (0, 1): without losses arm 1 would be chosen, but the first arm is uniform and costs 1/2."""
     gaps, noises = np.array([0.0, 1.0]), np.array([[10.0, 0.0]])
@@ -169,17 +180,6 @@ def test_two_armed_bound_is_what_single_choices_allow(epsilon):
     for steps in range(1, 12):
         total += least_error(epsilon, steps - 1) / 2
         assert math.isclose(never_varying.two_armed_lower_bound(epsilon, steps), total, rel_tol=1e-6)
-
-
-def test_two_armed_bound_by_hand():
-    """epsilon = log 4: e^(-eps/2) = 1/2 and 1 / cosh = 4/5: (1 + 2/5 + 1/4 + 1/10) / 2 after four steps."""
-    assert math.isclose(never_varying.two_armed_lower_bound(math.log(4), 4), 0.875)
-    assert math.isclose(never_varying.two_armed_lower_bound(math.log(4), 4, 0.01), 0.00875)
-    assert never_varying.two_armed_lower_bound(1000.0, 10, 0.5) == 0.25  # beyond doubles; a guess at the first step
-    for epsilon in np.geomspace(1e-6, 50, 60):
-        limit = never_varying.two_armed_lower_bound(epsilon, math.inf)
-        assert limit >= 1 / epsilon
-        assert math.isclose(limit, 1 / epsilon + 0.25, rel_tol=max(0.1 * epsilon, 1e-9)) or epsilon > 1
 
 
 def test_no_policy_beats_the_two_armed_bound():

@@ -17,24 +17,6 @@ def test_theorem_3_3_by_hand():
     assert math.isclose(ours, by_hand)
 
 
-def test_theorem_3_3_where_it_holds():
-    """Never below what the proof asks for, as long as R / (accuracy |mean|) >= e; beyond it may be negative."""
-    everything = itertools.product((1e-3, 0.1, 0.36, 1.0), (0.99, 0.5, 0.01), (1e-6, 0.1, 1.0, 1e4), (0.08, 1e-9))
-    checked = 0
-    for mean, accuracy, epsilon, beta in everything:
-        if mean * accuracy > 1 / math.e:
-            with pytest.raises(ParameterError, match="accuracy"):
-                bounds.dp_exponential_nas_samples(mean, 1.0, epsilon, accuracy, beta)
-            continue
-        needed = bounds.samples_if_concentrated(DPExponentialNAS(epsilon, accuracy, beta), mean, 1.0)
-        assert needed <= bounds.dp_exponential_nas_samples(mean, 1.0, epsilon, accuracy, beta)
-        checked += 1
-    assert checked == 80
-    assert math.log(math.log(1 / 0.99) / 0.08) < -2  # R = mean = 1, accuracy 0.99: t0 < 0
-    with pytest.raises(ParameterError, match="beta"):
-        bounds.dp_exponential_nas_samples(0.1, 1.0, 1.0, 0.5, 0.09)
-
-
 def test_samples_if_concentrated_by_hand():
     rule = ExponentialNAS(0.5, 0.05)
     most = bounds.samples_if_concentrated(rule, 0.1, 1.0)
@@ -53,6 +35,24 @@ def test_samples_if_concentrated_by_hand():
         assert short(most, mean) <= 0 < short(most / 2, mean)
     with pytest.raises(OverflowError):
         bounds.samples_if_concentrated(rule, 1e-12, 1.0)
+
+
+def test_theorem_3_3_where_it_holds():
+    """Never below what the proof asks for, as long as R / (accuracy |mean|) >= e; beyond it may be negative."""
+    everything = itertools.product((1e-3, 0.1, 0.36, 1.0), (0.99, 0.5, 0.01), (1e-6, 0.1, 1.0, 1e4), (0.08, 1e-9))
+    checked = 0
+    for mean, accuracy, epsilon, beta in everything:
+        if mean * accuracy > 1 / math.e:
+            with pytest.raises(ParameterError, match="accuracy"):
+                bounds.dp_exponential_nas_samples(mean, 1.0, epsilon, accuracy, beta)
+            continue
+        needed = bounds.samples_if_concentrated(DPExponentialNAS(epsilon, accuracy, beta), mean, 1.0)
+        assert needed <= bounds.dp_exponential_nas_samples(mean, 1.0, epsilon, accuracy, beta)
+        checked += 1
+    assert checked == 80
+    assert math.log(math.log(1 / 0.99) / 0.08) < -2  # R = mean = 1, accuracy 0.99: t0 < 0
+    with pytest.raises(ParameterError, match="beta"):
+        bounds.dp_exponential_nas_samples(0.1, 1.0, 1.0, 0.5, 0.09)
 
 
 def test_lower_bounds():

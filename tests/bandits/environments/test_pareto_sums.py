@@ -31,6 +31,13 @@ def epochs():
 CASES = [case for case in epochs() if case[3] > 2_000]
 
 
+def test_a_walked_sum_by_hand():
+    """Rewards 1/2, 1 and 1.8 = 1/2 times 1, 2 and 3.6; the last is above the bound."""
+    draws = iter([0.0, 1.5 * math.log(2), 1.5 * math.log(3.6)])
+    rng = SimpleNamespace(standard_exponential=lambda: next(draws))
+    assert walked_sum.py_func(0.5, 1.5, 1.01, 3, rng) == pytest.approx(1.5, rel=1e-15)
+
+
 def test_truncated_moments():
     rng = stream("moments", 0)
     x = 0.3 * np.exp(rng.standard_exponential(10**6) / 1.55)
@@ -76,13 +83,6 @@ def test_tabulated_sums_have_the_law_of_the_plain_loop(terms, instance, failure,
     tabulated = [truncated_pareto_sum(scale, shape, bound, terms, rng) for _ in range(4000)]
     walked = [walked_sum(scale, shape, bound, terms, rng) for _ in range(1500)]
     assert ks_2samp(tabulated, walked).pvalue > failure
-
-
-def test_a_walked_sum_by_hand():
-    """Rewards 1/2, 1 and 1.8 = 1/2 times 1, 2 and 3.6; the last is above the bound."""
-    draws = iter([0.0, 1.5 * math.log(2), 1.5 * math.log(3.6)])
-    rng = SimpleNamespace(standard_exponential=lambda: next(draws))
-    assert walked_sum.py_func(0.5, 1.5, 1.01, 3, rng) == pytest.approx(1.5, rel=1e-15)
 
 
 def test_few_terms_are_walked_and_nothing_is_kept_below_the_scale():

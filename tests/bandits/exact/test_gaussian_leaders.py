@@ -47,6 +47,29 @@ def test_four_steps_by_hand():
 
 
 @pytest.mark.slow
+def test_the_claims_about_theorem_11_by_hand():
+    """The print allows a growth of 2; ours lies between 4 - 4 / log T and 4. Both look at the same numbers."""
+    printed, ours = checks.gauss_growth_as_printed(), checks.gauss_growth()
+    assert len(printed) == len(ours) == 6
+    for first, second, power in zip(printed, ours, [5, 6, 7] * 2, strict=True):
+        assert first.at_most == pytest.approx(2)
+        assert (second.at_least, second.at_most) == (pytest.approx(4 - 4 / math.log(10**power)), 4)
+        assert first.interval == second.interval
+    low, high = fixed_rewards_pulls(1.0, 8, [10**5, 10**6])
+    ends = [(low[1] - high[0]) / math.log(10), (high[1] - low[0]) / math.log(10)]
+    np.testing.assert_allclose(printed[0].interval, [sum(ends) / 2, *ends], rtol=1e-9)
+
+
+def test_the_bound_by_hand():
+    """Gap 1/2, slack 0.1: 2 variance log T / 0.09; a = 0.015."""
+    learning = max(8, 4 * math.log(1000) / 0.3**2)
+    behind = 18 / 0.01 + 4 * math.sqrt(2 * math.pi) / 3 * (1 / 0.015 + 0.015**-1.5)
+    expected = 0.5 * (learning + 1.5 + 50 + behind)
+    assert math.isclose(gaussian_leader_regret(np.array([0.5]), 8, 2.0, 1000, 0.1), expected)
+    assert gaussian_leader_regret(np.array([0.5]), 10**6, 2.0, 1000, 0.1) > 5e5  # the start phase
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("gap", "start", "variance"), [(1.0, 8, 2.0), (0.5, 3, 1.0), (1.0, 19, 2.0)])
 def test_exact_pulls_against_single_steps(gap, start, variance):
     low, high = fixed_rewards_pulls(gap, start, [100, 3000, 9000], variance)
@@ -107,20 +130,6 @@ def test_the_limit_does_not_depend_on_the_start_phase():
         assert (4 - 2 / math.log(10**7) - 0.15) / gap < growth < limit
 
 
-@pytest.mark.slow
-def test_the_claims_about_theorem_11_by_hand():
-    """The print allows a growth of 2; ours lies between 4 - 4 / log T and 4. Both look at the same numbers."""
-    printed, ours = checks.gauss_growth_as_printed(), checks.gauss_growth()
-    assert len(printed) == len(ours) == 6
-    for first, second, power in zip(printed, ours, [5, 6, 7] * 2, strict=True):
-        assert first.at_most == pytest.approx(2)
-        assert (second.at_least, second.at_most) == (pytest.approx(4 - 4 / math.log(10**power)), 4)
-        assert first.interval == second.interval
-    low, high = fixed_rewards_pulls(1.0, 8, [10**5, 10**6])
-    ends = [(low[1] - high[0]) / math.log(10), (high[1] - low[0]) / math.log(10)]
-    np.testing.assert_allclose(printed[0].interval, [sum(ends) / 2, *ends], rtol=1e-9)
-
-
 def test_fact_6_holds_for_variance_one_over_n():
     """Pr[value > mean + sqrt(2 log(T) / N)] at T = 10^5: 3.5e-4 with variance 2 / N, below 1 / T with 1 / N."""
     far = math.sqrt(2 * math.log(1e5))
@@ -133,15 +142,6 @@ def test_the_printed_term_loses_for_every_remainder():
     for slack, enough in ((0.14, False), (0.147, True)):
         ends = [dp_ftpl_gauss_regret(np.array([1.0]), 1.0, 0.01, 10**power, slack) for power in (100, 200)]
         assert ((ends[1] - ends[0]) / math.log(10**100) > 4) == enough
-
-
-def test_the_bound_by_hand():
-    """Gap 1/2, slack 0.1: 2 variance log T / 0.09; a = 0.015."""
-    learning = max(8, 4 * math.log(1000) / 0.3**2)
-    behind = 18 / 0.01 + 4 * math.sqrt(2 * math.pi) / 3 * (1 / 0.015 + 0.015**-1.5)
-    expected = 0.5 * (learning + 1.5 + 50 + behind)
-    assert math.isclose(gaussian_leader_regret(np.array([0.5]), 8, 2.0, 1000, 0.1), expected)
-    assert gaussian_leader_regret(np.array([0.5]), 10**6, 2.0, 1000, 0.1) > 5e5  # the start phase
 
 
 @pytest.mark.slow

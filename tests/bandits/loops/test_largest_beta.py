@@ -17,17 +17,28 @@ def chances(first, second):
     return winning_chances(densities(of, on), on)
 
 
+def test_whole_parameters_by_hand():
+    # Beta(2, 2) beyond Beta(3, 1): the integral of 6 x (1 - x) x^3 is 6 (1/5 - 1/6) = 1/5
+    assert chances([2, 3], [2, 1]) == pytest.approx([0.2, 0.8], abs=1e-14)
+
+
+def test_densities_by_hand():
+    # Beta(3, 2) on the logit scale: x^3 (1 - x)^2 / B(3, 2) with B = 1/12, at its mode x = 3/5
+    assert peak(3.0, 2.0) == pytest.approx(12 * 0.6**3 * 0.4**2, rel=1e-14)
+    drop = fall(5.0, 0.6, math.log(1 / 3) - math.log(3 / 2))  # at x = 1/4
+    assert peak(3.0, 2.0) * math.exp(-drop) == pytest.approx(12 * 0.25**3 * 0.75**2, rel=1e-14)
+    for z in (1.0, 3.7, 15.9, 16.1, 400.0):
+        assert stirling_rest(z) == pytest.approx(
+            gammaln(z) - (z - 0.5) * math.log(z) + z - 0.5 * math.log(2 * math.pi), abs=1e-13
+        )
+
+
 def test_powers_of_uniform_variables():
     """Beta(a, 1) is exp(-E / a), E exponential: the largest is that with the least E / a, in proportion to a."""
     assert chances([1, 2, 5], [1, 1, 1]) == pytest.approx([1 / 8, 2 / 8, 5 / 8], abs=1e-14)
     assert chances([4000, 1000, 20], [1, 1, 1]) == pytest.approx(np.array([4000, 1000, 20]) / 5020, abs=1e-13)
     # 1 - Beta(1, b): the largest of two is that with the larger E / b
     assert chances([1, 1], [3, 7]) == pytest.approx([0.7, 0.3], abs=1e-14)
-
-
-def test_whole_parameters_by_hand():
-    # Beta(2, 2) beyond Beta(3, 1): the integral of 6 x (1 - x) x^3 is 6 (1/5 - 1/6) = 1/5
-    assert chances([2, 3], [2, 1]) == pytest.approx([0.2, 0.8], abs=1e-14)
 
 
 @pytest.mark.slow
@@ -73,17 +84,6 @@ def test_an_arm_that_never_wins_has_no_panels():
     of = betas(np.array([9000.0, 100.0]), np.array([1000.0, 900.0]))
     assert grid(of).panels[1] == 0
     assert chances([9000, 100], [1000, 900]).tolist() == pytest.approx([1.0, 0.0], abs=1e-13)
-
-
-def test_densities_by_hand():
-    # Beta(3, 2) on the logit scale: x^3 (1 - x)^2 / B(3, 2) with B = 1/12, at its mode x = 3/5
-    assert peak(3.0, 2.0) == pytest.approx(12 * 0.6**3 * 0.4**2, rel=1e-14)
-    drop = fall(5.0, 0.6, math.log(1 / 3) - math.log(3 / 2))  # at x = 1/4
-    assert peak(3.0, 2.0) * math.exp(-drop) == pytest.approx(12 * 0.25**3 * 0.75**2, rel=1e-14)
-    for z in (1.0, 3.7, 15.9, 16.1, 400.0):
-        assert stirling_rest(z) == pytest.approx(
-            gammaln(z) - (z - 0.5) * math.log(z) + z - 0.5 * math.log(2 * math.pi), abs=1e-13
-        )
 
 
 def test_densities_are_negligible_beyond_their_ends():

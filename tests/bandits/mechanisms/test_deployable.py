@@ -45,7 +45,7 @@ def test_values_keep_to_their_range_on_the_grid():
 def test_one_line_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     deployable._mechanism.cache_clear()
-    with pytest.raises(ParameterError, match=r"^noise: .*pip install private-bandits\[deployable\]$"):
+    with pytest.raises(ParameterError, match=r"^noise: .*pip install opendp$"):
         add_noise(0, 1, 1.0)
 
 

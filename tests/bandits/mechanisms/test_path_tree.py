@@ -24,6 +24,16 @@ def paths(depth, root):
     )
 
 
+def test_the_claims_about_the_mechanism_by_hand():
+    """2 (D + 1) D^2 from depth 16 to 32: log2 of 4 x 33 / 17. Shares: floor(D / 2) + 1 of D, by the tree's depth."""
+    powers = sajed2019.path_noise_power()
+    assert [setting.interval.estimate for setting in powers[:3]] == [pytest.approx(math.log2(4 * 33 / 17))] * 3
+    assert all((setting.at_least, setting.at_most) == (2.9, 3.1) for setting in powers)
+    shares = {(s.labels["T"], s.labels["root"]): s.interval.estimate for s in sajed2019.path_share()}
+    assert shares["2^4", "with"] == shares["2^4", "without"] == 0.75
+    assert shares["2^3", "without"] == 1
+
+
 def test_the_exact_loss_by_linear_programming():
     """The least |z|_1 with path sums 1[t >= s], for the worst s; no solution of the programme knows signed digits."""
     for root, depth in itertools.product([True, False], [1, 2, 3, 4, 5]):
@@ -91,16 +101,6 @@ def test_the_variance_is_the_same_at_every_step(failure):
     )
     assert path_variance(depth, epsilon) == 5 * 2 * 64
     assert path_variance(depth, epsilon, root=False) == 4 * 2 * 64
-
-
-def test_the_claims_about_the_mechanism_by_hand():
-    """2 (D + 1) D^2 from depth 16 to 32: log2 of 4 x 33 / 17. Shares: floor(D / 2) + 1 of D, by the tree's depth."""
-    powers = sajed2019.path_noise_power()
-    assert [setting.interval.estimate for setting in powers[:3]] == [pytest.approx(math.log2(4 * 33 / 17))] * 3
-    assert all((setting.at_least, setting.at_most) == (2.9, 3.1) for setting in powers)
-    shares = {(s.labels["T"], s.labels["root"]): s.interval.estimate for s in sajed2019.path_share()}
-    assert shares["2^4", "with"] == shares["2^4", "without"] == 0.75
-    assert shares["2^3", "without"] == 1
 
 
 def test_bad_arguments_are_named():

@@ -3,13 +3,11 @@ import math
 import numpy as np
 import pytest
 
-from bandits import ParameterError, regret
-from bandits.environments.bernoulli import C1, C2, Bernoulli
+from bandits import ParameterError
+from bandits.environments.bernoulli import C1, Bernoulli
 from bandits.loops.batches import KL_UCB, PRIVATE_IMED, PRIVATE_KL_UCB, UCB, Rule, batch_length, chosen, index
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law
-from tests.plain_loops.batches import batch_steps
 
 
 def lengths(policy, count):
@@ -30,14 +28,6 @@ def test_batches_by_hand():
     assert lengths(DPKLUCB(1e-100, None), 1) == [2**62]
 
 
-def test_what_an_index_counts():
-    """AdaP the last batch alone, the others all batches."""
-    assert AdaPUCB(0.5).rule == Rule(UCB, 0.5, 3.1, 1.0, 2.0, 0.0)
-    assert AdaPKLUCB(0.5, 4.0).rule == Rule(KL_UCB, 0.5, 4.0, 1.0, 2.0, 0.0)
-    assert DPKLUCB(0.5, 3, 1.5).rule == Rule(PRIVATE_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
-    assert DPIMED(0.5).rule == Rule(PRIVATE_IMED, 0.5, 0.0, 1.0, 2.0, 1.0)
-
-
 def test_indices_by_hand():
     log_t = math.log(100)  # 4.605170
     # 2.5 / 4 + sqrt(3.1 x 4.605170 / 8) + 3.1 x 4.605170 / (.5 x 4) = .625 + 1.335854 + 7.138014
@@ -55,35 +45,19 @@ def test_indices_by_hand():
     assert index(DPIMED(1.0).rule, 20.0, -8.0, log_t, 0.0) == pytest.approx(-math.log(20))
 
 
+def test_what_an_index_counts():
+    """AdaP the last batch alone, the others all batches."""
+    assert AdaPUCB(0.5).rule == Rule(UCB, 0.5, 3.1, 1.0, 2.0, 0.0)
+    assert AdaPKLUCB(0.5, 4.0).rule == Rule(KL_UCB, 0.5, 4.0, 1.0, 2.0, 0.0)
+    assert DPKLUCB(0.5, 3, 1.5).rule == Rule(PRIVATE_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
+    assert DPIMED(0.5).rule == Rule(PRIVATE_IMED, 0.5, 0.0, 1.0, 2.0, 1.0)
+
+
 def test_ties():
     counts, sums = np.array([4.0, 2.0, 2.0]), np.array([40.0, 20.0, 20.0])
     assert chosen(AdaPKLUCB(1.0).rule, counts, sums, 10) == 0
     assert chosen(DPKLUCB(1.0).rule, counts, sums, 10) == 1
     assert chosen(DPIMED(1.0).rule, counts, -sums, 10) == 1
-
-
-# Settings in which many episodes are decided by noise, and by rewards.
-LAW = [
-    (AdaPUCB(1.0), C2(3), 6_000, 1000),
-    (AdaPKLUCB(3.0), C2(3), 4_000, 1000),
-    (AdaPKLUCB(0.3, 4.0), Bernoulli((0.2, 0.9)), 2_000, 1000),
-    (DPKLUCB(0.3), C2(3), 1_000, 600),
-    (DPKLUCB(1.0, 5, 1.3), C1(2), 1_000, 600),
-    (DPIMED(0.3), C2(3), 1_000, 2000),
-    (DPIMED(2.0, 2, 1.5), Bernoulli((0.3, 0.5, 0.4)), 1_000, 2000),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("policy", "instance", "horizon", "runs"), LAW, ids=repr)
-def test_whole_batches_are_exact_in_law(policy, instance, horizon, runs, failure):
-    rule = policy.rule
-    given = (instance.mean_rewards, horizon, rule.kind, rule.epsilon, rule.alpha, int(rule.first), rule.ratio)
-    plain = np.array([batch_steps(*given, stream("plain", j)) for j in range(runs)])
-    end = np.array([horizon])
-    fast = np.array([policy.simulate(instance, horizon, end, stream("fast", j))[0] for j in range(runs)])
-    assert fast[:, 0].std() > 1
-    assert_same_law(*(np.column_stack([pulls, regret(pulls, instance.gaps)]) for pulls in (fast, plain)), failure)
 
 
 def test_pulls_lie_on_the_lattice_of_episodes():

@@ -10,12 +10,11 @@ from scipy.stats import chi2, ks_2samp, skellam
 from bandits import ParameterError, Scope
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.ledger import Domain
-from bandits.environments.bernoulli import C2, Bernoulli
+from bandits.environments.bernoulli import C2
 from bandits.environments.resampling import Beta
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam, decoded, renyi_epsilon, skellam_renyi
 from bandits.policies.distributed import DistDPSE, DistRDPSE
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law
 
 POLICIES = [DistDPSE(0.5), DistRDPSE(0.5, 1e-6), DistDPSE(2.0, batch_base=4), DistRDPSE(1.0, 0.01, 100.0)]
 
@@ -44,6 +43,17 @@ def test_constants_by_hand():
     assert DistDPSE(1.0, batch_base=4).batch(2, 3, 1000).rounds == 64
 
 
+def test_variances_by_hand():
+    assert math.isclose(DiscreteLaplace(1 / math.log(2)).variance, 4.0, rel_tol=1e-12)  # q = 1/2: 2 q / (1 - q)^2
+    assert DistRDPSE(0.5, 0.01).noise(15).variance == 900.0  # (g / epsilon)^2
+
+
+def test_the_bound_on_the_renyi_divergence_by_hand():
+    # 2 / 0.2 + min(9 / 0.04, 3 / 0.2), and 12 / 20 + min((5 x 4 + 12) / 400, 6 / 20)
+    assert math.isclose(skellam_renyi(1, 0.1, 2), 10 + 15)
+    assert math.isclose(skellam_renyi(2, 10, 3), 0.6 + 0.08)
+
+
 def test_a_residue_is_the_nearest_sum():
     # sums in -2..7 modulo 10
     assert [decoded(total % 10, 10, 7) for total in range(-2, 8)] == list(range(-2, 8))
@@ -62,11 +72,6 @@ def test_the_shares_of_users_add_up_to_the_noise_of_a_batch(noise, failure):
     assert ks_2samp(sums, noise.draw(size, rng)).pvalue > failure
     grouped = sums.reshape(-1, 40).sum(axis=1)  # about normal
     assert variance_within(grouped, 40 * noise.variance, failure)
-
-
-def test_variances_by_hand():
-    assert math.isclose(DiscreteLaplace(1 / math.log(2)).variance, 4.0, rel_tol=1e-12)  # q = 1/2: 2 q / (1 - q)^2
-    assert DistRDPSE(0.5, 0.01).noise(15).variance == 900.0  # (g / epsilon)^2
 
 
 def test_what_a_residue_costs_by_enumeration():
@@ -111,12 +116,6 @@ def test_the_bound_on_the_renyi_divergence_holds(change, epsilon):
         assert exact > 0.6 * order * epsilon**2 / 2  # the Gaussian part is nearly attained
 
 
-def test_the_bound_on_the_renyi_divergence_by_hand():
-    # 2 / 0.2 + min(9 / 0.04, 3 / 0.2), and 12 / 20 + min((5 x 4 + 12) / 400, 6 / 20)
-    assert math.isclose(skellam_renyi(1, 0.1, 2), 10 + 15)
-    assert math.isclose(skellam_renyi(2, 10, 3), 0.6 + 0.08)
-
-
 def test_the_declared_epsilon_is_kept():
     for change, variance, delta in [(15, 225.0, 1e-6), (2, 16.0, 0.01), (150, 1e6, 1e-3)]:
         epsilon = renyi_epsilon(change, variance, delta)
@@ -132,29 +131,6 @@ def test_the_ledger_keeps_the_guarantee():
         assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
         if isinstance(policy, DistDPSE):
             assert found.verdict(policy.guarantee) is AuditVerdict.TIGHT
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("policy", "means", "horizon"),
-    [  # in which arms fall in some of the runs and not in others
-        (POLICIES[0], (0.9, 0.6, 0.3), 3000),
-        (POLICIES[1], (1.0, 0.7, 0.2), 4000),
-        (POLICIES[2], (0.95, 0.5, 0.05), 3000),
-        (POLICIES[3], (0.9, 0.6, 0.3), 4000),
-    ],
-    ids=repr,
-)
-def test_users_and_batches_agree_in_law(policy, means, horizon, failure):
-    """Final pulls over 80 runs; every user rounds, adds a share and sends a residue."""
-    instance, runs = Bernoulli(means), 80
-    fast = [policy.simulate(instance, horizon, np.array([horizon]), stream("fast", run))[0] for run in range(runs)]
-    slow = []
-    for run in range(runs):
-        rng = stream("users", run)
-        table = (rng.random((3, horizon)) < instance.mean_rewards[:, None]).astype(float)
-        slow.append(np.bincount(policy.play(table, horizon, rng), minlength=3))
-    assert_same_law(fast, slow, failure)
 
 
 def test_arms_are_pulled_one_after_another():

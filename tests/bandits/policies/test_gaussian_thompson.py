@@ -11,14 +11,11 @@ from bandits import ParameterError, Scope
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.ledger import Domain
 from bandits.environments.bernoulli import C2
-from bandits.environments.resampling import Beta
 from bandits.loops.perturbed_values import GAUSS, Constants
 from bandits.mechanisms.gaussian import gaussian_delta, gaussian_level
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
 from bandits.policies.perturbed_leader import ThompsonGauss
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law
-from tests.plain_loops.steps import perturbed_leader_steps
 
 
 def test_constants_by_hand():
@@ -35,6 +32,14 @@ def test_constants_by_hand():
     assert ThompsonGDP(1.0, variance=2.0, start_pulls=7).level == 0.25
     assert ThompsonGDP(1.0, variance=2.0, start_pulls=7).law(100) == (GAUSS, Constants(prior=1.0, variance=2.0))
     assert math.isclose(ThompsonGDP(1.0, delta=0.01, start_pulls=3).spread, gaussian_level(1.0, 0.01) ** -2 / 4)
+
+
+def test_the_level_of_an_epoch_by_hand():
+    first, second, *_ = DPTSUCB(1.0, level=3.02).ledger(2, 10**6)
+    assert math.isclose(first.level, 2.885129, rel_tol=1e-5)  # sqrt(115 / 13.81551)
+    assert math.isclose(second.level, 2.885129 / math.sqrt(2), rel_tol=1e-5)
+    assert math.isclose(first.delta(1.0, Domain.UNIT).kept, gaussian_delta(2.885129, 1.0), rel_tol=1e-5)
+    assert first.cost(Domain.UNIT).shown == math.inf  # never pure
 
 
 def test_one_of_the_draws_is_optimistic():
@@ -57,14 +62,6 @@ def test_the_draws_of_an_epoch_keep_the_level():
         assert first == 1 or first - 1 < needed  # not one reward more than needed
 
 
-def test_the_level_of_an_epoch_by_hand():
-    first, second, *_ = DPTSUCB(1.0, level=3.02).ledger(2, 10**6)
-    assert math.isclose(first.level, 2.885129, rel_tol=1e-5)  # sqrt(115 / 13.81551)
-    assert math.isclose(second.level, 2.885129 / math.sqrt(2), rel_tol=1e-5)
-    assert math.isclose(first.delta(1.0, Domain.UNIT).kept, gaussian_delta(2.885129, 1.0), rel_tol=1e-5)
-    assert first.cost(Domain.UNIT).shown == math.inf  # never pure
-
-
 @pytest.mark.slow
 def test_a_decision_keeps_its_delta():
     for policy in (ThompsonGDP(1.0, delta=0.01), ThompsonGDP(0.2, variance=1.0, start_pulls=1)):
@@ -83,40 +80,6 @@ def test_without_a_start_and_with_variance_one_it_is_thompson_sampling():
     for run in range(3):
         first, second = (policy.simulate(C2(3), 500, checkpoints, stream("same", run)) for policy in (plain, same))
         assert (first == second).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "policy", [ThompsonGDP(1.0, variance=3.0, start_pulls=5), ThompsonGDP(1.0, delta=0.1)], ids=repr
-)
-def test_the_loop_of_leaders_agrees_in_law(policy, failure):
-    instance, horizon, runs = C2(4), 2000, 400
-    law, constants = policy.law(horizon)
-    fast, plain = [], []
-    for run in range(runs):
-        fast.append(policy.simulate(instance, horizon, np.array([horizon]), stream("fast", run))[0])
-        given = instance.mean_rewards, horizon, policy.start, law, constants, stream("plain", run)
-        plain.append(perturbed_leader_steps(*given))
-    assert_same_law(fast, plain, failure)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "policy", [DPTSUCB(1.0, level=4.0), DPTSUCB(1.0, level=0.6), DPTSUCB(1.0, level=30.0, alpha=0.2)], ids=repr
-)
-@pytest.mark.parametrize("instance", [C2(3), Beta((0.8, 0.5), 2.0)], ids=repr)
-def test_skipped_and_single_steps_agree_in_law(policy, instance, failure):
-    """Pulls after half and all of 600 steps, 150 runs; the plain form keeps every reward."""
-    horizon, runs, arms = 600, 150, instance.number_of_arms
-    checkpoints = np.array([horizon // 2, horizon])
-    fast = [policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)]
-    plain = []
-    for run in range(runs):
-        rng = stream("plain", run)
-        table = np.array([[instance.sample(arm, rng) for _ in range(horizon)] for arm in range(arms)])
-        played = policy.play(table, horizon, rng)
-        plain.append([np.bincount(played[:steps], minlength=arms) for steps in checkpoints])
-    assert_same_law(fast, plain, failure)
 
 
 def test_first_epochs_that_are_never_left_are_told():

@@ -10,7 +10,6 @@ from bandits.mechanisms.tree import tree_levels
 from bandits.policies.elimination import Epoch
 from bandits.policies.heavy_tailed import DPRSE, DPRUCB, LDPRSE, BoxedLDPRSE, RobustUCB
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law
 from tests.plain_loops.steps import dprucb_steps
 
 
@@ -87,25 +86,6 @@ def test_dprucb_is_algorithm_1_number_by_number(scale, epsilon):
         fast = dprucb_pulls(rewards, horizon, np.array([horizon]), constants, stream("dprucb", replication))[-1]
         different += (fast != dprucb_steps(*given, stream("dprucb", replication))).any()
     assert different <= 1  # one run may meet a tie that is rounded to the other side
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("instance", "policy"),
-    [(S1(0.9), DPRUCB(5.0, "custom", 0.02)), (S3(0.5), DPRUCB(50.0, "custom", 0.005)), (S3(0.9), DPRUCB(1.0))],
-)
-def test_dprucb_with_blocks_agrees_in_law(instance, policy, failure):
-    """Regret and pulls of every arm after 6,000 steps in 1,000 runs each."""
-    horizon, runs, order = 6_000, 1_000, 1 + instance.v
-    rewards = ParetoRewards(instance.scales, instance.tail_index, order)
-    constants = policy.loop_arguments(policy.moment(instance), horizon)
-    end = np.array([horizon])
-    fast = np.array([dprucb_pulls(rewards, horizon, end, constants, stream("fast", i))[0] for i in range(runs)])
-    given = (instance.scales, instance.tail_index, order, horizon, *constants[:4])
-    plain = np.array([dprucb_steps(*given, stream("plain", i)) for i in range(runs)])
-    assert (fast.sum(axis=1) == horizon).all()
-    first, second = (np.column_stack([pulls, pulls @ instance.gaps]) for pulls in (fast, plain))
-    assert_same_law(first, second, failure)
 
 
 def plain_robust_ucb(instance, horizon, rng):

@@ -3,15 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from bandits import regret
-from bandits.environments.bernoulli import C1, C2, C4, Bernoulli
+from bandits.environments.bernoulli import C1, C4, Bernoulli
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, closest_rival, pulls_of_leaders, window_of
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies import private_ucb
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law
 from tests.plain_loops.steps import index_steps
 
 
@@ -33,6 +31,16 @@ def arguments(instance, horizon, policy):
         bonus, scale = policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))
     checkpoints = np.array([horizon // 3, horizon])
     return instance.mean_rewards, horizon, checkpoints, bonus, scale, tree_levels(horizon)
+
+
+def test_ucb1_by_hand():
+    # Rewards 1 and 0: arm 0 leads until sqrt(2 log t) (1 - sqrt(1 / n)) passes 1.
+    pulls = UCB1().simulate(Bernoulli((1.0, 0.0)), 50, np.arange(1, 51), stream("ucb1", 0))
+    n = [1, 1]
+    for t in range(3, 51):
+        index = [mean + math.sqrt(2 * math.log(t) / count) for mean, count in zip((1.0, 0.0), n, strict=True)]
+        n[int(np.argmax(index))] += 1
+        assert pulls[t - 1].tolist() == n
 
 
 @pytest.mark.parametrize("policy", [DPUCB(0.5, gamma=0.3), DPUCB(0.5, False), DPUCB(0.5, True, "tight")], ids=repr)
@@ -72,37 +80,6 @@ def test_runs_of_leaders_are_the_plain_loop_number_by_number(instance, policy):
         plain = index_steps(*given, stream("shared", replication))
         in_runs = pulls_of_leaders(*given[:3], NoisySums(*given[3:]), 0, stream("shared", replication))
         assert (plain == in_runs).all()
-
-
-# Settings in which blocks of many sizes are skipped and cut, and regret spreads.
-LAW = [
-    (C1(3), 60_000, DPUCB(0.25), 1000),
-    (C2(5), 60_000, DPUCB(2.0, False, "tight"), 1000),
-    (C4(10), 30_000, DPUCB(10.0, False, "tight"), 1000),
-    (C1(2), 60_000, UCB1(), 1000),
-    (C2(3), 300_000, DPUCB(1.0, False, "tight"), 300),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("instance", "horizon", "policy", "runs"), LAW, ids=repr)
-def test_skipping_blocks_is_exact_in_law(instance, horizon, policy, runs, failure):
-    given = arguments(instance, horizon, policy)
-    plain = np.array([index_steps(*given, stream("plain", j)) for j in range(runs)])
-    grouped = (*given[:3], NoisySums(*given[3:]), LARGEST_BLOCK)
-    fast = np.array([pulls_of_leaders(*grouped, stream("fast", j)) for j in range(runs)])
-    assert_same_law(fast, plain, failure)
-    assert_same_law(*(regret(pulls, instance.gaps) for pulls in (fast, plain)), failure)
-
-
-def test_ucb1_by_hand():
-    # Rewards 1 and 0: arm 0 leads until sqrt(2 log t) (1 - sqrt(1 / n)) passes 1.
-    pulls = UCB1().simulate(Bernoulli((1.0, 0.0)), 50, np.arange(1, 51), stream("ucb1", 0))
-    n = [1, 1]
-    for t in range(3, 51):
-        index = [mean + math.sqrt(2 * math.log(t) / count) for mean, count in zip((1.0, 0.0), n, strict=True)]
-        n[int(np.argmax(index))] += 1
-        assert pulls[t - 1].tolist() == n
 
 
 @pytest.mark.slow

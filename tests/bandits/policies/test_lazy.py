@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest, laplace
 
 from bandits import ParameterError, regret
-from bandits.environments.bernoulli import C1, C2, Bernoulli, RandomMeans
+from bandits.environments.bernoulli import C1, C2, Bernoulli
 from bandits.loops.largest_beta import densities, grid, winning_chances
 from bandits.loops.lazy import Arms, lazy_leader, new_arms, pull, steps_until_passed
 from bandits.loops.lazy_thompson import (
@@ -24,7 +24,6 @@ from bandits.loops.lazy_thompson import (
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
-from tests.plain_loops.batches import lazy_steps
 
 
 def arms(counts, means, room=10):
@@ -38,16 +37,6 @@ def test_indices_by_hand():
     assert lazy_leader(arms([4, 16], [0.3, 8.1107]), 0.5, 6.0) == 1
 
 
-def test_the_step_at_which_a_rival_passes():
-    state = arms([64, 4], [5.9, 0.5])
-    for unit, epsilon in ((1.0, 1.0), (math.log(2), 3.0)):
-        steps = steps_until_passed(state, 0, 1, epsilon, unit, 1)
-        assert lazy_leader(state, epsilon, math.log(1 + steps) / unit) == 0
-        assert lazy_leader(state, epsilon, math.log(2 + steps) / unit) == 1
-        assert steps > 20
-    assert steps_until_passed(arms([64, 32], [1e9, 0.5]), 0, 1, 1.0, 1.0, 1) > 10**18
-
-
 def test_parameters_by_hand():
     # t = 100, epsilon = .5, n = 64: x = .2 + 3 log(100) / (.5 x 64) = .2 + .4317347, a = 64 x + 1
     state = arms([64, 4], [0.2, 0.9])
@@ -56,6 +45,16 @@ def test_parameters_by_hand():
     assert a + b == pytest.approx(66)
     assert parameters(state, 1, bonus(Shift(0.5, 1.0), 100)) == (5.0, 1.0)
     assert bonus(Shift(0.5, math.log(2)), 64) == pytest.approx(36)
+
+
+def test_the_step_at_which_a_rival_passes():
+    state = arms([64, 4], [5.9, 0.5])
+    for unit, epsilon in ((1.0, 1.0), (math.log(2), 3.0)):
+        steps = steps_until_passed(state, 0, 1, epsilon, unit, 1)
+        assert lazy_leader(state, epsilon, math.log(1 + steps) / unit) == 0
+        assert lazy_leader(state, epsilon, math.log(2 + steps) / unit) == 1
+        assert steps > 20
+    assert steps_until_passed(arms([64, 32], [1e9, 0.5]), 0, 1, 1.0, 1.0, 1) > 10**18
 
 
 def test_published_numbers():
@@ -73,33 +72,6 @@ def test_medians_are_those_of_figures_2_to_5(epsilon, shown):
     ends = np.array([10**5])
     runs = [AnytimeLazyUCB(epsilon).simulate(C2(5), 10**5, ends, stream("medians", j))[0] for j in range(400)]
     assert np.median(regret(np.array(runs), C2(5).gaps)) == pytest.approx(shown, abs=15)
-
-
-def compare(policy, instance, horizon, runs, failure):
-    given = (instance.mean_rewards, horizon, policy.epsilon, policy.unit, isinstance(policy, LazyDPTS))
-    plain = np.array([lazy_steps(*given, stream("plain", j)) for j in range(runs)])
-    end = np.array([horizon])
-    fast = np.array([policy.simulate(instance, horizon, end, stream("fast", j))[0] for j in range(runs)])
-    assert fast[:, 0].std() > 1
-    assert_same_law(*(np.column_stack([pulls, regret(pulls, instance.gaps)]) for pulls in (fast, plain)), failure)
-
-
-LAW = [
-    (AnytimeLazyUCB(1.0), C2(3), 10_000, 1000),
-    (AnytimeLazyUCB(5.0, "natural"), C1(4), 10_000, 1000),
-    (AnytimeLazyUCB(0.3), Bernoulli((0.1, 0.9)), 10_000, 1000),
-    (LazyDPTS(1.0), C2(3), 6_000, 300),
-    (LazyDPTS(5.0, "binary"), C1(4), 5_000, 300),
-    (LazyDPTS(100.0), Bernoulli((0.5, 0.45, 0.2)), 10_000, 300),
-    (LazyDPTS(0.3), Bernoulli((0.3, 0.9)), 6_000, 300),
-    (LazyDPTS(0.05), RandomMeans(6, 3), 10_000, 200),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("policy", "instance", "horizon", "runs"), LAW, ids=repr)
-def test_fast_loops_are_exact_in_law(policy, instance, horizon, runs, failure):
-    compare(policy, instance, horizon, runs, failure)
 
 
 def window_of(state, shift, t, horizon):

@@ -10,7 +10,6 @@ from scipy.stats import beta, chi2_contingency, ks_2samp, kstest, laplace, norm
 from bandits import ParameterError
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import S1
-from bandits.environments.resampling import Beta
 from bandits.loops.local_ucb import (
     SMALLEST_BLOCK,
     Run,
@@ -27,6 +26,7 @@ from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.steps import local_ucb_steps
 
 
 def test_constants_by_hand():
@@ -162,24 +162,6 @@ def test_a_run_ends_as_one_by_one(scale, failure):
     assert 0.1 < (fast[:, 0] == 300).mean() < 0.95
 
 
-INSTANCES = [Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", [LDPUCBB(1.0), LDPUCBL(1.0), LDPUCBL(20.0)], ids=repr)
-@pytest.mark.parametrize("instance", INSTANCES, ids=repr)
-def test_fast_and_step_by_step_agree_in_law(policy, instance, failure):
-    """Pulls of all arms over 200 runs of 1,500 steps each; the steps are those of the class."""
-    horizon, runs = 1_500, 200
-    checkpoints = np.array([horizon // 2, horizon])
-    fast = [policy.simulate(instance, horizon, checkpoints, stream("fast", run)) for run in range(runs)]
-    steps = [
-        super(type(policy), policy).simulate(instance, horizon, checkpoints, stream("steps", run))
-        for run in range(runs)
-    ]
-    assert_same_law(fast, steps, failure)
-
-
 def test_a_local_policy_needs_rewards_in_the_unit_interval():
     for policy in (LDPUCBB(1.0), LDPUCBL(1.0), KLUCBCF(1.0), TSCF(1.0)):
         with pytest.raises(ParameterError, match=r"instance: .* needs rewards in \[0, 1\]"):
@@ -192,3 +174,14 @@ def test_noise_of_a_report_has_scale_one_over_epsilon(failure):
     rng = stream("noise of reports", 0)
     reports = [LDPUCBL(0.5).report(0.25, rng) for _ in range(4000)]
     assert kstest(reports, laplace(loc=0.25, scale=2.0).cdf).pvalue > failure
+
+
+@pytest.mark.parametrize("policy", [LDPUCBB(1.0), LDPUCBL(1.0), LDPUCBL(20.0)], ids=repr)
+def test_the_class_is_the_plain_loop_number_by_number(policy):
+    """`select` and `report` step by step; the loop is what fast simulations are compared with in law."""
+    instance, checkpoints = Bernoulli((0.9, 0.8, 0.5, 0.5)), np.array([7, 300, 600])
+    for run in range(2):
+        given = instance.mean_rewards, 600, checkpoints, policy.epsilon, isinstance(policy, LDPUCBB)
+        plain = local_ucb_steps(*given, stream("class", run))
+        stepwise = super(type(policy), policy).simulate(instance, 600, checkpoints, stream("class", run))
+        assert (stepwise == plain).all()

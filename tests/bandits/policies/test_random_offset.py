@@ -47,6 +47,17 @@ def by_enumeration(gap_after, first, ratio, horizon):
     return regret
 
 
+def test_bounds_of_the_random_offset_by_hand():
+    """2 / log 2 = 2.88539; 4 x 2.88539 = 11.54, 32 x 2.88539 = 92.33. Ratio e: 2e for 8, and 2 + e for 1."""
+    expected = 2.8853900817779268 * (4 * math.log(8) / 0.5 + 32 * (math.log(16) + 1) / 0.1 + 8) + 0.9626068247770232
+    assert math.isclose(noisy_leaders.offset_regret(8, 0.1, 0.5), expected)
+    assert math.isclose(
+        noisy_leaders.offset_never_varying_regret(8, 0.5, "gumbel", math.e), 2 + math.e + 2 * math.e * math.log(8) / 0.5
+    )
+    of_two = noisy_leaders.offset_never_varying_regret(8, 0.5, "gumbel", 2)
+    assert math.isclose(of_two, 1.9626068247770232 + 2.8853900817779268 * 4 * math.log(8))
+
+
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("losses", "ratio", "horizon"), [("deterministic", math.e, 50), ("bernoulli", 2, 33)])
 def test_exact_regret_is_the_mean_over_offsets(noise, losses, ratio, horizon):
@@ -207,17 +218,6 @@ def test_simulated_regret_is_the_exact_one(noise, kind, failure):
     runs = np.array([policy.simulate(instance, 127, checkpoints, rng) @ instance.gaps for _ in range(2000)])
     distance = np.abs(runs.mean(axis=0) - exact) / (runs.std(axis=0) / math.sqrt(len(runs)))
     assert (distance < norm.isf(failure / 2)).all()
-
-
-def test_bounds_of_the_random_offset_by_hand():
-    """2 / log 2 = 2.88539; 4 x 2.88539 = 11.54, 32 x 2.88539 = 92.33. Ratio e: 2e for 8, and 2 + e for 1."""
-    expected = 2.8853900817779268 * (4 * math.log(8) / 0.5 + 32 * (math.log(16) + 1) / 0.1 + 8) + 0.9626068247770232
-    assert math.isclose(noisy_leaders.offset_regret(8, 0.1, 0.5), expected)
-    assert math.isclose(
-        noisy_leaders.offset_never_varying_regret(8, 0.5, "gumbel", math.e), 2 + math.e + 2 * math.e * math.log(8) / 0.5
-    )
-    of_two = noisy_leaders.offset_never_varying_regret(8, 0.5, "gumbel", 2)
-    assert math.isclose(of_two, 1.9626068247770232 + 2.8853900817779268 * 4 * math.log(8))
 
 
 @pytest.mark.slow

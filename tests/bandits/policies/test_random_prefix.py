@@ -35,6 +35,11 @@ def by_enumeration(means, counts, noise, epsilon, horizon, losses):
     return regret
 
 
+def test_bounds_of_the_random_prefix_by_hand():
+    expected = 16 * math.log(8) / 0.5 + 128 * (math.log(16) + 1) / 0.1 + 32
+    assert math.isclose(noisy_leaders.random_prefix_regret(8, 0.1, 0.5), expected)
+
+
 def test_exact_regret_is_the_mean_over_prefixes():
     for noise, losses in itertools.product(NOISES, ["deterministic", "bernoulli"]):
         means, counts, horizon = [0.3, 0.32, 0.6], [1, 2, 40], 2**6 - 1
@@ -97,11 +102,6 @@ def test_the_choice_is_private_for_random_and_extreme_losses():
             )
             worst = max(worst, float(np.abs(np.log(first / second)).max()))
     assert 0.8 * epsilon < worst <= epsilon * (1 + 1e-12)
-
-
-def test_bounds_of_the_random_prefix_by_hand():
-    expected = 16 * math.log(8) / 0.5 + 128 * (math.log(16) + 1) / 0.1 + 32
-    assert math.isclose(noisy_leaders.random_prefix_regret(8, 0.1, 0.5), expected)
 
 
 @pytest.mark.slow

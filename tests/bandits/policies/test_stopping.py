@@ -58,6 +58,22 @@ def by_the_paper(rule, bound, values, rng):
     return None
 
 
+def test_widths_by_hand():
+    rule = DPNAS(0.5, 0.25, 0.1)
+    assert rule.scales(2.0) == (48, 48, 16)
+    assert math.isclose(rule.mean_width(100, 2.0), 2 * math.sqrt(0.02 * math.log(1.6e6)))
+    assert math.isclose(rule.noise_width(100, 2.0), 112 * math.log(40) + 48 * math.log(8e5))
+    assert math.isclose(rule.required_sum(100, 2.0), 500 * rule.mean_width(100, 2.0) + rule.noise_width(100, 2.0))
+    exponential = DPExponentialNAS(0.5, 0.25, 0.1)
+    assert math.isclose(exponential.mean_width(128, 2.0), 0.25 * math.log(16 * 49 / 0.1) ** 0.5)
+    assert math.isclose(exponential.noise_width(128, 2.0), 112 * math.log(40) + 48 * math.log(80 * 49))
+    assert math.isclose(NAS(0.25, 0.1).mean_width(100, 2.0), 2 * math.sqrt(0.02 * math.log(4e5)))
+    assert math.isclose(ExponentialNAS(0.25, 0.1).mean_width(128, 2.0), 0.25 * math.log(4 * 49 / 0.1) ** 0.5)
+    assert NAS(0.25, 0.1).noise_width(100, 2.0) == 0
+    with pytest.raises(ParameterError, match="samples"):
+        exponential.mean_width(100, 2.0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_values_one_at_a_time_number_by_number(rule):
@@ -84,22 +100,6 @@ def test_a_walk_is_the_same_run(rule):
         estimate = next(filter(None, map(run.update, stream.draw(BLOCK, rng).tolist())), None)
     assert estimate.samples == outcome.samples > BLOCK
     assert math.isclose(estimate.value, outcome.estimate, rel_tol=1e-9)
-
-
-def test_widths_by_hand():
-    rule = DPNAS(0.5, 0.25, 0.1)
-    assert rule.scales(2.0) == (48, 48, 16)
-    assert math.isclose(rule.mean_width(100, 2.0), 2 * math.sqrt(0.02 * math.log(1.6e6)))
-    assert math.isclose(rule.noise_width(100, 2.0), 112 * math.log(40) + 48 * math.log(8e5))
-    assert math.isclose(rule.required_sum(100, 2.0), 500 * rule.mean_width(100, 2.0) + rule.noise_width(100, 2.0))
-    exponential = DPExponentialNAS(0.5, 0.25, 0.1)
-    assert math.isclose(exponential.mean_width(128, 2.0), 0.25 * math.log(16 * 49 / 0.1) ** 0.5)
-    assert math.isclose(exponential.noise_width(128, 2.0), 112 * math.log(40) + 48 * math.log(80 * 49))
-    assert math.isclose(NAS(0.25, 0.1).mean_width(100, 2.0), 2 * math.sqrt(0.02 * math.log(4e5)))
-    assert math.isclose(ExponentialNAS(0.25, 0.1).mean_width(128, 2.0), 0.25 * math.log(4 * 49 / 0.1) ** 0.5)
-    assert NAS(0.25, 0.1).noise_width(100, 2.0) == 0
-    with pytest.raises(ParameterError, match="samples"):
-        exponential.mean_width(100, 2.0)
 
 
 def test_when_the_rules_ask():

@@ -5,17 +5,15 @@ import numpy as np
 import pytest
 from scipy.special import zeta
 
-from bandits import ParameterError, regret
-from bandits.compiled import compiled
-from bandits.environments.bernoulli import C1, C2, C4, Bernoulli
+from bandits import ParameterError
+from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.heavy_tails import S1
 from bandits.loops.hybrid_ucb import dp_ucb_int_pulls
 from bandits.loops.leader import before_power_of_two, pulls_of_leaders
-from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
+from bandits.mechanisms.hybrid import HybridMechanism
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law
-from tests.plain_loops.steps import dp_ucb_bound_steps
+from tests.plain_loops.steps import dp_ucb_int_steps
 
 POLICIES = [
     DPUCBTossou(0.5),
@@ -74,6 +72,14 @@ def tossou_one_by_one(instance, epsilon, horizon, rng):
     return DPUCBTossou(epsilon).simulate(instance, horizon, np.arange(1, horizon + 1), rng)
 
 
+def test_calibration_by_hand():
+    for epsilon, delta, internal, interval in [(1, 0.01, 0.00732, 137), (1, math.exp(-10), 0.00396, 253)]:
+        policy = DPUCBInt(epsilon, delta)
+        assert math.isclose(policy.internal_epsilon, internal, rel_tol=2e-3)
+        assert policy.interval == interval
+        assert (policy.guarantee.epsilon, policy.guarantee.delta) == (epsilon, delta)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("loop", "steps"), [(tossou_one_by_one, tossou_steps), (bound_in_runs, bound_steps)])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 100.0])
@@ -85,53 +91,8 @@ def test_number_by_number(instance, epsilon, loop, steps):
         assert (plain == loop(instance, epsilon, horizon, stream("shared", replication))).all()
 
 
-# Settings in which regret spreads, and runs end within blocks and at powers of two.
-BOUND_LAW = [(C1(5), 10_000, 0.5), (C2(3), 20_000, 100.0), (C4(10), 10_000, 50.0)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("instance", "horizon", "epsilon"), BOUND_LAW, ids=repr)
-def test_skipping_blocks_of_a_hybrid_mechanism_is_exact_in_law(instance, horizon, epsilon, failure):
-    runs, checkpoints = 1000, np.array([horizon // 3, horizon])
-    given = instance.mean_rewards, horizon, checkpoints, math.sqrt(8) / epsilon, hybrid_scale(epsilon), 15
-    plain = np.array([dp_ucb_bound_steps(*given, stream("plain", j)) for j in range(runs)])
-    policy = DPUCBBound(epsilon)
-    fast = np.array([policy.simulate(instance, horizon, checkpoints, stream("fast", j)) for j in range(runs)])
-    assert_same_law(fast, plain, failure)
-    assert_same_law(*(regret(pulls, instance.gaps) for pulls in (fast, plain)), failure)
-
-
 def test_runs_end_around_powers_of_two():
     assert [before_power_of_two(count) for count in (1, 2, 3, 4, 6, 7, 8, 1000)] == [1, 1, 1, 3, 1, 1, 7, 23]
-
-
-@compiled
-def int_steps(means, horizon, checkpoints, interval, v, rewards, noise):
-    """DP-UCB-INT one step, one reward and one look at all arms at a time."""
-    arms = len(means)
-    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
-    row = 0
-    pulls = np.zeros(arms, dtype=np.int64)
-    released_at = np.zeros(arms, dtype=np.int64)
-    sums = np.zeros(arms)
-    index = np.zeros(arms)
-    for t in range(1, horizon + 1):
-        if t <= arms * interval:
-            arm = (t - 1) % arms
-        else:
-            for a in range(arms):
-                if pulls[a] % interval == 0 and pulls[a] != released_at[a]:
-                    released_at[a] = pulls[a]
-                    magnitude = noise.standard_exponential() * pulls[a] ** (v / 2 - 1)
-                    private_mean = sums[a] / pulls[a] + (magnitude if noise.random() < 0.5 else -magnitude)
-                    index[a] = private_mean + math.sqrt(2 * math.log(t) / pulls[a])
-            arm = int(np.argmax(index))
-        pulls[arm] += 1
-        sums[arm] += 1.0 if rewards.random() < means[arm] else 0.0
-        if row < len(checkpoints) and t == checkpoints[row]:
-            record[row] = pulls
-            row += 1
-    return record
 
 
 @pytest.mark.slow
@@ -140,23 +101,8 @@ def test_int_number_by_number_where_rewards_are_certain():
         given = np.array(means), 5000, np.arange(1, 5001), interval, 1.2
         for replication in range(3):
             rewards, noise = stream("rewards", replication), f"noise {replication}"
-            plain = int_steps(*given, rewards, stream(noise, 0))
+            plain = dp_ucb_int_steps(*given, rewards, stream(noise, 0))
             assert (dp_ucb_int_pulls(*given, rewards, stream(noise, 0)) == plain).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("instance", "interval", "v"), [(C1(3), 1, 1.1), (C2(5), 20, 1.5), (C2(4), 137, 1.1)], ids=repr
-)
-def test_int_is_exact_in_law(instance, interval, v, failure):
-    horizon, runs = 5_000, 1000
-    given = instance.mean_rewards, horizon, np.array([horizon // 3, horizon]), interval, v
-    plain, fast = (
-        np.array([loop(*given, rng, rng) for rng in (stream(name, j) for j in range(runs))])
-        for name, loop in (("plain", int_steps), ("fast", dp_ucb_int_pulls))
-    )
-    assert_same_law(fast, plain, failure)
-    assert_same_law(*(regret(pulls, instance.gaps) for pulls in (fast, plain)), failure)
 
 
 def test_int_begins_with_interval_rounds_of_all_arms():
@@ -165,14 +111,6 @@ def test_int_begins_with_interval_rounds_of_all_arms():
     assert pulls[0].tolist() == [1] * 4
     assert pulls[1].tolist() == [137] * 4
     assert pulls[2].max() == 138
-
-
-def test_calibration_by_hand():
-    for epsilon, delta, internal, interval in [(1, 0.01, 0.00732, 137), (1, math.exp(-10), 0.00396, 253)]:
-        policy = DPUCBInt(epsilon, delta)
-        assert math.isclose(policy.internal_epsilon, internal, rel_tol=2e-3)
-        assert policy.interval == interval
-        assert (policy.guarantee.epsilon, policy.guarantee.delta) == (epsilon, delta)
 
 
 def test_what_int_spends():

@@ -36,6 +36,35 @@ def written(folder, *entries):
     return {claim.id: claim for claim in claims([folder]) if claim.paper in ("one", "two")}
 
 
+def test_the_summary_by_hand():
+    def made(outcome, ours=False, threshold=False, after=False, slack=2.0):
+        finding = FormVerdict.of([Setting({}, exactly(1.0), at_most=slack, slack=slack)], "x")
+        under = "this" if outcome is Outcome.HOLDS_UNDER else ""
+        return ClaimVerdict("a", "b", "c", "d", outcome, under, "", "", ours, threshold, after, "", {"": finding}, "")
+
+    found = [
+        made(Outcome.HOLDS),
+        made(Outcome.HOLDS, threshold=True, slack=2e4),
+        made(Outcome.HOLDS_UNDER, after=True, threshold=True),
+        made(Outcome.HOLDS_UNDER, ours=True),
+        made(Outcome.FAILS, threshold=True, after=True),
+    ]
+    assert summary(found) == (
+        "5 claims, 1 of them ours: 2 hold (1 at a threshold of ours), 2 hold under a condition (1 at a threshold of "
+        "ours, 1 chosen after the data), 1 fail (1 at a threshold of ours). Of those in favour, so many say nothing: "
+        "1 in all settings, 0 in some."
+    )
+
+
+def test_the_printed_order_under_local_privacy_is_outgrown_by_hand():
+    """gap^(-1-2/v) over gap^(-1/v), from 0.1 to 0.001: 100^(1 + 1/v) times as much, 10^6 for v = 1/2."""
+    for setting in tao2022.local_order_as_printed():
+        expected = 100 ** (1 + 1 / setting.labels["v"])
+        assert setting.interval.estimate + 1 == pytest.approx(
+            expected, rel=1e-3
+        )  # beside the largest gap, which the order adds
+
+
 def test_claims_share_the_error_of_their_ledger_and_forms_that_of_their_claim(tmp_path):
     data = {"experiments": ["made_up"]}
     ratio = data | RATIO | {"at_least": 1}
@@ -242,26 +271,6 @@ def test_no_chance_is_shared_by_computed_points(tmp_path):
     assert widths[0] == pytest.approx(widths[1], rel=1e-12)
 
 
-def test_the_summary_by_hand():
-    def made(outcome, ours=False, threshold=False, after=False, slack=2.0):
-        finding = FormVerdict.of([Setting({}, exactly(1.0), at_most=slack, slack=slack)], "x")
-        under = "this" if outcome is Outcome.HOLDS_UNDER else ""
-        return ClaimVerdict("a", "b", "c", "d", outcome, under, "", "", ours, threshold, after, "", {"": finding}, "")
-
-    found = [
-        made(Outcome.HOLDS),
-        made(Outcome.HOLDS, threshold=True, slack=2e4),
-        made(Outcome.HOLDS_UNDER, after=True, threshold=True),
-        made(Outcome.HOLDS_UNDER, ours=True),
-        made(Outcome.FAILS, threshold=True, after=True),
-    ]
-    assert summary(found) == (
-        "5 claims, 1 of them ours: 2 hold (1 at a threshold of ours), 2 hold under a condition (1 at a threshold of "
-        "ours, 1 chosen after the data), 1 fail (1 at a threshold of ours). Of those in favour, so many say nothing: "
-        "1 in all settings, 0 in some."
-    )
-
-
 def test_bounds_that_match_and_those_that_do_not():
     """Of order log T / gap both: 7 apart. With another log T the ratio trebles; the other way round it is below 1."""
 
@@ -306,15 +315,6 @@ def test_the_local_bounds_of_the_paper_are_below_those_that_are_proved(monkeypat
     right = tao2022.local_worst_case_lower_bound
     monkeypatch.setattr(tao2022, "local_worst_case_lower_bound", lambda *values: 100 * right(*values))
     assert Standing.FAILS in {setting.result for setting in tao2022.local_lower_bounds()}
-
-
-def test_the_printed_order_under_local_privacy_is_outgrown_by_hand():
-    """gap^(-1-2/v) over gap^(-1/v), from 0.1 to 0.001: 100^(1 + 1/v) times as much, 10^6 for v = 1/2."""
-    for setting in tao2022.local_order_as_printed():
-        expected = 100 ** (1 + 1 / setting.labels["v"])
-        assert setting.interval.estimate + 1 == pytest.approx(
-            expected, rel=1e-3
-        )  # beside the largest gap, which the order adds
 
 
 def test_what_no_run_may_show_takes_no_share():

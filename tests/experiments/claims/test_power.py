@@ -36,6 +36,13 @@ def plant(monkeypatch, factor):
     monkeypatch.setattr(promises, "value_of", lambda *arguments: factor * whole(*arguments))
 
 
+def test_scaled_limits_by_hand():
+    assert scaled(Interval(2.0, 1.6, 2.5), 1.0, 4.0) == pytest.approx((0.8, 5.0))
+    assert scaled(Interval(2.0, -1.0, math.inf), 1.0, 4.0) == (0.0, math.inf)  # nothing positive would have been seen
+    assert scaled(exactly(2.0), -math.inf, 4.0) == (-math.inf, 4.0)
+    assert scaled(exactly(0.0), -math.inf, 4.0) == (-math.inf, 4.0)
+
+
 @pytest.mark.slow
 def test_a_bound_above_all_that_is_possible_is_vacuous(tmp_path, monkeypatch):
     cell = measured(DPSE(1.0), 50, 1)
@@ -95,13 +102,6 @@ def test_a_ratio_fails_beyond_the_estimate_that_its_power_names(tmp_path):
     assert f"an estimate below {end:.4g} fails" in ratio(2).power
     assert ratio(end * 0.999).outcome == "fails"
     assert ratio(end * 1.001).outcome == "undecided"
-
-
-def test_scaled_limits_by_hand():
-    assert scaled(Interval(2.0, 1.6, 2.5), 1.0, 4.0) == pytest.approx((0.8, 5.0))
-    assert scaled(Interval(2.0, -1.0, math.inf), 1.0, 4.0) == (0.0, math.inf)  # nothing positive would have been seen
-    assert scaled(exactly(2.0), -math.inf, 4.0) == (-math.inf, 4.0)
-    assert scaled(exactly(0.0), -math.inf, 4.0) == (-math.inf, 4.0)
 
 
 def test_shares_that_fail_are_counted():

@@ -334,7 +334,7 @@ def test_a_missing_library_names_its_extra(call, tmp_path, monkeypatch):
     words = ["runner=dask", "runner.scheduler=tcp://127.0.0.1:1"]
     outcome = call("horizon=100", "replications=1", f"results_dir={tmp_path}", *words)
     assert outcome.code == 2
-    assert "pip install '.[dask]'" in outcome.err
+    assert "pip install --editable '.[dask]'" in outcome.err
 
 
 def work_of(root, tasks):

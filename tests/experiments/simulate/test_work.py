@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,21 @@ def test_a_store_that_cannot_be_read_is_no_reason_to_stop(tmp_path, monkeypatch)
 
 def test_nothing_to_do_is_done(stored, tmp_path):
     assert Work([], Store(tmp_path)).share() == 1
+
+
+def test_a_thread_may_ask_for_the_share_while_cells_are_done(stored, tmp_path):
+    cells = [RegretCell(C1(5), UCB1(), horizon) for horizon in range(1_000, 1_300)]
+    work = Work([job(cell, 1) for cell in cells], Store(tmp_path))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as other:
+            shares = other.submit(lambda: [work.share() for _ in range(60)])
+            for cell in cells:
+                work.after(cell, 1, seconds=1.0)
+            assert all(0 <= share <= 1 for share in shares.result())
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_progress_says_the_time_that_is_left_by_the_share():

@@ -53,6 +53,24 @@ def read(monkeypatch):
     return found
 
 
+def test_values_by_hand():
+    """Each kind of column of two cells, the first with three rows and the second with two."""
+    counts = np.array([3, 2])
+    assert repeated([1, 2], counts).tolist() == [1, 1, 1, 2, 2]
+    assert repeated([1, 0.5], counts).tolist() == [1.0, 1.0, 1.0, 0.5, 0.5]
+    assert repeated([True, False], counts).dtype == bool
+    missing = pd.Series(repeated([None, 0.25], counts))
+    assert missing.isna().tolist() == [True] * 3 + [False] * 2
+    assert missing.sum() == 0.5
+    assert isinstance(missing.dtype, pd.SparseDtype)
+    texts = pd.Series(repeated(["b", "a"], counts))
+    assert texts.tolist() == list("bbbaa")
+    assert list(texts.cat.categories) == ["a", "b"]
+    mixed = pd.Series(repeated([True, None], counts))
+    assert (mixed == True).tolist() == [True] * 3 + [False] * 2  # noqa: E712
+    assert repeated([[0.9, 0.2], None], counts).tolist()[2] == "[0.9, 0.2]"
+
+
 def test_a_footer_is_read_once(results, read):
     first = index_of_folders([results])
     assert len(read) == len(first.files) == 4
@@ -213,24 +231,6 @@ def test_only_some_columns(results):
     assert list(load_pulls(results_dir=results, columns=("arm",), policy="ucb1").arm) == [0, 1, 2, 3, 4] * 2
     with pytest.raises(UserError, match=r"columns=polcy: unknown column; did you mean policy\?"):
         load(results_dir=results, columns=["polcy"])
-
-
-def test_values_by_hand():
-    """Each kind of column of two cells, the first with three rows and the second with two."""
-    counts = np.array([3, 2])
-    assert repeated([1, 2], counts).tolist() == [1, 1, 1, 2, 2]
-    assert repeated([1, 0.5], counts).tolist() == [1.0, 1.0, 1.0, 0.5, 0.5]
-    assert repeated([True, False], counts).dtype == bool
-    missing = pd.Series(repeated([None, 0.25], counts))
-    assert missing.isna().tolist() == [True] * 3 + [False] * 2
-    assert missing.sum() == 0.5
-    assert isinstance(missing.dtype, pd.SparseDtype)
-    texts = pd.Series(repeated(["b", "a"], counts))
-    assert texts.tolist() == list("bbbaa")
-    assert list(texts.cat.categories) == ["a", "b"]
-    mixed = pd.Series(repeated([True, None], counts))
-    assert (mixed == True).tolist() == [True] * 3 + [False] * 2  # noqa: E712
-    assert repeated([[0.9, 0.2], None], counts).tolist()[2] == "[0.9, 0.2]"
 
 
 def test_a_table_has_the_rows_of_all_cells_in_order():

@@ -47,7 +47,15 @@ def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
 
     asked = ["policy=dp_se", "horizon=2e3", "replications=3", f"results_dir={tmp_path}", "runner.workers=1"]
     call(*asked)
-    assert "1 identical, 0 the same but for rounding, 0 different" in call(*asked, main=rerun.reproduce).out
+    identical = call(*asked, main=rerun.reproduce).out
+    assert "1 identical, 0 the same but for rounding, 0 different" in identical
+    assert "on one core: no experiment 0 s" in identical
+    kept, times = tmp_path / "again", []
+    for _ in range(2):
+        assert "1 identical" in call(*asked, f"reproduce_dir={kept}", main=rerun.reproduce).out
+        times += [path.stat().st_mtime_ns for path in kept.rglob("*.parquet")]
+    assert len(times) == 2
+    assert times[0] == times[1], "what a stopped command simulated is kept"
     (request,) = plan(asked, Composer()).requests
     store = Store(tmp_path)
     result = store.read(request.cell)

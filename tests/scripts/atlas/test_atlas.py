@@ -21,17 +21,6 @@ def on(stored, *means):
     return replace(stored, cell=replace(stored.cell, instance=Bernoulli(means)))
 
 
-def test_what_a_guarantee_is():
-    assert trust_of(Guarantee(1.0)) is Trust.PURE
-    assert trust_of(Guarantee(1.0, 1e-6)) is Trust.APPROXIMATE
-    assert trust_of(Guarantee.gaussian(0.5, 1.0)) is Trust.GAUSSIAN
-    assert trust_of(Guarantee(1.0, scope=Scope.LOCAL)) is Trust.LOCAL
-    assert trust_of(Guarantee(1.0, scope=Scope.DISTRIBUTED)) is Trust.DISTRIBUTED
-    assert trust_of(Guarantee(1.0, 1e-6, Scope.DISTRIBUTED)) is Trust.ROUNDED
-    assert trust_of(Guarantee(1.0, 1e-6, Scope.DECISION)) is Trust.DECISION
-    assert trust_of(NOT_PRIVATE) is Trust.NONE
-
-
 def test_regret_over_both_bounds_by_hand():
     """Means 1/2 and 1/4, epsilon = 0.1, T = 1000.
 
@@ -44,14 +33,35 @@ def test_regret_over_both_bounds_by_hand():
     assert math.isclose(entry.local.mean(), 100 / 5534.4, rel_tol=1e-4)
 
 
-def test_other_arms_are_refused():
-    with pytest.raises(UserError, match="beta has no Bernoulli arms"):
-        priced([made_up("dp_se", 1, 1000, 1.0, "instance=beta")])
-
-
 def test_geometric_mean_by_hand():
     assert math.isclose(geometric_mean([1.0, 4.0, 2.0]), 2.0)
     assert geometric_mean([0.0, 4.0]) == 0.0
+
+
+def test_what_a_promise_costs_by_hand(cells):
+    """Local 200 over the best central 10; 0.1 in place of 1: 20 over 10; medians of 20, 40 and of 10, 20, 200."""
+    text = page(field(cells))
+    costs = text[text.index("## What a promise costs") :].splitlines()
+    assert "Trusting nobody costs more than each of the last two rows at ε = 1, and at no other ε." in costs
+    assert "| trust nobody | – | 20 |" in costs
+    assert "| ε in place of 1 | 2 | 1 |" in costs
+    assert "| the median policy in place of the best | 1.5 | 2 |" in costs
+
+
+def test_what_a_guarantee_is():
+    assert trust_of(Guarantee(1.0)) is Trust.PURE
+    assert trust_of(Guarantee(1.0, 1e-6)) is Trust.APPROXIMATE
+    assert trust_of(Guarantee.gaussian(0.5, 1.0)) is Trust.GAUSSIAN
+    assert trust_of(Guarantee(1.0, scope=Scope.LOCAL)) is Trust.LOCAL
+    assert trust_of(Guarantee(1.0, scope=Scope.DISTRIBUTED)) is Trust.DISTRIBUTED
+    assert trust_of(Guarantee(1.0, 1e-6, Scope.DISTRIBUTED)) is Trust.ROUNDED
+    assert trust_of(Guarantee(1.0, 1e-6, Scope.DECISION)) is Trust.DECISION
+    assert trust_of(NOT_PRIVATE) is Trust.NONE
+
+
+def test_other_arms_are_refused():
+    with pytest.raises(UserError, match="beta has no Bernoulli arms"):
+        priced([made_up("dp_se", 1, 1000, 1.0, "instance=beta")])
 
 
 @pytest.fixture
@@ -132,16 +142,6 @@ def test_who_is_not_told_apart_is_named(cells):
     ]
     last = choice_of(page(field([*cells, *several])), "Central: the whole")[2].split(" | ")[-1]
     assert last == "DP-UCB 1+1, DP-IMED +1 of 1, AdaP-KLUCB +1 of 1, DP-KLUCB +1 of 1, 1 more |"
-
-
-def test_what_a_promise_costs_by_hand(cells):
-    """Local 200 over the best central 10; 0.1 in place of 1: 20 over 10; medians of 20, 40 and of 10, 20, 200."""
-    text = page(field(cells))
-    costs = text[text.index("## What a promise costs") :].splitlines()
-    assert "Trusting nobody costs more than each of the last two rows at ε = 1, and at no other ε." in costs
-    assert "| trust nobody | – | 20 |" in costs
-    assert "| ε in place of 1 | 2 | 1 |" in costs
-    assert "| the median policy in place of the best | 1.5 | 2 |" in costs
 
 
 def test_what_is_summed_up_is_where_every_policy_was_run_on_all_instances(cells):

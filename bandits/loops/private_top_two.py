@@ -1,0 +1,108 @@
+"""The loop of DP-TT: leader and challenger take turns until a batch of one of them is full.
+
+Nothing changes between two releases: how many pulls both get until then is known, and a batch is one binomial draw. So
+a run costs a few dozen decisions, whatever its number of samples.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.compiled import compiled
+from bandits.mechanisms.laplace import laplace
+from bandits.noisy_sums import cost_of_order, level_of_two
+
+LONGEST = 2.0**60  # rewards of a batch, more than any run may take; sums of three have 64 bits
+
+
+class PrivateTopTwo(NamedTuple):
+    """Constants of DP-TT.
+
+    Attributes
+    ----------
+    epsilon: a batch sum is released with Lap(1 / epsilon).
+    beta: the probability with which a wrong arm may be returned.
+    first: rewards of the first batch of an arm.
+    ratio: the least factor by which the rewards of an arm grow.
+    kept: 1 if all batches of an arm are added up, 0 if only the last one counts.
+    """
+
+    epsilon: float
+    beta: float
+    first: int
+    ratio: float
+    kept: int
+
+
+@compiled
+def private_top_two(
+    means: FloatArray, max_samples: int, rule: PrivateTopTwo, rng: np.random.Generator
+) -> tuple[int, int]:
+    """Samples until it stops and the arm that it returns, -1 if it has not stopped after `max_samples`."""
+    arms = len(means)
+    samples = arms * rule.first
+    if samples > max_samples:
+        return max_samples, -1
+    length = np.full(arms, rule.first, dtype=np.int64)  # of the batch under way
+    missing = np.zeros(arms, dtype=np.int64)  # rewards that it lacks
+    finished = np.zeros(arms, dtype=np.int64)  # batches
+    sums, counts, batches = np.zeros(arms), np.zeros(arms), np.zeros(arms)  # what costs are computed of
+    arm, begun = 0, 1
+    while True:
+        released = rng.binomial(length[arm], means[arm]) + laplace(1 / rule.epsilon, rng)
+        sums[arm] = rule.kept * sums[arm] + released
+        counts[arm] = rule.kept * counts[arm] + length[arm]
+        batches[arm] = rule.kept * batches[arm] + 1
+        finished[arm] += 1
+        length[arm] = missing[arm] = next_length(rule, counts[arm])
+        if begun < arms:
+            arm, begun = begun, begun + 1
+            continue
+        leader, challenger = pair(rule, sums, counts, batches, finished)
+        if challenger < 0:
+            return samples, leader
+        arm = leader if missing[leader] <= missing[challenger] else challenger
+        pulls = missing[arm]
+        others = pulls - 1 if arm == leader else pulls  # the leader is pulled first
+        if pulls + others > max_samples - samples:
+            return max_samples, -1
+        samples += pulls + others
+        missing[leader + challenger - arm] -= others
+
+
+@compiled
+def next_length(rule: PrivateTopTwo, count: float) -> int:
+    """Rewards of the next batch of an arm after one that brought those in its sum to `count`.
+
+    The factor below 1 prevents that ceil(1.1 x 50) is 56 by rounding.
+    """
+    return int(min(max(1.0, math.ceil(rule.ratio * count * (1 - 1e-12)) - rule.kept * count), LONGEST))
+
+
+@compiled
+def pair(
+    rule: PrivateTopTwo, sums: FloatArray, counts: FloatArray, batches: FloatArray, finished: IntArray
+) -> tuple[int, int]:
+    """The leader, with the largest noisy mean, and its challenger, with the least W + log n; -1 if it is to stop.
+
+    It stops when no W, the cost of another order of the leader and an arm, is below its threshold.
+    """
+    leader = int(np.argmax(sums / counts))
+    of_leader = sums[leader], counts[leader], batches[leader]
+    best, challenger, stops = math.inf, -1, True
+    for arm in range(len(sums)):
+        if arm != leader:
+            cost = cost_of_order(of_leader, (sums[arm], counts[arm], batches[arm]), rule.epsilon)
+            stops = stops and cost >= threshold(rule.beta, len(sums), finished[leader], finished[arm])
+            if cost + math.log(counts[arm]) < best:
+                best, challenger = cost + math.log(counts[arm]), arm
+    return leader, -1 if stops else challenger
+
+
+@compiled
+def threshold(beta: float, arms: int, first: int, second: int) -> float:
+    """The c with (1 + c) e^-c = beta / ((K - 1) k (k + 1) l (l + 1)) after k and l batches of two of K arms."""
+    spent = math.log(arms - 1) + math.log(first * (first + 1.0)) + math.log(second * (second + 1.0))
+    return level_of_two(math.log(beta) - spent)

@@ -1,0 +1,151 @@
+"""What a noisy sum of rewards says against a mean: its Chernoff cost, of the rewards and the noise together (ours).
+
+S is the sum of n independent rewards in [0, 1] with mean u and of m Laplace variables of scale 1 / epsilon. Then
+
+    cost_above: D+(S, n, m; u) = sup over 0 <= x < epsilon of x S - n log(1 - u + u e^x) + m log(1 - x^2 / epsilon^2),
+    cost_below: D-(S, n, m; u) = D+(n - S, n, m; 1 - u).
+
+P(D+ >= c) <= e^-c and P(D- >= c) <= e^-c (docs/theorems.md, 8.1). S is not cut to [0, n]. Without noise (m = 0), D+ of
+S = n x is n d_epsilon(x, u), the private divergence of `bandits.divergences`, for x >= u. D+ is 0 where S <= n u, and
+decreasing and convex in u.
+"""
+
+import math
+
+from bandits.compiled import compiled
+
+NEWTON_STEPS = 200  # a step that leaves the bracket halves it: 53 of these are the most that are needed
+HALVINGS = 48  # of an interval of means, at whose minimum an error only counts by its square
+
+
+@compiled
+def tilted_mean(mean: float, tilt: float) -> float:
+    """u e^x / (1 - u + u e^x): the mean of a Bernoulli(u) reward tilted by x >= 0."""
+    return mean / (mean + (1 - mean) * math.exp(-tilt)) if mean > 0 else 0.0
+
+
+@compiled
+def log_moment(mean: float, tilt: float) -> float:
+    """log(1 - u + u e^x), x >= 0."""
+    if tilt < 30:
+        return math.log1p(mean * math.expm1(tilt))
+    return tilt + math.log(mean + (1 - mean) * math.exp(-tilt)) if mean > 0 else 0.0
+
+
+@compiled
+def best_tilt(total: float, count: float, batches: float, mean: float, epsilon: float) -> float:
+    """The x at which D+ takes its supremum: the root of a decreasing derivative, by Newton's method in a bracket."""
+    if total <= count * mean:
+        return 0.0
+    if batches == 0 and total >= count * tilted_mean(mean, epsilon):
+        return epsilon
+    low, high = 0.0, epsilon
+    curve = count * mean * (1 - mean) + 2 * batches / epsilon**2
+    tilt = min((total - count * mean) / max(curve, 1e-300), 0.9 * epsilon)
+    for _ in range(NEWTON_STEPS):
+        room = (epsilon - tilt) * (epsilon + tilt)
+        tilted = tilted_mean(mean, tilt)
+        slope = total - count * tilted - 2 * batches * tilt / room
+        if slope > 0:
+            low = tilt
+        else:
+            high = tilt
+        curve = count * tilted * (1 - tilted) + 2 * batches * (epsilon**2 + tilt**2) / room**2
+        following = tilt + slope / curve if curve > 0 else low
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - tilt) <= 1e-15 * epsilon:
+            break
+        tilt = following
+    return tilt
+
+
+@compiled
+def cost_above(total: float, count: float, batches: float, mean: float, epsilon: float) -> float:
+    """D+: the cost of a noisy sum so large, `total` of `count` rewards and `batches` of noise, at a `mean`."""
+    tilt = best_tilt(total, count, batches, mean, epsilon)
+    noise = 0.0
+    if batches > 0:
+        noise = batches * (math.log1p(-tilt / epsilon) + math.log1p(tilt / epsilon))
+    return max(0.0, tilt * total - count * log_moment(mean, tilt) + noise)
+
+
+@compiled
+def cost_below(total: float, count: float, batches: float, mean: float, epsilon: float) -> float:
+    """D-: the cost of a noisy sum so small."""
+    return cost_above(count - total, count, batches, 1 - mean, epsilon)
+
+
+@compiled
+def slope_above(total: float, count: float, batches: float, mean: float, epsilon: float) -> float:
+    """The derivative of D+ in the mean, -n (e^x - 1) / (1 - u + u e^x) at the best x."""
+    tilt = best_tilt(total, count, batches, mean, epsilon)
+    return -count * math.expm1(tilt) / (1 + mean * math.expm1(tilt))
+
+
+@compiled
+def highest_mean(total: float, count: float, batches: float, level: float, epsilon: float) -> float:
+    """The largest u in [0, 1] with D-(S, n, m; u) <= `level` >= 0, and 0 if there is none.
+
+    D- <= `level` says of v = 1 - u that v >= g(x) = (exp((x (n - S) + m log(1 - x^2 / epsilon^2) - level) / n) - 1) /
+    (e^x - 1) for every x. g >= v exactly where the concave function of x in D- is at least `level`, so that g rises up
+    to its largest value and then falls; its slope has the sign of that of the concave function with v = g(x).
+    """
+    wanting = count - total
+    low, high, most = 0.0, epsilon, 0.0
+    for _ in range(HALVINGS):
+        tilt = (low + high) / 2
+        room = (epsilon - tilt) * (epsilon + tilt)
+        if room <= 0:
+            break
+        noise = batches * (math.log1p(-tilt / epsilon) + math.log1p(tilt / epsilon))
+        share = math.expm1((tilt * wanting + noise - level) / count) / math.expm1(tilt)
+        if share >= 1:
+            return 0.0
+        most = max(most, share)
+        tilted = tilted_mean(max(share, 0.0), tilt)
+        if wanting - count * tilted - 2 * batches * tilt / room > 0:
+            low = tilt
+        else:
+            high = tilt
+    return 1 - most
+
+
+@compiled
+def cost_of_order(first: tuple[float, float, float], second: tuple[float, float, float], epsilon: float) -> float:
+    """W = min over u in [0, 1] of D+(`first`; u) + D-(`second`; u), of two noisy sums (S, n, m); 0 unless S / n falls.
+
+    What it costs that the mean of the first arm is at most that of the second.
+    """
+    if first[0] / first[1] <= second[0] / second[1]:
+        return 0.0
+    low = min(max(second[0] / second[1], 0.0), 1.0)
+    high = min(max(first[0] / first[1], 0.0), 1.0)
+    for _ in range(HALVINGS):
+        mean = (low + high) / 2
+        falling = slope_above(first[0], first[1], first[2], mean, epsilon)
+        rising = -slope_above(second[1] - second[0], second[1], second[2], 1 - mean, epsilon)
+        if falling + rising < 0:
+            low = mean
+        else:
+            high = mean
+    mean = (low + high) / 2
+    above = cost_above(first[0], first[1], first[2], mean, epsilon)
+    return above + cost_below(second[0], second[1], second[2], mean, epsilon)
+
+
+@compiled
+def level_of_two(log_chance: float) -> float:
+    """The c > 0 with (1 + c) e^-c = exp(`log_chance`) < 1: that of the sum of two costs.
+
+    Newton's method on c - log(1 + c) = L from the right of the root, which is at most L + sqrt(2 L) (Chatzigeorgiou
+    2013).
+    """
+    wanted = -log_chance
+    c = wanted + math.sqrt(2 * wanted)
+    for _ in range(NEWTON_STEPS):
+        step = (c - math.log1p(c) - wanted) * (1 + c) / c
+        c -= step
+        if step <= 1e-15 * c:
+            break
+    return c

@@ -1,0 +1,103 @@
+"""Begin a policy of your own: a class, its YAML, and the commands that run, draw, audit and examine it.
+
+    python -m experiments.new policy NAME                         # mine/NAME.py and mine/policy/NAME.yaml
+    python -m experiments.new policy NAME --config-dir FOLDER
+
+The class is explore then commit, the example of README.md, in the form of a policy that decides at every step: it runs
+as it is, and is there to be edited.
+"""
+
+import argparse
+import keyword
+import re
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+
+from experiments.config.command_line import Parser, exit_on_user_error
+from experiments.config.overrides import quoted
+from experiments.errors import UserError
+from experiments.user_code import built_in_policy
+from experiments.whole_files import put
+
+TEMPLATES = Path(__file__).parent / "templates"
+NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+VALUES = ("inf", "nan", "null")  # words that are no names after `policy=`
+FILES = {"policy.py.template": "{}.py", "policy.yaml.template": "policy/{}.yaml"}  # where each template goes
+PLAIN = re.compile(r"[\w./~-]+", re.ASCII)  # values that Hydra's grammar takes without quotes
+
+
+def require_new(name: str, class_name: str, template: str) -> None:
+    """Raise `UserError` unless a module, a policy and a class can have these names."""
+    if not NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.iskeyword(class_name) or name in VALUES:
+        raise UserError(f"{name}: must be a name in lower_case_with_underscores that Python and YAML can read")
+    if re.search(rf"\b{class_name}\b", template):
+        raise UserError(f"{name}: the class would be called {class_name}, a name that it needs itself; choose another")
+    known = built_in_policy(name)
+    if known is not None:
+        raise UserError(f"{name}: {known.__module__}.{known.__qualname__} has that name; choose another")
+    found = find_spec(name)  # imports nothing, as the name has no dots
+    if found is not None:
+        where = found.origin or next(iter(found.submodule_search_locations or ()), "")
+        raise UserError(f"{name}: Python has a module of that name, {where}; choose another")
+
+
+def write_policy(name: str, folder: Path) -> list[Path]:
+    """Write the class and its YAML below `folder`, and return both files.
+
+    Raises `UserError` for a name that is taken or cannot be one; files that exist are never overwritten.
+    """
+    texts = {place.format(name): (TEMPLATES / template).read_text() for template, place in FILES.items()}
+    files = [folder / place for place in texts]
+    for file in files:
+        if file.exists():
+            raise UserError(f"{file}: exists already; choose another name")
+    class_name = "".join(part.capitalize() for part in name.split("_"))
+    require_new(name, class_name, "".join(texts.values()))
+    words = {"name": name, "class_name": class_name, "label": name.replace("_", " ").capitalize()}
+    for file, text in zip(files, texts.values(), strict=True):
+        put(file, Template(text).substitute(words, folder=folder.resolve().name).encode())
+    return files
+
+
+def commands(name: str, folder: Path) -> list[str]:
+    """The commands that run, draw, audit and examine the policy, as lines for the shell."""
+    mine, small = ["--config-dir", str(folder)], ["horizon=1e5", "replications=4"]
+    results, figures = (_named(f"{of}_dir", folder / of) for of in ("results", "figures"))
+    figure = ["+experiment=sajed2019/fig01", "complete=true", *small, f"join={name}", results, figures]
+    each = [
+        ["experiments.run", *mine, f"policy={name}", "instance=c2", *small, results],
+        ["scripts.figures", *mine, *figure],
+        ["experiments.audit", *mine, f"policy={name}", "policy.rounds=1", "horizon=4", "runs=2e4"],
+        ["scripts.examine", *mine, f"policy={name}", results],
+    ]
+    return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in each]
+
+
+def _named(key: str, folder: Path) -> str:
+    value = folder.as_posix()
+    return f"{key}={value if PLAIN.fullmatch(value) else quoted(value)}"
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.new`."""
+    parser = Parser(
+        prog="python -m experiments.new",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("what", choices=("policy",), metavar="policy")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("-cd", "--config-dir", default="mine", type=Path, metavar="FOLDER")
+    asked = parser.parse_args()
+    for file in write_policy(asked.name, asked.config_dir):
+        print(file)
+    print("\n".join(["", "Run it, draw it in a figure of a paper, audit its promise, and rank it in the atlas:", ""]))
+    print("\n".join(commands(asked.name, asked.config_dir)))
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

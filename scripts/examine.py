@@ -1,0 +1,211 @@
+"""Examine a policy: conformance, audit and place in the atlas, in one table.
+
+    python -m scripts.examine --config-dir mine policy=NAME
+    python -m scripts.examine --config-dir mine policy=NAME budget.epsilon=0.1 horizon=1e6 replications=50
+
+Conformance is the checks of `bandits.conformance`. The audits are those that `audits.yaml` in your folder lists for the
+policy, else one of its ledger and one of 20,000 plays, on 50 steps. For its place the policy is played on the instances
+of the atlas, and compared with every stored policy whose promise implies its own, each at the largest such ε. The exit
+code is 1 if a check fails or the promise is violated.
+"""
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bandits.conformance import CHECKS
+from bandits.policies.base import Policy
+from experiments import intervals
+from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, AuditRow
+from experiments.audit.table import AUDITS, UNLISTED, audited, cases
+from experiments.complete import complete, runner_of
+from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.config.compose import Composer
+from experiments.config.plan import Plan, plan
+from experiments.errors import UserError
+from experiments.progress import Progress
+from experiments.store import NotStoredError, stored_cells
+from experiments.stored_cells import Cells
+from experiments.user_code import in_words
+from scripts.atlas.prices import Priced, priced
+from scripts.audit_table import digits
+from scripts.contests import ERROR, entitled
+from scripts.drawing.numbers import parameter, quantity
+
+WIDTH = 120
+ATLAS = "atlas/bernoulli"
+KEPT, FAILED = "passed", "FAILED"
+COLUMNS = ("part", "what", "result", "numbers")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table; `bad` if a check fails or a promise is violated."""
+
+    part: str
+    what: str
+    result: str
+    numbers: str = ""
+    bad: bool = False
+
+
+def conformance(policy: Policy, checks: Sequence[Callable[[Any], None]] = CHECKS) -> Iterator[Line]:
+    """A line for each check of `bandits.conformance`."""
+    for check in checks:
+        what = check.__name__.replace("_", " ")
+        try:
+            check(policy)
+        except AssertionError as error:
+            yield Line("conformance", what, FAILED, " ".join(str(error).split()), bad=True)
+        except Exception as error:  # a class of the user may raise anything
+            yield Line("conformance", what, FAILED, in_words(error), bad=True)
+        else:
+            yield Line("conformance", what, KEPT)
+
+
+def audits(command: CommandLine, job: Sequence[str], policy: str) -> Iterator[Line]:
+    """A line for each audit of the policy that the user's folders list, else for one with the parameters of `job`."""
+    given = {key: value for key, _, value in (text.partition("=") for text in job)}
+    about = {key: command.value(job, key) for key in AUDIT_KEYS}
+    named = {key: value for key, value in given.items() if key.partition(".")[0] in ("policy", "budget")}
+    asked = {key: about[key] for key in AUDIT_KEYS if key in given}
+    unlisted = {"budget.epsilon": command.config.budget.epsilon, **UNLISTED, **named, "policy": policy, **asked}
+    files = [folder / AUDITS.name for folder in command.config_dirs]
+    listed = [case for file in files if file.exists() for case in cases(file) if case["policy"] == policy]
+    for case in [{**case, **asked} for case in listed] or [{**unlisted, "runs": 0}, unlisted]:
+        row = audited(case, about, Composer(command.config_dirs))
+        if isinstance(row, UserError):
+            said = str(row).removeprefix(f"audit of {policy}: ").rpartition(", in {")[0]
+            what = f"K = {case.get('arms', about['arms'])}, T = {case.get('horizon', command.config.horizon)}"
+            yield Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", said)
+        else:
+            yield _audit(row)
+
+
+def _audit(row: AuditRow) -> Line:
+    word, kept, shown = row.deciding
+    if row.verdict == NO_PROMISE:
+        return Line("audit", "of its promise", NO_PROMISE)
+    what = f"{row.level}, K = {row.arms}, T = {parameter(row.horizon)}{_plays(row.runs)}"
+    promised = row.delta_claimed if word == "δ" else row.epsilon_claimed
+    numbers = f"{word} promised {digits(promised)}, kept {digits(kept)}, shown {digits(shown)}"
+    return Line("audit", what, row.verdict, f"{numbers}; {row.parameters}".removesuffix("; "), row.inexcusable)
+
+
+def _plays(runs: int) -> str:
+    return f", {parameter(int(runs))} plays" if runs else ""
+
+
+def places(own: Cells, stored: Cells) -> Iterator[Line]:
+    """A line for each instance: the rank of the policy among the `stored` ones, and its regret over that of the best.
+
+    All intervals hold simultaneously with probability 95 %, so that the best may be named after seeing the results.
+    """
+    (policy,) = {of.cell.policy for of in own}
+    others = Cells(entitled(stored.where(policy={"without": [policy.name]}), policy.guarantee))
+    cells = priced(Cells.of([own, others]))
+    played = [one for one in cells if one.stored in own]
+    rivals = [
+        [one for one in cells if one.place == mine.place and one.began and one.stored not in own] for mine in played
+    ]
+    error = ERROR / max(sum(map(len, rivals)), 1)
+    for mine, there in zip(played, rivals, strict=True):
+        yield _place(mine, there, error)
+
+
+def _place(own: Priced, rivals: Sequence[Priced], error: float) -> Line:
+    """A line about one instance."""
+    columns = own.stored.columns
+    seed = f", seed {columns['seed']}" if "seed" in columns else ""
+    what = f"{columns['instance']}{seed}, K = {columns['arms']}"
+    regret = f"regret {quantity(float(own.stored.headline.mean()))}{'' if own.began else ', some arm never pulled'}"
+    if not rivals:
+        return Line("atlas", what, "alone", f"{regret}; no stored policy promises as much")
+    ratios = [intervals.ratio(own.stored.headline, rival.stored.headline, error) for rival in rivals]
+    rank, of = 1 + sum(ratio.estimate > 1 for ratio in ratios), len(rivals) + 1
+    least, most = 1 + sum(ratio.low > 1 for ratio in ratios), of - sum(ratio.high < 1 for ratio in ratios)
+    best, ratio = min(zip(rivals, ratios, strict=True), key=lambda pair: pair[0].stored.headline.mean())
+    times = f"{quantity(ratio.estimate)} ({quantity(ratio.low)} to {quantity(ratio.high)})"
+    against = f"{best.label} at ε = {parameter(best.budget)}"
+    return Line("atlas", what, f"{rank} of {of} ({least} to {most})", f"{regret}, {times} times that of {against}")
+
+
+def table(lines: Sequence[Line]) -> str:
+    """The lines as text, in columns."""
+    rows = [COLUMNS, *((line.part, line.what, line.result, line.numbers) for line in lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def heading(asked: Plan) -> str:
+    """What is examined: the policy, its parameters and its promise."""
+    policy = asked.requests[0].cell.policy
+    values = {name: parameter(value) for name, value in vars(policy).items() if name not in ("epsilon", "delta")}
+    parameters = ", ".join(f"{name}={value}" for name, value in values.items())
+    promise = policy.guarantee
+    delta = f", δ = {parameter(promise.delta)}" if promise.delta else ""
+    said = f"promises ε = {parameter(promise.epsilon)}{delta} ({promise.scope})" if promise.private else promise.absence
+    return f"{policy.name}{f' ({parameters})' if parameters else ''}: {said}"
+
+
+def footing(asked: Plan) -> str:
+    """How the lines about the atlas are to be read."""
+    request = asked.requests[0]
+    return textwrap.fill(
+        f"atlas: T = {parameter(request.cell.horizon)}, {request.replications} plays on each instance. The rank is "
+        "among the stored policies whose promise implies this one; in brackets the ranks that Student's intervals "
+        "leave open, all of which hold simultaneously with probability 95 %.",
+        WIDTH,
+    )
+
+
+def of_the_atlas(asked: Plan) -> Cells:
+    """The stored cells of the atlas at the horizon of `asked`. Raises `UserError` for a horizon that it has not."""
+    (horizon,) = {request.cell.horizon for request in asked.requests}
+    composer = Composer()
+    try:
+        return stored_cells(plan([f"+experiment={ATLAS}", f"horizon={horizon}"], composer))
+    except NotStoredError:
+        known = sorted({request.cell.horizon for request in plan([f"+experiment={ATLAS}"], composer).requests})
+        if horizon in known:
+            raise
+        raise UserError(
+            f"horizon: the atlas has {', '.join(map(parameter, known))}; got {parameter(horizon)}"
+        ) from None
+
+
+def examined(command: CommandLine, job: list[str]) -> list[Line]:
+    """Print the table about the policy of a job; simulates what is missing. Raises `UserError`."""
+    asked = plan(job, Composer(command.config_dirs, "examine"))
+    name, policy = asked.composed.choices["policy"], asked.requests[0].cell.policy
+    if not any(text.startswith("policy=") for text in job):
+        raise UserError("policy: which one? give its name, as in policy=NAME")
+    if not isinstance(policy, Policy):
+        raise UserError(f"policy={name}: is no bandit policy; the atlas is about those")
+    if asked.requests[0].replications < 2:
+        raise UserError("replications: must be at least 2 for an interval, got 1")
+    stored = of_the_atlas(asked)
+    known = {of.cell.instance for of in stored}
+    for instance in (request.cell.instance for request in asked.requests):
+        if instance not in known:
+            raise UserError(f"instance: {instance} is not in the atlas; leave it out, or take one that is in {ATLAS}")
+    with Progress("checking", {"checks": len(CHECKS)}) as progress:
+        lines = [progress.after(line, checks=1) for line in conformance(policy)]
+    lines += dict.fromkeys(audits(command, job, name))  # plays that show no more than the ledger add nothing
+    print(complete([asked], runner_of([asked])))
+    lines += places(stored_cells(asked), stored)
+    print("\n".join(["", heading(asked), "", table(lines), "", footing(asked), ""]), flush=True)
+    return lines
+
+
+def main() -> None:
+    """Entry point of `python -m scripts.examine`."""
+    command = read_command_line("examine")
+    lines = [line for job in command.jobs for line in examined(command, job)]
+    sys.exit(1 if any(line.bad for line in lines) else 0)
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,117 @@
+"""What each experiment asks for: its cells, the axis of its figure, and the bounds that the figure shows."""
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bandits import ParameterError
+from experiments.cells import Cell
+from experiments.config.command_line import named_experiment
+from experiments.config.compose import Composer
+from experiments.config.plan import Plan, plan
+from experiments.errors import UserError
+from experiments.stored import Stored
+from experiments.stored_cells import Cells
+from scripts.drawing.drawing import without_mathtext
+from scripts.drawing.overlays import Overlay, overlays
+from scripts.figures import figure_of, why
+from scripts.report.text import about as comment_of
+
+POINTS = 40  # of a bound against time
+CURVES = "curves"  # the kind of figure whose bounds are functions of the step, and the kind without the key
+
+
+@dataclass(frozen=True)
+class Line:
+    """A bound in a figure: its values by the key of a cell, at the steps of `at`, or one value at the horizon."""
+
+    label: str
+    at: dict[str, list[int]]
+    values: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An experiment.
+
+    Attributes
+    ----------
+    x: the column, or word, of the horizontal axis of its figure; t if it shows curves or has no figure.
+    value: the quantity that it shows.
+    words: x of each cell by its key, if x is no column but a word for a property of the cell, such as least_gap.
+    """
+
+    name: str
+    title: str
+    comment: str
+    cells: list[Cell]
+    x: str = "t"
+    value: str = ""
+    words: dict[str, float] = field(default_factory=dict)
+    bounds: list[Line] = field(default_factory=list)
+
+    @property
+    def keys(self) -> list[str]:
+        return [cell.key for cell in self.cells]
+
+
+def asked_by(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Asked:
+    """What the experiment that `overrides` name asks for. Raises `UserError`, which names file and key."""
+    composer = Composer(config_dirs)
+    planned = plan(overrides, composer)
+    try:
+        return _asked(planned, named_experiment(overrides) or "")
+    except Exception as error:  # any error of a user's bound or label
+        raise UserError(why(error, planned.composed, composer)) from error
+
+
+def _asked(planned: Plan, name: str) -> Asked:
+    figure = figure_of(planned.composed) or {}
+    cells = Cells(Stored({}, {}, request.cell) for request in planned.requests)
+    kind, x = figure.get("kind", CURVES), str(figure.get("x", "t"))
+    return Asked(
+        name=name,
+        title=without_mathtext(str(figure.get("title", name))),
+        comment=comment_of(planned.composer.file_of("experiment", name)),
+        cells=[stored.cell for stored in cells],
+        x=x,
+        value=str(figure.get("value", "")),
+        words={} if x == "t" or x in cells.columns else _values_of(x, cells),
+        bounds=_bounds(figure.get("overlays", []), cells, kind),
+    )
+
+
+def _values_of(word: str, cells: Cells) -> dict[str, float]:
+    found = {}
+    for stored in cells:
+        with suppress(ParameterError):  # the instance has no such property
+            found[stored.cell.key] = stored.number(word)
+    return found
+
+
+def _bounds(config: Any, cells: Cells, kind: str) -> list[Line]:
+    found = overlays(config, cells, more=["t"] if kind == CURVES else [])
+    return [line for of in found if (line := _line(of, cells, kind)).values]
+
+
+def _line(overlay: Overlay, cells: Cells, kind: str) -> Line:
+    line = Line(overlay.label, {}, {})
+    for stored in cells:
+        steps = _steps(stored) if kind == CURVES else [stored.cell.horizon]
+        values = [overlay.of(stored, {"t": float(t)} if kind == CURVES else None) for t in steps]
+        known = [(t, value) for t, value in zip(steps, values, strict=True) if math.isfinite(value)]
+        if known:
+            line.at[stored.cell.key] = [t for t, _ in known]
+            line.values[stored.cell.key] = [float(f"{value:.5g}") for _, value in known]
+    return line
+
+
+def _steps(stored: Stored) -> list[int]:
+    checkpoints = stored.cell.checkpoints
+    places = np.unique(np.rint(np.linspace(0, len(checkpoints) - 1, min(POINTS, len(checkpoints)))).astype(int))
+    return [int(t) for t in checkpoints[places]]

@@ -1,0 +1,125 @@
+"""Claims with their verdicts and the cells that decide them, errata and audits, as plain values for the page."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.audit.rows import AuditRow
+from experiments.audit.table import picked
+from experiments.claims import Claim, ClaimVerdict, Results, claims, errata, judge_claim
+from experiments.claims.forms import Form
+from experiments.claims.promises import Audited
+from experiments.claims.results import CannotJudgeError
+from experiments.config.compose import Composer
+from experiments.errors import UserError
+from experiments.stored_cells import Cells
+from scripts.explore.about import plain
+from scripts.report.text import without_places
+
+CONDITIONS = ("filter", "numerator", "denominator")  # the keys of a form that choose cells
+DIGITS = 5  # of the numbers of settings and audits
+INFINITE = "∞"
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """Everything that is judged, in plain values.
+
+    Attributes
+    ----------
+    claims: each a mapping; `cells` are the keys of the cells that it is judged by, `audits` the places of its audits.
+    errata, audits: each a mapping of the fields of `Erratum` and `AuditRow`, and the verdicts of an audit.
+    """
+
+    claims: list[dict[str, Any]]
+    errata: list[dict[str, Any]]
+    audits: list[dict[str, Any]]
+
+
+def judged(config_dirs: Sequence[Path], overrides: Sequence[str]) -> Judged:
+    """Judge all claims; `overrides` are those of a command, as results_dir. Raises `UserError`."""
+    results = Results(Composer(config_dirs), overrides)
+    audits = results.audits()
+    return Judged(
+        claims=[_claim(claim, results, audits) for claim in claims(config_dirs)],
+        errata=[plain(vars(erratum)) for erratum in errata(config_dirs)],
+        audits=[_audit(row) for row in audits],
+    )
+
+
+def _claim(claim: Claim, results: Results, audits: list[AuditRow]) -> dict[str, Any]:
+    try:
+        verdict = judge_claim(claim, results)
+    except UserError:
+        raise
+    except Exception as error:  # any error of a user's computation
+        raise UserError(f"{claim.file}: {claim.id}: {type(error).__name__}: {error}") from error
+    forms = claim.forms.values()
+    return {
+        "paper": claim.paper,
+        "id": claim.id,
+        "where": claim.where,
+        "claim": claim.claim,
+        "outcome": str(verdict.outcome),
+        "shown": verdict.shown,
+        "evidence": without_places(verdict.evidence),
+        "power": verdict.power,
+        "note": claim.note,
+        "proof": claim.proof,
+        "command": without_places(verdict.command),
+        "experiments": list(dict.fromkeys(name for form in forms for name in getattr(form, "experiments", ()))),
+        "cells": list(dict.fromkeys(key for form in forms for key in keys_of(form, results))),
+        "audits": sorted({place for form in forms for place in _deciding(form, audits)}),
+        "settings": _settings(verdict),
+    }
+
+
+def keys_of(form: Form, results: Results) -> list[str]:
+    """The keys of the cells that a form chooses; none if it needs none, or they are not stored."""
+    try:
+        cells = results.cells(getattr(form, "experiments", ()))
+    except CannotJudgeError:
+        return []
+    conditions = [getattr(form, name) for name in CONDITIONS if hasattr(form, name)]
+    chosen = Cells.of(cells.where(**of) for of in conditions) if conditions else cells
+    return [stored.cell.key for stored in chosen]
+
+
+def _deciding(form: Form, audits: list[AuditRow]) -> list[int]:
+    """The places of the audits that a form chooses."""
+    if not isinstance(form, Audited):
+        return []
+    chosen = {id(row) for row in picked(audits, form.rows)}
+    return [place for place, row in enumerate(audits) if id(row) in chosen]
+
+
+def _settings(verdict: ClaimVerdict) -> dict[str, Any]:
+    """The table of settings, by columns; columns that are empty are left out."""
+    table: pd.DataFrame = verdict.table
+    if table.empty:
+        return {"columns": [], "rows": []}
+    kept = [name for name in table.columns if any(_known(value) for value in table[name])]
+    rows = [[_short(value) for value in row] for row in table[kept].itertuples(index=False)]
+    return {"columns": [str(name) for name in kept], "rows": rows}
+
+
+def _known(value: Any) -> bool:
+    return _short(value) not in (None, "")
+
+
+def _short(value: Any) -> Any:
+    """A value with few digits; a number that is infinite as a text, one that is undefined as None."""
+    if isinstance(value, float) and math.isinf(value):
+        return INFINITE if value > 0 else f"-{INFINITE}"
+    value = plain(value)
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _audit(row: AuditRow) -> dict[str, Any]:
+    bounds, kept, shown = row.deciding
+    values = {**vars(row), "bounds": bounds, "kept": kept, "shown": shown}
+    return {name: _short(value) for name, value in values.items()}

@@ -1,0 +1,60 @@
+"""Arrays of numbers as few bytes, in a form that the page can read.
+
+A curve is kept as logarithms in steps of `STEP` above its least positive number, 16 bits each, so that a number is off
+by at most `STEP` / 2 of itself; 0 stays 0. Of neighbours only the difference is kept, and low and high bytes apart, as
+deflate then finds more to save. Other numbers are kept in 32 bits.
+"""
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bandits.arrays import FloatArray
+
+STEP = 1 / 4096  # of natural logarithms, unless a curve spans more than 16 bits of such steps
+MOST = 2**16 - 2  # codes above that of the least number; 0 is the code of 0
+
+Codes = NDArray[np.uint16]
+
+
+def logarithms(numbers: FloatArray) -> tuple[Codes, float, float]:
+    """The codes of finite numbers >= 0, any shape, with the least positive number and the step of their logarithms."""
+    positive = numbers > 0
+    if not positive.any():
+        return np.zeros(numbers.shape, np.uint16), 1.0, STEP
+    least = float(numbers[positive].min())
+    above = np.zeros(numbers.shape)
+    np.log(numbers / least, where=positive, out=above)
+    step = max(STEP, float(above.max()) / MOST)
+    return np.where(positive, 1 + np.rint(above / step), 0).astype(np.uint16), least, step
+
+
+def from_logarithms(codes: Codes, least: float, step: float) -> FloatArray:
+    """The numbers that `logarithms` has coded, off by at most step / 2 of themselves."""
+    return np.where(codes > 0, least * np.exp(step * (codes.astype(float) - 1)), 0.0)
+
+
+def in_planes(rows: Sequence[Codes]) -> bytes:
+    """The rows one after another: of each the first code and then differences, all low bytes before all high ones."""
+    differences = [np.diff(row, prepend=np.uint16(0)) for row in rows]  # modulo 2^16
+    joined = np.concatenate(differences) if differences else np.zeros(0, np.uint16)
+    return (joined & 0xFF).astype(np.uint8).tobytes() + (joined >> 8).astype(np.uint8).tobytes()
+
+
+def from_planes(content: bytes, lengths: Sequence[int]) -> list[Codes]:
+    """The rows that `in_planes` has written, from their lengths."""
+    low, high = np.frombuffer(content, np.uint8).reshape(2, -1).astype(np.uint16)
+    parts = np.split(low | (high << 8), np.cumsum(lengths)[:-1])
+    return [np.cumsum(part, dtype=np.uint16) for part in parts]
+
+
+def in_four_bytes(numbers: FloatArray) -> bytes:
+    """Numbers in 32 bits, all first bytes before all second ones and so on."""
+    return numbers.astype("<f4").reshape(-1, 1).view(np.uint8).T.tobytes()
+
+
+def deflated(content: bytes) -> bytes:
+    """The content in the format that browsers call `deflate`."""
+    return zlib.compress(content, 9)

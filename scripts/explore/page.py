@@ -1,0 +1,63 @@
+"""The page: template, style, our scripts, the charting library and the data, in one file."""
+
+import base64
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import jinja2
+import vl_convert
+
+from scripts.explore.numbers import deflated
+
+PAGE = Path(__file__).resolve().parent / "page"
+SCRIPTS = (  # in this order; each uses only what stands in those before it
+    "types.js",
+    "numbers.js",
+    "statistics.js",
+    "data.js",
+    "state.js",
+    "parts.js",
+    "chart.js",
+    "cell.js",
+    "curves.js",
+    "choose.js",
+    "pair.js",
+    "claims.js",
+    "main.js",
+)
+VEGA_LITE = "6.4"
+BUNDLE = "window.vegaEmbed = vegaEmbed;"  # which has Vega and Vega-Lite inside; alone, the package exports neither
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A part of the page: its name, and its content deflated in base64."""
+
+    name: str
+    content: str
+
+    @classmethod
+    def of(cls, name: str, content: bytes) -> "Packed":
+        return cls(name, base64.b64encode(deflated(content)).decode())
+
+
+@cache
+def library() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script, as the installed package has them."""
+    return str(vl_convert.javascript_bundle(BUNDLE, vl_version=VEGA_LITE))
+
+
+def html(data: str, numbers: bytes) -> str:
+    """The page from its data as JSON, and the block of numbers, whose parts are deflated already."""
+    loader = jinja2.FileSystemLoader(PAGE)
+    made = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    return made.get_template("index.html").render(
+        style=(PAGE / "page.css").read_text(encoding="utf-8"),
+        script="\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS),
+        parts=[
+            Packed.of("data", data.encode()),
+            Packed("numbers", base64.b64encode(numbers).decode()),
+            Packed.of("library", library().encode()),
+        ],
+    )

@@ -1,0 +1,302 @@
+// Which policy? From whom is trusted, a budget, and the size of the problem to a ranked list.
+// A policy takes part if its own promise implies the one that is asked for, at the largest such ε that is stored; one
+// beats another as in the atlas (scripts/contests.py), and all intervals on the page hold together with 95 %.
+
+const NO_TRUST = "none";
+const COMPARED = ["regret", "exact", "identification"];
+
+/**
+ * The number among `values` that is nearest to `asked` on a logarithmic scale, the larger of equally near ones.
+ * @param {number[]} values
+ * @param {number} asked
+ */
+function nearestOf(values, asked) {
+  const distance = (/** @type {number} */ value) => Math.abs(Math.log(value / asked));
+  return [...values].sort((a, b) => distance(a) - distance(b) || b - a)[0];
+}
+
+/**
+ * The question that the state asks, with what is stored in place of what is not.
+ * @param {Results} results
+ * @param {State} state
+ */
+function questionOf(results, state) {
+  const { trusts } = results.content;
+  const ranked = Array.from({ length: results.count }, (_, cell) => cell).filter((cell) => COMPARED.includes(results.fact("record", cell)) && results.cells.began[cell] === 1);
+  const kinds = [...new Set(ranked.map((cell) => results.fact("kind", cell)))];
+  const kind = kinds.includes(state.kind) ? state.kind : kinds.includes("bits") ? "bits" : kinds[0];
+  const fallback = trusts.findIndex(({ short }) => short === "central");
+  const trust = state.trust === NO_TRUST ? -1 : Number(state.trust ?? fallback);
+  const deltas = trusts[trust]?.deltas ?? [0];
+  const place = Math.max(0, deltas.indexOf(state.delta ? Number(state.delta) : deltas.includes(1e-6) ? 1e-6 : deltas[0]));
+  const asked = { epsilon: typedNumber(state.epsilon ?? "1"), arms: typedNumber(state.arms ?? "10"), horizon: typedNumber(state.horizon ?? "1e6") };
+  /** The least ε at which a cell keeps the promise. */
+  const needs = (/** @type {number} */ cell) => (trust < 0 ? 0 : (results.guarantee(cell).least[trust][place] ?? Infinity));
+  const ofKind = ranked.filter((cell) => results.fact("kind", cell) === kind);
+  const able = ofKind.filter((cell) => Number.isFinite(needs(cell)));
+  const kept = able.filter((cell) => needs(cell) <= asked.epsilon * (1 + 1e-9) || trust < 0);
+  const arms = valuesOf(results, "arms", kept);
+  const shownArms = nearestOf(arms, asked.arms);
+  const ofArms = (/** @type {number[]} */ cells) => cells.filter((cell) => results.column("arms", cell) === shownArms);
+  const horizons = valuesOf(results, "horizon", ofArms(kept));
+  const shownHorizon = nearestOf(horizons, asked.horizon);
+  const here = (/** @type {number[]} */ cells) => ofArms(cells).filter((cell) => results.column("horizon", cell) === shownHorizon);
+  return { kinds, kind, trust, deltas, delta: deltas[place], asked, needs, able, arms: valuesOf(results, "arms", able), horizons, shownArms, shownHorizon, rivals: here(kept), beyond: here(able) };
+}
+
+/**
+ * The rivals on each instance: of each policy the cell with its largest budget, and who is not beaten.
+ * @param {Results} results
+ * @param {number[]} cells
+ */
+function contestsOf(results, cells) {
+  /** @type {Map<string, Map<string, number>>} */
+  const places = new Map();
+  for (const cell of cells) {
+    const instance = results.fact("instance", cell);
+    const rivals = places.get(instance) ?? new Map();
+    places.set(instance, rivals);
+    const variant = results.fact("variant", cell);
+    const known = rivals.get(variant);
+    const rank = (/** @type {number} */ of) => (results.guarantee(of).epsilon ?? Infinity) * (results.exact(of) ? 1 + 1e-9 : 1);
+    if (known === undefined || rank(cell) > rank(known)) rivals.set(variant, cell);
+  }
+  return [...places].map(([instance, rivals]) => {
+    const ordered = [...rivals.values()].sort((a, b) => results.standing(a).mean - results.standing(b).mean);
+    const best = ordered.filter((cell) => !ordered.some((other) => beats(results.standing(other), results.standing(cell))));
+    return { instance, cells: ordered, best: new Set(best) };
+  });
+}
+
+/**
+ * The ranked list over all instances.
+ * @param {Results} results
+ * @param {ReturnType<typeof contestsOf>} contests
+ */
+function rankingOf(results, contests) {
+  /** @type {Map<string, {variant: string, cells: number[], alone: number, beside: number, ratios: number[], uppers: number[]}>} */
+  const found = new Map();
+  for (const { cells, best } of contests) {
+    const least = results.final(cells[0]).mean;
+    for (const cell of cells) {
+      const variant = results.fact("variant", cell);
+      /** @type {{variant: string, cells: number[], alone: number, beside: number, ratios: number[], uppers: number[]}} */
+      const row = found.get(variant) ?? { variant, cells: [], alone: 0, beside: 0, ratios: [], uppers: [] };
+      found.set(variant, row);
+      row.cells.push(cell);
+      if (best.has(cell)) row[best.size === 1 ? "alone" : "beside"] += 1;
+      const { mean, high } = results.final(cell);
+      row.ratios.push(mean / least);
+      row.uppers.push(high / least);
+    }
+  }
+  const unbeaten = (/** @type {{alone: number, beside: number}} */ row) => row.alone + row.beside;
+  return [...found.values()].sort((a, b) => unbeaten(b) - unbeaten(a) || b.alone - a.alone || geometricMean(a.ratios) - geometricMean(b.ratios));
+}
+
+/** @param {number[]} values */
+function rangeOf(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return low === high ? parameter(low) : `${parameter(low)} to ${parameter(high)}`;
+}
+
+/**
+ * The answer in sentences.
+ * @param {Results} results
+ * @param {ReturnType<typeof questionOf>} question
+ * @param {ReturnType<typeof rankingOf>} ranking
+ * @param {number} instances
+ */
+function answerOf(results, question, ranking, instances) {
+  const { asked, shownArms, shownHorizon, trust } = question;
+  const most = ranking[0].alone + ranking[0].beside;
+  const first = ranking.filter((row) => row.alone + row.beside === most);
+  const said = first.slice(0, 3).map((row) => `${row.variant}${budgetOf(results, row.cells)}`);
+  const names = said.length === 1 ? said[0] : `${said.slice(0, -1).join(", ")} or ${said[said.length - 1]}`;
+  const more = first.length > 3 ? `, or one of ${first.length - 3} more` : "";
+  const answer = make(
+    "p",
+    { class: "answer", id: "answer" },
+    make("strong", {}, `${names}${more}: `),
+    `no other policy is told apart as better on ${most} of ${instances} stored ${instances === 1 ? "instance" : "instances"}.`,
+  );
+  const notes = [];
+  const needed = [...new Set(question.rivals.map(question.needs))];
+  if (trust >= 0 && !needed.some((epsilon) => Math.abs(epsilon / asked.epsilon - 1) < 1e-6)) {
+    const stored = [...new Set(question.beyond.map(question.needs))].filter((epsilon) => epsilon > 0).sort((a, b) => a - b);
+    const below = stored.filter((epsilon) => epsilon <= asked.epsilon);
+    const above = stored.filter((epsilon) => epsilon > asked.epsilon);
+    notes.push(
+      `Nothing is stored at ε = ${parameter(asked.epsilon)}. A policy that keeps less keeps ${parameter(asked.epsilon)} too: each is shown at the largest ε below, ${rangeOf(below.slice(-1))} at most${above.length > 0 ? `; the next stored ε is ${parameter(Number(above[0].toPrecision(4)))}, and its mean is beside it` : ""}.`,
+    );
+  }
+  if (shownArms !== asked.arms) notes.push(`Nothing is stored with K = ${parameter(asked.arms)}: K = ${parameter(shownArms)} is the nearest.`);
+  if (shownHorizon !== asked.horizon) notes.push(`Nothing is stored at T = ${parameter(asked.horizon)}: T = ${parameter(shownHorizon)} is the nearest, by its logarithm. Ranks can differ at another T.`);
+  const ran = new Set(ranking.flatMap((row) => row.cells.map((cell) => results.guarantee(cell).epsilon)));
+  if (ran.size > 1) notes.push("Policies are run at different ε (third column): a smaller one is a handicap, and it keeps more.");
+  return [answer, ...notes.map((text) => make("p", { class: "note" }, text))];
+}
+
+/**
+ * @param {Results} results
+ * @param {number[]} cells
+ */
+function budgetOf(results, cells) {
+  const budgets = [...new Set(cells.map((cell) => results.guarantee(cell).epsilon))].filter((of) => of !== null);
+  return budgets.length === 0 ? "" : ` at ε = ${rangeOf(/** @type {number[]} */ (budgets))}`;
+}
+
+/**
+ * The mean of the same policy at the next larger stored budget, where it keeps less than is asked for.
+ * @param {Results} results
+ * @param {ReturnType<typeof questionOf>} question
+ * @param {number} cell
+ */
+function nextOf(results, question, cell) {
+  const same = (/** @type {number} */ other) => results.fact("variant", other) === results.fact("variant", cell) && results.fact("instance", other) === results.fact("instance", cell) && results.fact("record", other) === results.fact("record", cell);
+  const above = question.beyond.filter((other) => same(other) && question.needs(other) > question.asked.epsilon * (1 + 1e-9));
+  return above.sort((a, b) => question.needs(a) - question.needs(b))[0];
+}
+
+/**
+ * @param {Results} results
+ * @param {State} state
+ * @param {HTMLElement} place
+ */
+async function showChoice(results, state, place) {
+  const question = questionOf(results, state);
+  const { kinds, kind, trust, deltas, delta, asked, arms, horizons } = question;
+  const { trusts } = results.content;
+  const amounts = [...new Set(question.able.map(question.needs))].filter((of) => of > 0).sort((a, b) => a - b);
+  const form = controls(
+    selectOne("trust", "Whom do you trust?", [...trusts.map(({ said }, number) => ({ value: String(number), text: said })), { value: NO_TRUST, text: "no promise is needed" }], trust < 0 ? NO_TRUST : String(trust)),
+    deltas.length > 1 ? selectOne("delta", "δ", deltas.map((of) => ({ value: String(of), text: parameter(of) })), String(delta)) : null,
+    trust < 0 ? null : typeIn("epsilon", "ε", state.epsilon ?? "1", amounts.map((of) => String(Number(of.toPrecision(4))))),
+    typeIn("arms", "Arms K", state.arms ?? "10", arms.map(String)),
+    typeIn("horizon", "Horizon T", state.horizon ?? "1e6", horizons.map(String)),
+    selectOne("kind", "Kind of rewards", kinds.map((value) => ({ value, text: value })), kind),
+  );
+  const wrong = Object.entries(asked).find(([, value]) => Number.isNaN(value));
+  if (wrong || question.rivals.length === 0) {
+    const least = Math.min(...question.able.map(question.needs));
+    const why = wrong ? `${wrong[0]}: must be a number above 0.` : Number.isFinite(least) ? `No stored policy keeps this promise at ε = ${parameter(asked.epsilon)}; the least stored ε is ${parameter(least)}.` : "No stored policy makes this promise for these rewards.";
+    place.replaceChildren(form, make("p", { class: "answer", role: "alert" }, why));
+    return;
+  }
+  const contests = contestsOf(results, question.rivals);
+  const ranking = rankingOf(results, contests);
+  const contest = contests.find(({ instance }) => instance === state.instance) ?? contests[0];
+  const measured = kind === "identification" ? "pulls" : "regret";
+  const chartPlace = make("div", { class: "chart low", id: "chart" });
+  const exports = make("span", {});
+  const overall = overallTable(results, ranking, contests.length, measured);
+  const single = instanceTable(results, question, contest, measured);
+  place.replaceChildren(
+    form,
+    ...answerOf(results, question, ranking, contests.length),
+    tableOf(overall),
+    make("p", { class: "tools" }, csvButton("CSV", "which-policy", () => overall)),
+    make("h2", {}, "On one instance"),
+    controls(selectOne("instance", "Instance", contests.map(({ instance }) => ({ value: instance, text: instance })), contest.instance)),
+    chartPlace,
+    make("p", { class: "tools" }, exports, csvButton("CSV", "which-policy-on-one-instance", () => single)),
+    cellPanel(results, state) ?? "",
+    tableOf(single),
+    make("p", { class: "note" }, `A policy takes part if its own promise implies the one asked for. It beats another if its mean, median and 95 % quantile are all smaller and the intervals of both quantiles are disjoint; with too few runs the 80 % quantile replaces the 95 % quantile. These intervals hold for any law of ${measured}, all of this page together with probability 95 %. Policies whose start phase is not over at T are left out.`),
+    origins(commandsOf(results, contest.cells[0]), [...ranking.slice(0, 5).map((row) => results.fact("citation", row.cells[0])), results.content.citation]),
+  );
+  exports.replaceChildren(await draw(chartPlace, dotChart(results, contest, measured), { name: "which-policy", words: `Mean ${measured} of ${contest.cells.length} policies on ${contest.instance}, with 95 % intervals and 95 % quantiles. The numbers are in the table below.`, height: 26 * contest.cells.length + 10, chosen: (cell) => changeState({ cell: results.keys[cell] }) }));
+}
+
+/**
+ * @param {Results} results
+ * @param {ReturnType<typeof rankingOf>} ranking
+ * @param {number} instances
+ * @param {string} measured
+ * @returns {TableData}
+ */
+function overallTable(results, ranking, instances, measured) {
+  const columns = ["rank", "policy", "run at ε", "not beaten on", "alone", "instances", `mean ${measured} / best mean`, "95 % quantile / best mean"].map((title, place) => ({ title, numeric: place !== 1 }));
+  const rows = ranking.map((row, number) => {
+    const budgets = /** @type {number[]} */ ([...new Set(row.cells.map((cell) => results.guarantee(cell).epsilon))].filter((of) => of !== null));
+    const [ratio, upper] = [geometricMean(row.ratios), geometricMean(row.uppers)];
+    return [
+      { text: String(number + 1), value: number + 1 },
+      { text: row.variant },
+      { text: budgets.length > 0 ? rangeOf(budgets) : "–" },
+      { text: String(row.alone + row.beside), value: row.alone + row.beside },
+      { text: String(row.alone), value: row.alone },
+      { text: `${row.cells.length} of ${instances}`, value: row.cells.length },
+      { text: quantity(ratio), value: ratio },
+      { text: quantity(upper), value: upper },
+    ];
+  });
+  return { caption: `${rows.length} policies keep this promise; ratios are geometric means over the instances on which a policy was run`, columns, rows };
+}
+
+/**
+ * @param {Results} results
+ * @param {ReturnType<typeof questionOf>} question
+ * @param {{instance: string, cells: number[], best: Set<number>}} contest
+ * @param {string} measured
+ * @returns {TableData}
+ */
+function instanceTable(results, question, contest, measured) {
+  const wrong = contest.cells.some((cell) => results.others.wrong_arm?.has(cell) && measured === "pulls");
+  const titles = ["policy", "promise", "ε", `mean ${measured}`, "low", "high", "95 % quantile", ...(wrong ? ["wrong arm"] : []), "not beaten", "next larger ε", "its mean", "runs", "cell"];
+  const texts = ["policy", "promise", "not beaten", "cell"];
+  const columns = titles.map((title) => ({ title, numeric: !texts.includes(title) }));
+  const rows = contest.cells.map((cell) => {
+    const { high } = results.final(cell);
+    const interval = /** @type {Interval} */ (results.interval(cell, results.fact("headline", cell)));
+    const next = nextOf(results, question, cell);
+    const epsilon = results.guarantee(cell).epsilon;
+    const number = (/** @type {number | null | undefined} */ value) => ({ text: quantity(value), value: value ?? "" });
+    return [
+      { text: results.fact("variant", cell) },
+      { text: promiseOf(results, cell) },
+      { text: parameter(epsilon), value: epsilon ?? "" },
+      number(interval.estimate),
+      number(interval.low),
+      number(interval.high),
+      number(high),
+      ...(wrong ? [number(results.others.wrong_arm.get(cell)?.estimate)] : []),
+      { text: contest.best.has(cell) ? "✓" : "", value: contest.best.has(cell) ? "yes" : "no" },
+      { text: next === undefined ? "–" : parameter(results.guarantee(next).epsilon), value: next === undefined ? "" : results.guarantee(next).epsilon },
+      number(next === undefined ? undefined : results.final(next).mean),
+      { text: results.exact(cell) ? "exact" : withCommas(results.runs(cell)), value: results.runs(cell) },
+      { text: results.keys[cell], node: cellButton(results, cell) },
+    ];
+  });
+  return { caption: `${contest.instance}, T = ${parameter(question.shownHorizon)}: low and high are the ends of 95 % intervals of the mean; not beaten: no policy is told apart as better`, columns, rows };
+}
+
+/**
+ * Mean, interval and upper quantile of each policy on an instance.
+ * @param {Results} results
+ * @param {{cells: number[], best: Set<number>}} contest
+ * @param {string} measured
+ */
+function dotChart(results, contest, measured) {
+  const values = contest.cells.map((cell) => {
+    const { mean, high } = results.final(cell);
+    const interval = /** @type {Interval} */ (results.interval(cell, results.fact("headline", cell)));
+    const label = results.fact("variant", cell);
+    return { label, cell, mean, low: Math.max(interval.low, mean / 1e3), up: interval.high, high, best: contest.best.has(cell) ? "not beaten" : "beaten", tip: `${label}: ${withInterval(interval)}\n95 % quantile ${quantity(high)}\ncell ${results.keys[cell]}` };
+  });
+  const numbers = values.flatMap(({ low, high, up }) => [low, high, up]).filter((value) => value > 0 && Number.isFinite(value));
+  const log = Math.min(...values.map(({ mean }) => mean)) > 0;
+  const order = [...new Set(values.map(({ label }) => label))];
+  const y = { field: "label", type: "nominal", sort: order, title: null, axis: { labelLimit: innerWidth < 600 ? 130 : 320 } };
+  const x = { type: "quantitative", scale: { type: log ? "log" : "linear", nice: false }, axis: axis(`${measured}: mean, 95 % interval, and 95 % quantile as a line`, log, numbers) };
+  const colour = { field: "best", type: "nominal", scale: { domain: ["not beaten", "beaten"], range: [pageColour("good"), pageColour("soft")] }, legend: { title: null, orient: "top" } };
+  return {
+    data: { values },
+    encoding: { y },
+    layer: [
+      { mark: { type: "tick", thickness: 2, aria: false }, encoding: { x: { ...x, field: "high" }, color: colour, tooltip: { field: "tip" } } },
+      { mark: { type: "rule", strokeWidth: 2, aria: false }, encoding: { x: { ...x, field: "low" }, x2: { field: "up" }, color: colour } },
+      { mark: { type: "point", filled: true, size: 70, aria: false, cursor: "pointer" }, encoding: { x: { ...x, field: "mean" }, color: colour, tooltip: { field: "tip" } } },
+    ],
+  };
+}

@@ -1,0 +1,54 @@
+// Start: unpack, then draw the view that the address names, and again whenever the address changes.
+
+const VIEWS = [
+  { value: "curves", text: "Curves", show: showCurves },
+  { value: "choose", text: "Which policy?", show: showChoice },
+  { value: "pair", text: "Two policies", show: showPair },
+  { value: "claims", text: "Claims", show: showClaims },
+];
+
+/** @param {Results} results */
+async function render(results) {
+  const state = readState();
+  const view = VIEWS.find(({ value }) => value === state.view) ?? VIEWS[0];
+  const focused = document.activeElement?.id ?? "";
+  const place = /** @type {HTMLElement} */ (document.getElementById("view"));
+  /** @type {HTMLElement} */ (document.getElementById("tabs")).replaceChildren(tabs("Views", VIEWS, view.value, (value) => ({ view: value })));
+  document.title = `${view.text} · Private bandits, reproduced`;
+  place.setAttribute("aria-busy", "true");
+  await view.show(results, state, place);
+  place.setAttribute("aria-busy", "false");
+  if (focused !== "") document.getElementById(focused)?.focus({ preventScroll: true });
+  if (state.cell && shownCell !== state.cell) document.getElementById("cell")?.scrollIntoView({ block: "nearest" });
+  shownCell = state.cell ?? "";
+}
+
+let shownCell = "";
+/** @type {Promise<void>} */
+let drawn = Promise.resolve();
+
+async function start() {
+  const [results] = await Promise.all([Results.unpacked(), startLibrary()]);
+  const again = () => {
+    drawn = drawn.then(() => render(results));
+    return drawn;
+  };
+  addEventListener("hashchange", again);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  let width = innerWidth;
+  let waiting = 0;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return; // a phone that only hides its address bar
+    width = innerWidth;
+    clearTimeout(waiting);
+    waiting = window.setTimeout(again, 150);
+  });
+  await again();
+  performance.mark("first picture");
+  Object.assign(window, { results }); // for whoever wants to ask more in the console
+}
+
+start().catch((error) => {
+  /** @type {HTMLElement} */ (document.getElementById("view")).textContent = `This page could not start: ${error}`;
+  throw error;
+});

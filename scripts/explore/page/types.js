@@ -1,0 +1,45 @@
+// The shapes of the data that `scripts/explore/document.py` writes. Comments only: nothing here runs.
+
+/**
+ * Values of cells: each once, and for each cell the place of its value, -1 for none.
+ * @typedef {{values: any[], codes: number[]}} Coded
+ */
+
+/** @typedef {{label: string, curves: [number, number[], number[]][]}} Bound */
+
+/**
+ * @typedef {{name: string, title: string, comment: string, x: string, value: string, cells: number[],
+ *   bounds: Bound[]}} Experiment
+ */
+
+/**
+ * @typedef {{paper: string, id: string, where: string, claim: string, outcome: string, shown: string,
+ *   evidence: string, power: string, note: string, proof: string, command: string, experiments: string[],
+ *   cells: number[], audits: number[], settings: {columns: string[], rows: any[][]}}} Claim
+ */
+
+/** @typedef {{epsilon: number | null, delta: number, scope: string, absence: string, least: (number | null)[][]}} Guarantee */
+
+/**
+ * @typedef {{made: any, arguments: string[], citation: string, quantiles: number[], level: number,
+ *   contests: {error: number, at: number[]}, quantities: Record<string, string>,
+ *   trusts: {short: string, said: string, deltas: number[]}[], guarantees: Guarantee[],
+ *   colours: Record<string, string>, student: Record<string, number>,
+ *   cells: {count: number, facts: Record<string, Coded>, columns: Record<string, Coded>, words: Record<string, Coded>,
+ *     of_instances: string[], guarantee: number[], runs: number[], exact: number[], began: number[]},
+ *   others: Record<string, {cells: number[], values: [number, number | null, number | null][]}>,
+ *   experiments: Experiment[], papers: {name: string, cited: string, title: string, venue: string}[],
+ *   badges: Record<string, [string, string]>, claims: Claim[], errata: Record<string, string>[],
+ *   audits: Record<string, Coded>, curves: {cells: number[], grids: number[][], grid: number[], least: number[],
+ *   step: number[]}, blocks: Record<string, [number, number]>}} Content
+ */
+
+/** @typedef {{estimate: number, low: number, high: number}} Interval */
+
+/** @typedef {{t: number[], mean: number[], deviation: number[], quantiles: number[][]}} Curve */
+
+/** @typedef {{text: string, value?: any, node?: Node}} Entry what a cell of a table shows, and what goes into CSV */
+
+/** @typedef {{title: string, numeric?: boolean}} Column */
+
+/** @typedef {{caption: string, columns: Column[], rows: Entry[][]}} TableData */

@@ -1,0 +1,57 @@
+"""From which epsilon on a guarantee implies the promise of a trust model: what the page needs to rank for any epsilon.
+
+`Guarantee.implies` decides, as in the atlas (`scripts.atlas.prices`), so that both pages say the same. A promise at an
+epsilon implies the same promise at every larger one, so one number says all.
+"""
+
+import math
+from dataclasses import replace
+from functools import cache
+
+from bandits.guarantees import Guarantee, Neighbours
+from scripts.atlas.prices import Trust
+
+DELTAS = (1e-10, 1e-6, 1e-3, 1e-2)  # that the page offers; each is that of some stored policy
+TRUSTS = tuple(trust for trust in Trust if trust is not Trust.NONE)
+REACH = 1e4  # the epsilon looked for is within this factor of that of the guarantee
+CLOSE = 1e-4  # relative; found epsilons are too large by at most this
+
+
+@cache
+def least_epsilon(guarantee: Guarantee, trust: Trust, delta: float) -> float:
+    """The least epsilon at which the guarantee implies what the trust model asks for at `delta`; infinite if none.
+
+    It is exact where it is that of the guarantee or twice that, else too large by at most `CLOSE` of itself.
+    """
+    if not guarantee.private or guarantee.epsilon == 0:
+        return math.inf if not guarantee.private else 0.0
+
+    def kept(epsilon: float) -> bool:
+        return guarantee.implies(_asked(trust, epsilon, delta, guarantee.neighbours))
+
+    for epsilon in (guarantee.epsilon, 2 * guarantee.epsilon):
+        if kept(epsilon) and not kept(epsilon * (1 - CLOSE)):
+            return epsilon
+    low, high = guarantee.epsilon / REACH, guarantee.epsilon * REACH
+    if not kept(high):
+        return math.inf
+    while high > low * (1 + CLOSE):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if kept(middle) else (middle, high)
+    return high
+
+
+@cache
+def _asked(trust: Trust, epsilon: float, delta: float, neighbours: Neighbours) -> Guarantee:
+    """What the trust model asks for, between the neighbours of this kind of rewards."""
+    return replace(trust.asked(epsilon, delta), neighbours=neighbours)
+
+
+def least_epsilons(guarantee: Guarantee) -> list[list[float]]:
+    """`least_epsilon` for each of `TRUSTS`, and for each of `DELTAS`, or once if the trust model has no delta."""
+    return [[least_epsilon(guarantee, trust, delta) for delta in deltas_of(trust)] for trust in TRUSTS]
+
+
+def deltas_of(trust: Trust) -> tuple[float, ...]:
+    """The deltas that can be chosen for a trust model; only 0 if its promise is pure."""
+    return DELTAS if "δ > 0" in trust else (0.0,)

@@ -1,0 +1,93 @@
+"""The numbers of a stored cell that the page shows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bandits import ParameterError
+from bandits.arrays import FloatArray, IntArray
+from experiments import intervals
+from experiments.stored import Stored
+from scripts.contests import MIDDLE, UPPER, Standing, standing
+
+QUANTILES = (0.05, 0.5, 0.95)
+ERROR = 0.05  # of each interval of a mean that the page shows
+COMPARED = ("regret", "exact", "identification")  # the records whose headline is the better the smaller it is
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Regret at the checkpoints `t`: mean, deviation and `QUANTILES`, shape (5, checkpoints)."""
+
+    t: IntArray
+    rows: FloatArray
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The numbers of a cell.
+
+    Attributes
+    ----------
+    final: of the headline: mean, deviation and `QUANTILES`, shape (5,).
+    contest: both ends of the intervals of the median and of the quantiles `UPPER`, shape (6,); NaN if smaller headlines
+        are not better.
+    curve: None for a single checkpoint, or none.
+    began: whether every run pulled every arm.
+    others: by name of a further quantity, its mean and both ends of its interval.
+    """
+
+    key: str
+    replications: int
+    final: FloatArray
+    contest: FloatArray
+    curve: Curve | None
+    began: bool
+    others: dict[str, intervals.Interval]
+
+
+def summary(stored: Stored, error: float, more: tuple[str, ...] = ()) -> Summary:
+    """The summary of a cell.
+
+    Parameters
+    ----------
+    error: probability with which each interval of a contest may miss, see `scripts.contests`.
+    more: quantities besides the headline; those that the cell does not record are left out.
+    """
+    headline = stored.headline
+    compared = stored.record in COMPARED
+    return Summary(
+        key=stored.cell.key,
+        replications=stored.replications,
+        final=_moments(headline[:, None])[:, 0],
+        contest=_ends(standing(stored, headline, error)) if compared else np.full(2 * (1 + len(UPPER)), np.nan),
+        curve=_curve(stored),
+        began=bool((stored.pulls > 0).all()) if "pulls" in stored.rows else True,
+        others=_others(stored, more),
+    )
+
+
+def _moments(values: FloatArray) -> FloatArray:
+    """Mean, deviation and quantiles over the runs of `values`, shape (runs, places), as shape (5, places)."""
+    deviation = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
+    return np.stack([values.mean(axis=0), deviation, *np.quantile(values, QUANTILES, axis=0)])
+
+
+def _ends(of: Standing) -> FloatArray:
+    return np.array([end for at in (MIDDLE, *UPPER) for end in of.quantiles[at][1:]])
+
+
+def _curve(stored: Stored) -> Curve | None:
+    if "regret" not in stored.rows or stored.regret.shape[1] < 2:
+        return None
+    return Curve(stored.t, _moments(stored.regret))
+
+
+def _others(stored: Stored, names: tuple[str, ...]) -> dict[str, intervals.Interval]:
+    found = {}
+    for name in names:
+        try:
+            found[name] = intervals.estimate(stored.measure(name), ERROR)
+        except ParameterError:
+            continue
+    return found

@@ -1,0 +1,138 @@
+"""DP-TT: its thresholds, choices and promises, and that the loop agrees in law with plain steps on single rewards."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from bandits import ParameterError
+from bandits.audit.costs import AuditVerdict
+from bandits.audit.ledger import Domain
+from bandits.audit.transcripts import Convention
+from bandits.environments.bernoulli import C2, Bernoulli
+from bandits.environments.resampling import Beta
+from bandits.loops.private_top_two import next_length, pair, threshold
+from bandits.policies.top_two import DPTT
+from bandits.seeds import stream
+from experiments.cells.identification import IdentificationCell
+from tests.bandits.two_samples import assert_same_law
+from tests.plain_loops.top_two import dp_tt_steps
+
+
+def test_thresholds_by_hand():
+    # 5 arms, beta = 0.01, 3 and 2 batches: (1 + c) e^-c = 0.01 / (4 x 12 x 6) = 3.4722e-5, c = 12.9000
+    c = threshold(0.01, 5, 3, 2)
+    assert c == pytest.approx(12.9000, abs=1e-4)
+    assert (1 + c) * math.exp(-c) == pytest.approx(0.01 / (4 * 12 * 6), rel=1e-9)
+    assert threshold(0.01, 5, 2, 3) == c
+
+
+def test_batches_by_hand():
+    assert DPTT(0.3, 0.1).first_batch == 14  # 4 / 0.3 = 13.3
+    assert DPTT(50, 0.1).first_batch == 1
+
+    def lengths(policy):
+        counted, found = float(policy.first_batch), [policy.first_batch]
+        for _ in range(4):
+            found.append(next_length(policy.rule, counted))
+            counted = policy.rule.kept * counted + found[-1]
+        return found
+
+    assert lengths(DPTT(0.3, 0.1)) == [14, 14, 28, 56, 112]
+    assert lengths(DPTT(0.3, 0.1, 1.5)) == [14, 7, 11, 16, 24]  # 14, 21, 32, 48, 72 in all
+    assert lengths(DPTT(4.0, 0.1, 1.001)) == [1, 1, 1, 1, 1]
+    assert lengths(DPTT(0.3, 0.1, memory="last")) == [14, 28, 56, 112, 224]
+    assert lengths(DPTT(0.3, 0.1, 1.5, "last")) == [14, 21, 32, 48, 72]
+
+
+def test_choices_by_hand():
+    rule = DPTT(1.0, 0.1).rule
+    ones = np.ones(3)
+    # Equal means: the first leads, both rivals cost 0, and the less pulled one is the challenger.
+    assert pair(rule, np.array([6.0, 6.0, 3.0]), np.array([8.0, 8.0, 4.0]), ones, ones) == (0, 2)
+    assert pair(rule, np.array([6.0, 6.0, 6.0]), np.array([8.0, 8.0, 8.0]), ones, ones) == (0, 1)
+    # Far apart: it stops. Close enough, with so many batches that the threshold is not met: it goes on.
+    sums, counts = np.array([400.0, 800.0, 400.0]), np.array([1000.0, 1000.0, 1000.0])
+    assert pair(rule, sums, counts, 2 * ones, 2 * ones) == (1, -1)
+    assert pair(rule, sums, counts, 2 * ones, 1e60 * ones)[1] == 0
+    # W to arm 0 is 15.1 and to arm 1 is 14.6, by a search; log 60 - log 30 = 0.69 decides.
+    sums, counts = np.array([15.0, 4.0, 54.0]), np.array([60.0, 30.0, 60.0])
+    assert pair(rule, sums, counts, ones, 1e9 * ones) == (2, 1)
+
+
+LAW = [
+    (DPTT(1.0, 0.3), (0.9, 0.4, 0.1), 10**6),
+    (DPTT(0.4, 0.2, 1.5), (0.3, 0.9), 10**6),
+    (DPTT(2.0, 0.3, 1.3, "last"), (0.2, 0.9, 0.1), 10**6),
+    (DPTT(1.0, 0.3), (0.9, 0.4, 0.1), 250),  # which ends about half of the runs
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "means", "most"), LAW, ids=repr)
+def test_the_loop_and_plain_steps_agree_in_law(policy, means, most, failure):
+    runs, instance = 60, Bernoulli(means)
+    fast = [policy.simulate(instance, most, stream("fast", run)) for run in range(runs)]
+    plain = [dp_tt_steps(means, most, policy, stream("plain", run)) for run in range(runs)]
+    assert_same_law([(of.samples, -1 if of.arm is None else of.arm) for of in fast], plain, failure)
+
+
+@pytest.mark.slow
+def test_with_an_epsilon_of_50_it_is_the_rule_without_noise():
+    policy, instance, runs = DPTT(50.0, 0.2), Bernoulli((0.9, 0.2, 0.4)), 100
+    private = np.mean([policy.simulate(instance, 10**7, stream("private", run)).samples for run in range(runs)])
+    free = [dp_tt_steps(instance.mean_rewards, 10**7, policy, stream("free", run), False) for run in range(runs)]
+    assert private == pytest.approx(np.mean([samples for samples, _ in free]), rel=0.15)
+
+
+@pytest.mark.slow
+def test_the_best_arm_is_found_as_often_as_promised(failure):
+    policy = DPTT(0.3, 0.4)
+    wrong = sum(policy.simulate(C2(4), 10**8, stream("right", run)).arm != 0 for run in range(500))
+    assert binomtest(wrong, 500, 0.4, alternative="greater").pvalue > failure
+
+
+def test_every_batch_costs_epsilon_and_the_first_leader_shows_most_of_it():
+    policy = DPTT(0.7, 0.1)
+    assert len(policy.ledger(2, 5)) == 1
+    assert len(policy.ledger(2, 6)) == 1
+    assert len(policy.ledger(2, 48)) == 4  # 6, 6, 12, 24
+    assert len(DPTT(0.7, 0.1, memory="last").ledger(2, 41)) == 2  # 6, 12, 24
+    assert all(math.isclose(of.epsilon.kept, 0.7) for of in policy.release_costs(3, 1000, Domain.UNIT))
+    assert policy.release_cost(3, 1000, Domain.UNIT).verdict(policy.guarantee) is AuditVerdict.TIGHT
+    for arms in (2, 3):
+        found = policy.transcript_cost(arms, 1000, Domain.UNIT, Convention.STREAM).epsilon
+        assert math.isclose(found.kept, 0.7)
+        assert 0.75 * 0.7 < found.shown <= 0.7
+    assert policy.transcript_cost(2, 11, Domain.UNIT, Convention.STREAM).epsilon.shown == 0  # nothing is decided yet
+
+
+def test_a_run_that_ends_early_returns_no_arm():
+    found = DPTT(1.0, 0.01).simulate(C2(3), 50, stream("short", 0))
+    assert (found.samples, found.arm, found.expired) == (50, None, True)
+    for most in (3, 11):  # not even every first batch
+        assert DPTT(1.0, 0.01).simulate(C2(3), most, stream("shorter", 0)).samples == most
+    assert DPTT(1e-90, 0.01).simulate(C2(3), 1000, stream("noise", 0)).expired
+    two_best = DPTT(1.0, 1e-6).simulate(Bernoulli((0.5, 0.5)), 10**9, stream("equal", 0))
+    assert (two_best.samples, two_best.arm) == (10**9, None)
+
+
+def test_what_is_refused():
+    for make, told in [
+        (lambda: DPTT(1.0, 0.0), "beta: must be a number in"),
+        (lambda: DPTT(1.0, 1.0), "beta: must be a number in"),
+        (lambda: DPTT(0.0, 0.1), "epsilon: must be a finite number > 0"),
+        (lambda: DPTT(701.0, 0.1), "epsilon: must be at most 700"),
+        (lambda: DPTT(1.0, 0.1, 1.0), "ratio: must be a number > 1"),
+        (lambda: DPTT(1.0, 0.1).check(Beta((0.5, 0.4), 2.0)), r"instance: .* Bernoulli"),
+        (lambda: IdentificationCell(C2(3), DPTT(0.01, 0.1), 1199), "horizon: must be at least 1200, the first batch"),
+    ]:
+        with pytest.raises(ParameterError, match=told):
+            make()
+    IdentificationCell(C2(3), DPTT(0.01, 0.1), 1200)
+
+
+def test_legends():
+    assert DPTT(1.0, 0.1).legend() == "DP-TT"
+    assert DPTT(1.0, 0.1, 1.2, "last").legend() == "DP-TT (ratio 1.2, last batch alone)"

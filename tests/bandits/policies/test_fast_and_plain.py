@@ -1,0 +1,220 @@
+"""Fast simulations have the law of plain ones, which decide and draw one step at a time: one table for all policies.
+
+Pulls of every arm and regret, at the end and, where the plain form records it, halfway. Forms that can share their
+random numbers are compared number by number in the files of their policies, which also have values by hand.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bandits import Instance, Policy, StepwisePolicy, regret
+from bandits.arrays import IntArray
+from bandits.environments.bernoulli import C1, C2, C4, Bernoulli, RandomMeans
+from bandits.environments.heavy_tails import S1, S3
+from bandits.environments.resampling import Beta
+from bandits.mechanisms.hybrid import hybrid_scale
+from bandits.mechanisms.tree import node_scale, tree_levels
+from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
+from bandits.policies.distributed import DistDPSE, DistRDPSE
+from bandits.policies.elimination import DPSE, SuccessiveElimination
+from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
+from bandits.policies.heavy_tailed import DPRUCB
+from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt
+from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
+from bandits.policies.local_bits import KLUCBCF, TSCF
+from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
+from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, ThompsonBeta, ThompsonGauss
+from bandits.policies.private_ucb import DPUCB
+from bandits.policies.ucb import UCB1
+from bandits.seeds import stream
+from tests.bandits.two_samples import assert_same_law, varies
+from tests.plain_loops import pulls_by_choices
+from tests.plain_loops.batches import batch_steps, lazy_steps
+from tests.plain_loops.steps import (
+    bit_thompson_steps,
+    dp_se_steps,
+    dp_ucb_bound_steps,
+    dp_ucb_int_steps,
+    dprucb_steps,
+    index_steps,
+    kl_ucb_steps,
+    local_ucb_steps,
+    perturbed_leader_steps,
+)
+
+# Pulls after the given steps, shape (steps, arms), or at the end alone, shape (1, arms).
+Plain = Callable[[Policy, Instance, IntArray, np.random.Generator], IntArray]
+
+
+def index(policy, instance, ends, rng):
+    horizon, bonus, scale = int(ends[-1]), 0.0, 0.0
+    if isinstance(policy, DPUCB):
+        arms = instance.number_of_arms
+        bonus, scale = policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))
+    return index_steps(instance.mean_rewards, horizon, ends, bonus, scale, tree_levels(horizon), rng)
+
+
+def hybrid_bound(policy, instance, ends, rng):
+    bound, scale = np.sqrt(8) / policy.epsilon, hybrid_scale(policy.epsilon)
+    return dp_ucb_bound_steps(instance.mean_rewards, ends[-1], ends, bound, scale, tree_levels(int(ends[-1])), rng)
+
+
+def intervals(policy, instance, ends, rng):
+    return dp_ucb_int_steps(instance.mean_rewards, ends[-1], ends, policy.interval, policy.v, rng, rng)
+
+
+def elimination(policy, instance, ends, rng):
+    return dp_se_steps(instance.mean_rewards, policy.epsilon, ends[-1], rng, rng)[None]
+
+
+def batches(policy, instance, ends, rng):
+    rule = policy.rule
+    given = rule.kind, rule.epsilon, rule.alpha, int(rule.first), rule.ratio
+    return batch_steps(instance.mean_rewards, ends[-1], *given, rng)[None]
+
+
+def lazy(policy, instance, ends, rng):
+    thompson = isinstance(policy, LazyDPTS)
+    return lazy_steps(instance.mean_rewards, ends[-1], policy.epsilon, policy.unit, thompson, rng)[None]
+
+
+def leaders(policy, instance, ends, rng):
+    return perturbed_leader_steps(instance.mean_rewards, ends[-1], policy.start, *policy.law(ends[-1]), rng)[None]
+
+
+def truncated(policy, instance, ends, rng):
+    asked = policy.loop_arguments(policy.moment(instance), int(ends[-1]))
+    return dprucb_steps(instance.scales, instance.tail_index, 1 + instance.v, ends[-1], *asked[:4], rng)[None]
+
+
+def local_reports(policy, instance, ends, rng):
+    bits = isinstance(policy, LDPUCBB)
+    return local_ucb_steps(instance.mean_rewards, ends[-1], ends, policy.epsilon, bits, rng)
+
+
+def kl_of_bits(policy, instance, ends, rng):
+    chances = policy.chance(instance.mean_rewards)
+    return kl_ucb_steps(chances, ends[-1], ends, policy.index.highest, policy.c, rng)
+
+
+def thompson_of_bits(policy, instance, ends, rng):
+    return bit_thompson_steps(policy.chance(instance.mean_rewards), ends[-1], rng)[None]
+
+
+def steps_of_the_class(policy, instance, ends, rng):
+    """What `select` and `update` of the policy say."""
+    return StepwisePolicy.simulate(policy, instance, ends[-1], ends, rng)
+
+
+def choices(policy, instance, ends, rng):
+    return pulls_by_choices(policy, instance, ends[-1], rng)[None]
+
+
+def table_of_rewards(policy, instance, ends, rng):
+    """`play` on the rewards of all arms at all steps."""
+    arms = range(instance.number_of_arms)
+    rewards = np.array([[instance.sample(arm, rng) for _ in range(ends[-1])] for arm in arms])
+    played = policy.play(rewards, ends[-1], rng)
+    return np.array([np.bincount(played[:end], minlength=len(arms)) for end in ends])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A setting in which regret spreads: arms fall in some runs, blocks of many sizes are skipped and cut."""
+
+    plain: Plain
+    policy: Policy
+    instance: Instance
+    horizon: int
+    runs: int = 1000
+
+
+FOUR_ARMS, TWO_BETAS = Bernoulli((0.9, 0.8, 0.5, 0.5)), Beta((0.8, 0.5), 2.0)
+FIVE_ARMS = Bernoulli((0.7, 0.55, 0.5, 0.2, 0.1))
+CASES = [
+    Case(index, UCB1(), C1(2), 60_000),
+    Case(index, DPUCB(0.25), C1(3), 60_000),
+    Case(index, DPUCB(2.0, False, "tight"), C2(5), 60_000),
+    Case(index, DPUCB(10.0, False, "tight"), C4(10), 30_000),
+    Case(index, DPUCB(1.0, False, "tight"), C2(3), 300_000, 300),
+    Case(hybrid_bound, DPUCBBound(20.0), C1(5), 20_000),
+    Case(hybrid_bound, DPUCBBound(100.0), C2(3), 20_000),
+    Case(hybrid_bound, DPUCBBound(50.0), C4(10), 10_000),
+    Case(intervals, DPUCBInt(1.0, 0.01, calibrate=False), C1(3), 5_000),  # an interval of 1
+    Case(intervals, DPUCBInt(0.05, 0.01, 1.5, calibrate=False), C2(5), 5_000),  # 20
+    Case(intervals, DPUCBInt(1.0, 0.01), C2(4), 5_000),  # 137
+    Case(elimination, DPSE(0.02), Bernoulli((0.9, 0.72, 0.3)), 60_000),  # the first threshold is 0.176
+    Case(choices, SuccessiveElimination(), Bernoulli((0.9, 0.4, 0.3)), 3_000, 300),
+    Case(batches, AdaPUCB(1.0), C2(3), 6_000),
+    Case(batches, AdaPKLUCB(3.0), C2(3), 4_000),
+    Case(batches, AdaPKLUCB(0.3, 4.0), Bernoulli((0.2, 0.9)), 2_000),
+    Case(batches, DPKLUCB(0.3), C2(3), 1_000, 600),
+    Case(batches, DPKLUCB(1.0, 5, 1.3), C1(2), 1_000, 600),
+    Case(batches, DPIMED(0.3), C2(3), 1_000, 2000),
+    Case(batches, DPIMED(2.0, 2, 1.5), Bernoulli((0.3, 0.5, 0.4)), 1_000, 2000),
+    Case(lazy, AnytimeLazyUCB(1.0), C2(3), 10_000),
+    Case(lazy, AnytimeLazyUCB(5.0, "natural"), C1(4), 10_000),
+    Case(lazy, AnytimeLazyUCB(0.3), Bernoulli((0.1, 0.9)), 10_000),
+    Case(lazy, LazyDPTS(1.0), C2(3), 6_000, 300),
+    Case(lazy, LazyDPTS(5.0, "binary"), C1(4), 5_000, 300),
+    Case(lazy, LazyDPTS(100.0), Bernoulli((0.5, 0.45, 0.2)), 10_000, 300),
+    Case(lazy, LazyDPTS(0.3), Bernoulli((0.3, 0.9)), 6_000, 300),
+    Case(lazy, LazyDPTS(0.05), RandomMeans(6, 3), 10_000, 200),
+    Case(leaders, ThompsonGauss(), FIVE_ARMS, 2_000, 2000),
+    Case(leaders, ThompsonBeta(), FIVE_ARMS, 2_000, 2000),
+    Case(leaders, DPFTPLGauss(1.0, 0.05), FIVE_ARMS, 2_000, 2000),
+    Case(leaders, DPFTPLBeta(3.0, 0.1, "exact"), FIVE_ARMS, 2_000, 2000),
+    Case(leaders, DPFTPLNew(1.0, 0.01), FIVE_ARMS, 2_000, 2000),
+    Case(leaders, DPFTPLNew(2.0, 0.0), FIVE_ARMS, 2_000, 2000),
+    Case(leaders, DPFTPLNew(0.0, 0.2), FIVE_ARMS, 2_000, 2000),
+    Case(leaders, ThompsonGDP(1.0, variance=3.0, start_pulls=5), C2(4), 2_000, 400),
+    Case(leaders, ThompsonGDP(1.0, delta=0.1), C2(4), 2_000, 400),
+    Case(table_of_rewards, DPTSUCB(1.0, level=4.0), C2(3), 600, 150),
+    Case(table_of_rewards, DPTSUCB(1.0, level=0.6), C2(3), 600, 150),
+    Case(table_of_rewards, DPTSUCB(1.0, level=30.0, alpha=0.2), C2(3), 600, 150),
+    Case(table_of_rewards, DPTSUCB(1.0, level=0.6), TWO_BETAS, 600, 150),
+    Case(table_of_rewards, DistDPSE(0.5), Bernoulli((0.9, 0.6, 0.3)), 3_000, 80),
+    Case(table_of_rewards, DistDPSE(2.0, batch_base=4), Bernoulli((0.95, 0.5, 0.05)), 3_000, 80),
+    Case(table_of_rewards, DistRDPSE(0.5, 1e-6), Bernoulli((1.0, 0.7, 0.2)), 4_000, 80),
+    Case(table_of_rewards, DistRDPSE(1.0, 0.01, 100.0), Bernoulli((0.9, 0.6, 0.3)), 4_000, 80),
+    Case(truncated, DPRUCB(5.0, "custom", 0.02), S1(0.9), 6_000),
+    Case(truncated, DPRUCB(50.0, "custom", 0.005), S3(0.5), 6_000),
+    Case(truncated, DPRUCB(1.0), S3(0.9), 6_000),
+    Case(local_reports, LDPUCBB(1.0), FOUR_ARMS, 1_500),
+    Case(steps_of_the_class, LDPUCBB(1.0), TWO_BETAS, 1_500, 120),
+    Case(local_reports, LDPUCBL(1.0), FOUR_ARMS, 1_500),
+    Case(local_reports, LDPUCBL(20.0), FOUR_ARMS, 1_500),
+    Case(steps_of_the_class, KLUCBCF(1.0), FOUR_ARMS, 300, 200),
+    Case(steps_of_the_class, KLUCBCF(1.0), TWO_BETAS, 300, 200),
+    Case(kl_of_bits, KLUCBCF(1.0), FOUR_ARMS, 3_000, 200),
+    Case(kl_of_bits, KLUCBCF(0.15), Bernoulli((0.8, 0.5, 0.6)), 12_000, 200),  # all arms are long at H
+    Case(kl_of_bits, KLUCBCF(3.0), Bernoulli((0.9, 0.2)), 3_000, 200),
+    Case(steps_of_the_class, TSCF(1.0), FOUR_ARMS, 300, 200),
+    Case(steps_of_the_class, TSCF(1.0), TWO_BETAS, 300, 200),
+    Case(thompson_of_bits, TSCF(2.0), Bernoulli((0.9, 0.5, 0.5)), 3_000, 700),
+    Case(thompson_of_bits, TSCF(0.5), Bernoulli((0.8, 0.6)), 3_000, 700),
+    Case(thompson_of_bits, TSCF(8.0), Bernoulli((0.3, 0.9, 0.1, 0.2)), 4_000, 700),
+]
+
+
+NUMBERS = [1 + [case.policy.name for case in CASES[:i]].count(CASES[i].policy.name) for i in range(len(CASES))]
+NAMED = [f"{case.policy.name}-{number}" for case, number in zip(CASES, NUMBERS, strict=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=NAMED)
+def test_the_law_is_the_same(case, failure):
+    ends = np.array([case.horizon // 2, case.horizon])
+    plain, fast = [], []
+    for run in range(case.runs):
+        plain.append(case.plain(case.policy, case.instance, ends, stream("plain", run)))
+        rows = len(plain[-1])
+        fast.append(case.policy.simulate(case.instance, case.horizon, ends, stream("fast", run))[-rows:])
+    both = [np.array(form) for form in (fast, plain)]
+    for pulls in both:
+        assert (pulls[:, -1].sum(axis=1) == case.horizon).all()
+        assert varies(regret(pulls[:, -1], case.instance.gaps))
+    assert_same_law(*(np.column_stack([p.reshape(len(p), -1), regret(p, case.instance.gaps)]) for p in both), failure)

@@ -1,0 +1,154 @@
+"""Conformance, audit and place of a policy in one table: by hand, and as a whole on a small scale."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bandits.policies.private_ucb import DPUCB
+from experiments.config.compose import Composer
+from experiments.config.plan import plan
+from experiments.new import write_policy
+from experiments.stored_cells import Cells
+from scripts.examine import ATLAS, Line, conformance, places, table
+from tests import forked
+from tests.scripts.drawing.test_winners import made_up
+from tests.waiting import besides
+
+MINE = ["-m", "scripts.examine", "--config-dir", "mine", "policy=first_try", "instance=c2", "policy.rounds=100"]
+
+
+def test_the_instances_are_those_of_the_atlas():
+    asked = plan(["policy=dp_se"], Composer((), "examine"))
+    atlas = plan([f"+experiment={ATLAS}"], Composer())
+    assert {of.cell.instance for of in asked.requests} == {of.cell.instance for of in atlas.requests}
+    assert {of.cell.horizon for of in asked.requests} < {of.cell.horizon for of in atlas.requests}
+    assert {of.cell.policy.epsilon for of in asked.requests} < set(atlas.config.epsilons)
+
+
+@pytest.fixture(scope="module")
+def rivals():
+    """On C1: DP-SE is surely better than a mean of 12, DP-UCB is not told apart, LDP-UCB-B is surely worse.
+
+    The others take no part: a smaller budget of DP-SE, a weaker promise, and none.
+    """
+    return [
+        made_up("dp_se", 1, 1000, 10.0),
+        made_up("dp_ucb", 1, 1000, 11.95),
+        made_up("ldp_ucb_b", 1, 1000, 30.0),
+        made_up("dp_se", 0.1, 1000, 2.0),
+        made_up("dp_klucb", 3, 1000, 2.0),
+        made_up("ucb1", 1, 1000, 1.0),
+    ]
+
+
+def test_a_place_by_hand(rivals):
+    """The mean of 200 runs has a deviation of 0.041, and Student's interval at 0.05 / 3 is 2.42 of them wide."""
+    own = Cells([made_up("adap_ucb", 1, 1000, 12.0)])
+    (line,) = places(own, Cells([*rivals, made_up("adap_ucb", 1, 2000, 5.0)]))
+    assert (line.part, line.what, line.result, line.bad) == ("atlas", "c1, K = 5", "3 of 4 (2 to 3)", False)
+    said = re.fullmatch(r"regret 12, 1.2 \((\S+) to (\S+)\) times that of DP-SE at ε = 1", line.numbers)
+    assert abs(float(said[1]) - 1.1846) < 1e-3
+    assert abs(float(said[2]) - 1.2157) < 1e-3
+
+
+def test_more_instances_have_wider_intervals(rivals):
+    on_c2 = [made_up(of, 1, 1000, mean, "instance=c2") for of, mean in (("adap_ucb", 12.0), ("dp_se", 12.1))]
+    alone = list(places(Cells(on_c2[:1]), Cells(on_c2)))
+    both = list(places(Cells([on_c2[0], made_up("adap_ucb", 1, 1000, 12.0)]), Cells([*on_c2, *rivals])))
+    assert [line.what for line in both] == ["c2, K = 5", "c1, K = 5"]
+
+    def width(line):
+        low, high = map(float, re.search(r"\((0\.\S+) to (\S+)\) times", line.numbers).groups())
+        return high - low
+
+    assert width(both[0]) > 1.2 * width(alone[0])
+
+
+def test_who_is_alone_and_who_has_not_begun(rivals):
+    own = made_up("dp_klucb", 0.01, 1000, 12.0)
+    unpulled = replace(own, rows={**own.rows, "pulls": np.zeros_like(own.rows["pulls"])})
+    (line,) = places(Cells([own]), Cells(rivals))
+    assert line.result == "alone"
+    assert line.numbers == "regret 12; no stored policy promises as much"
+    (line,) = places(Cells([unpulled]), Cells(rivals))
+    assert "some arm never pulled" in line.numbers
+    idle = [replace(of, rows={**of.rows, "pulls": np.zeros_like(of.rows["pulls"])}) for of in rivals[:1]]
+    (line,) = places(Cells([made_up("adap_ucb", 1, 1000, 12.0)]), Cells([*idle, *rivals[1:]]))
+    assert line.result == "2 of 3 (1 to 2)"  # DP-SE has not begun
+
+
+def test_checks_that_fail_or_break_say_why():
+    def is_told(policy):
+        raise AssertionError("the\nreason")
+
+    def breaks(policy):
+        raise ValueError("no")
+
+    lines = list(conformance(DPUCB(1.0), [is_told, breaks, lambda policy: None]))
+    assert [(line.result, line.bad) for line in lines] == [("FAILED", True), ("FAILED", True), ("passed", False)]
+    assert lines[0].numbers == "the reason"
+    assert lines[1].numbers.startswith("ValueError: no (")
+
+
+def test_the_table_has_columns():
+    assert table([Line("a", "long what", "r", "n"), Line("atlas", "w", "result")]).splitlines() == [
+        "part   what       result  numbers",
+        "a      long what  r       n",
+        "atlas  w          result",
+    ]
+
+
+def examined(folder, runs=1000, results="results", workers=2):
+    small = ["replications=3", f"runs={runs}", f"results_dir=mine/{results}", f"runner.workers={workers}"]
+    return forked.python([*MINE, *small], folder)
+
+
+@pytest.mark.slow
+def test_a_policy_of_ones_own(tmp_path):
+    write_policy("first_try", tmp_path / "mine")
+    process = examined(tmp_path)
+    assert (process.returncode, besides(process.stderr)) == (0, "")
+    assert "first_try (rounds=100): promises ε = 1 (transcript)" in process.stdout
+    assert process.stdout.count("passed") == 10
+    assert re.search(r"audit +transcript, K = 2, T = 50 +declared +ε promised 1, kept 1, shown 0", process.stdout)
+    assert re.search(r"audit +K = 2, T = 50, 1,000 plays +not possible +first_try: its arms never vary", process.stdout)
+    assert re.search(r"atlas +c2, K = 5 +\d+ of 1\d \(\d+ to \d+\) +regret \S+, .* times that of", process.stdout)
+    (tmp_path / "mine" / "audits.yaml").write_text("- {policy: first_try, policy.rounds: 1, horizon: 4}\n")
+    again = examined(tmp_path, results="other", workers=1)
+    assert re.search(r"audit +transcript, K = 2, T = 4, 2,000 plays +kept +ε.*rounds=1", again.stdout)
+    placed = [
+        [line.split() for line in of.splitlines() if line[:6] == "atlas "] for of in (process.stdout, again.stdout)
+    ]
+    assert placed[0] == placed[1] != []
+
+
+@pytest.mark.slow
+def test_a_policy_that_breaks_its_promise(tmp_path):
+    file, _ = write_policy("first_try", tmp_path / "mine")
+    file.write_text(file.read_text().replace("scale=1 / self.epsilon),)", "scale=0.5 / self.epsilon),)"))
+    process = examined(tmp_path, runs=0)
+    assert process.returncode == 1
+    assert re.search(r"conformance +keeps its guarantee +FAILED +the guarantee is violated", process.stdout)
+    assert re.search(r"audit .* undecided +ε promised 1, kept 2, shown ", process.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "policy: which one?"),
+        (["policy=rnm_ftnl"], "rnm_ftnl learns from the losses of all arms"),
+        (["policy=dp_se", "horizon=12345"], "horizon: the atlas has 10⁵, 10⁶, 10⁷, 10¹²; got 12,345"),
+        (["policy=dp_se", "replications=1"], "replications: must be at least 2"),
+        (["policy=dp_se", "instance=c2", "instance.arms=7"], "instance: C2(arms=7) is not in the atlas"),
+        (["policy=dp_se", "horizn=3"], "horizn: unknown key"),
+    ],
+)
+def test_wrong_words_are_one_line(tmp_path, words, said):
+    process = forked.python(["-m", "scripts.examine", *words], tmp_path)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert besides(process.stderr).startswith("error: ")
+    assert said in process.stderr
+    assert besides(process.stderr).count("\n") == 1

@@ -1,0 +1,97 @@
+"""`python -m experiments.new policy NAME` writes the example of the README under a new name, and it runs."""
+
+import re
+import shlex
+
+import pytest
+
+from experiments.config.compose import REPOSITORY
+from experiments.errors import UserError
+from experiments.new import commands, write_policy
+from tests import forked
+from tests.waiting import besides
+
+README = (REPOSITORY / "README.md").read_text()
+
+
+def block(begins):
+    """A block of code in the README, without its fences."""
+    (found,) = re.findall(rf"^```\w+\n({re.escape(begins)}.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+    return found
+
+
+def test_the_template_is_the_example_of_the_readme(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for file in write_policy("explore_then_commit", tmp_path / "mine"):
+        place = file.relative_to(tmp_path).as_posix()
+        assert file.read_text() == block(f"# {place}\n")
+
+
+def test_the_commands_are_those_of_the_readme(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.orig_argv", [".venv/bin/python", "-m", "experiments.new"])
+    shown = re.sub(r" \\\n\s*", " ", README)
+    folder = write_policy("explore_then_commit", tmp_path / "mine")[0].parent.relative_to(tmp_path)
+    lines = commands("explore_then_commit", folder)
+    assert len(lines) == 4
+    for line in lines[:3]:
+        assert f"\n{line}\n" in shown
+
+
+@pytest.mark.slow
+def test_the_commands_work_as_printed(tmp_path):
+    process = forked.python(["-m", "experiments.new", "policy", "first_try", "--config-dir", "my own"], tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    printed = process.stdout.splitlines()
+    assert printed[:2] == ["my own/first_try.py", "my own/policy/first_try.yaml"]
+    typed = [shlex.split(line)[1:] for line in printed if " -m " in line]
+    modules = ["experiments.run", "scripts.figures", "experiments.audit", "scripts.examine"]
+    assert [words[1] for words in typed] == modules
+    for words in typed[:3]:  # the last is tried in tests/scripts/test_examine.py
+        small = [{"horizon=1e5": "horizon=1e4", "replications=4": "replications=2"}.get(word, word) for word in words]
+        process = forked.python([*small, *["policy.rounds=500"] * (words[1] == "experiments.run")], tmp_path)
+        assert (process.returncode, besides(process.stderr)) == (0, "")
+        assert process.stdout
+    assert (tmp_path / "my own" / "figures" / "sajed2019" / "fig01.png").exists()
+    assert list((tmp_path / "my own" / "results").rglob("first_try-*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("dp_se", "bandits.policies.elimination.DPSE has that name"),
+        ("dp_se_deployable", "has that name"),
+        ("2nd", "lower_case_with_underscores"),
+        ("MyPolicy", "lower_case_with_underscores"),
+        ("my-policy", "lower_case_with_underscores"),
+        ("../outside", "lower_case_with_underscores"),
+        ("lambda", "lower_case_with_underscores"),
+        ("none", "lower_case_with_underscores"),
+        ("null", "lower_case_with_underscores"),
+        ("random", "Python has a module of that name"),
+        ("guarantee", "would be called Guarantee"),
+    ],
+)
+def test_a_name_that_cannot_be_one_is_refused(tmp_path, name, said):
+    with pytest.raises(UserError, match=said) as refused:
+        write_policy(name, tmp_path / "mine")
+    assert str(refused.value).startswith(f"{name}: ")
+    assert not list(tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("file", ["first_try.py", "policy/first_try.yaml"])
+def test_files_that_exist_are_kept(tmp_path, file):
+    known = tmp_path / file
+    known.parent.mkdir(exist_ok=True)
+    known.write_text("mine\n")
+    with pytest.raises(UserError, match=f"{file}: exists already"):
+        write_policy("first_try", tmp_path)
+    assert known.read_text() == "mine\n"
+    assert [of for of in tmp_path.rglob("*") if of.is_file()] == [known]
+
+
+def test_wrong_words_are_one_line(tmp_path):
+    for words in (["policies", "mine"], ["policy"], ["policy", "mine", "horizon=3"]):
+        process = forked.python(["-m", "experiments.new", *words], tmp_path)
+        assert process.returncode == 2
+        assert process.stderr.startswith("error: ")
+        assert process.stderr.count("\n") == 1

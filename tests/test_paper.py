@@ -1,0 +1,48 @@
+"""paper.md cites what paper.bib has, and that agrees with the papers and authors that the repository names."""
+
+import re
+
+import yaml
+
+from experiments.config.compose import CONF, REPOSITORY
+from experiments.papers import papers
+
+PAPER = (REPOSITORY / "paper.md").read_text()
+BIB = (REPOSITORY / "paper.bib").read_text()
+ENTRIES = dict(re.findall(r"^@\w+\{(\w+),\n(.*?)^\}", BIB, flags=re.MULTILINE | re.DOTALL))
+
+
+def field(key, name):
+    found = re.search(rf"^  {name} = \{{(.*?)\}},?$", ENTRIES[key], flags=re.MULTILINE | re.DOTALL)
+    return " ".join(found[1].split()) if found else None
+
+
+def test_what_is_cited_is_listed_and_the_other_way_round():
+    assert set(re.findall(r"@(\w+)", PAPER.partition("# Summary")[2])) == set(ENTRIES)
+
+
+def test_the_papers_are_those_of_the_repository():
+    known = papers()
+    assert {file.stem for file in (CONF / "papers").glob("*.yaml")} - {"atlas"} <= set(ENTRIES)
+    for key in known.keys() & ENTRIES.keys():
+        paper = known[key]
+        assert (field(key, "title"), field(key, "year")) == (paper.title, str(paper.year))
+        surnames = [name.partition(",")[0] for name in field(key, "author").split(" and ")]
+        assert surnames == re.split(r", | and ", paper.authors), key
+
+
+def test_authors_are_those_of_the_citation():
+    head = yaml.safe_load(PAPER.split("---")[1])
+    cited = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())["authors"]
+    assert [author["name"] for author in head["authors"]] == [author["name"] for author in cited]
+    assert (REPOSITORY / head["bibliography"]).exists()
+
+
+def test_it_has_the_length_and_the_sections_of_the_journal():
+    body = PAPER.split("---", 2)[2]
+    assert 250 <= len(body.split()) <= 1000
+    assert {"# Summary", "# Statement of need", "# References"} <= set(body.splitlines())
+
+
+def test_no_doi_is_given_that_nobody_checked():
+    assert "doi" not in {name.lower() for entry in ENTRIES.values() for name in re.findall(r"^  (\w+) =", entry, re.M)}
