@@ -24,7 +24,7 @@ from scripts.explore.asked import Asked, asked_by
 from scripts.explore.judged import Judged, judged
 from scripts.explore.summaries import Summary, summary
 from scripts.report.collect import jobs_of
-from scripts.report.exhibits import OF_THE_PAGE
+from scripts.report.exhibits import of_claims
 
 COUNTED = ("identification", "stopping")  # records whose shares of runs are shown beside the headline
 
@@ -55,7 +55,7 @@ class Collection:
 def collected(command: CommandLine) -> Collection:
     """Everything that is stored and judged, or what the experiments that are named have of it. Raises `UserError`."""
     jobs = jobs_of(command)
-    overrides = [text for text in command.jobs[0] if text.partition("=")[0].lstrip("+") not in OF_THE_PAGE]
+    overrides = of_claims(command.jobs[0])
     named = all(map(named_experiment, command.jobs))
     on_page = {name.partition("/")[0] for name in jobs} if named else None
     tasks = [delayed(judged)(command.config_dirs, overrides, on_page)]
