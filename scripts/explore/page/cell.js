@@ -63,6 +63,7 @@ function cellPanel(results, state) {
       .map((name) => /** @type {[string, string]} */ ([results.content.quantities[name] ?? name, withInterval(/** @type {Interval} */ (results.interval(cell, name)))])),
     ["parameters", names.map((name) => `${name} ${parameter(results.column(name, cell))}`).join(", ")],
     ["experiments", results.experimentsOf(cell).map((of) => of.name).join(", ") || "none"],
+    ...(results.cells.began[cell] === 1 ? [] : [/** @type {[string, string]} */ (["caveat", "some run never pulled some arm: T is within the start phase, and regret says little"])]),
     ...(results.fact("caveats", cell) ?? []).map((/** @type {string} */ text) => /** @type {[string, string]} */ (["caveat", text])),
   ];
   const panel = make(

@@ -308,7 +308,7 @@ function dotChart(results, contest, measured) {
   const log = Math.min(...values.map(({ mean }) => mean)) > 0;
   const order = [...new Set(values.map(({ label }) => label))];
   const y = { field: "label", type: "nominal", sort: order, title: null, axis: { labelLimit: innerWidth < 600 ? 130 : 320 } };
-  const x = { type: "quantitative", scale: { type: log ? "log" : "linear", nice: false }, axis: axis(`${measured}: mean, 95 % interval, and 95 % quantile as a line`, log, numbers) };
+  const x = { type: "quantitative", scale: { type: log ? "log" : "linear", nice: false }, axis: axis(innerWidth < 600 ? measured : `${measured}: mean, 95 % interval, and 95 % quantile as a line`, log, numbers) };
   const colour = { field: "best", type: "nominal", scale: { domain: ["not beaten", "beaten"], range: [pageColour("good"), pageColour("soft")] }, legend: { title: null, orient: "top" } };
   return {
     data: { values },

@@ -307,7 +307,7 @@ function chartOf(points, bounds, about) {
   const layers = [
     {
       data: { values: banded },
-      mark: { type: "area", opacity: 0.16, aria: false },
+      mark: { type: "area", fillOpacity: 0.16, aria: false },
       encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" }, color: shade, detail: { field: "label" } },
     },
     {

@@ -20,7 +20,7 @@ function variantsOf(results) {
   /** @type {Map<string, number[]>} */
   const found = new Map();
   for (let cell = 0; cell < results.count; cell += 1) {
-    if (![...COMPARED, "stopping"].includes(results.fact("record", cell))) continue;
+    if (![...COMPARED, "stopping"].includes(results.fact("record", cell)) || results.cells.began[cell] !== 1) continue;
     const variant = results.fact("variant", cell);
     found.set(variant, [...(found.get(variant) ?? []), cell]);
   }
