@@ -15,8 +15,6 @@ def bit_top_two(chances: FloatArray, max_samples: int, beta: float, rng: np.rand
     `chances` are the means of the bits, shape (arms,).
     """
     arms = len(chances)
-    if max_samples < arms:
-        return max_samples, -1
     pulls, sums = np.zeros(arms, dtype=np.int64), np.zeros(arms, dtype=np.int64)
     fits, slacks = np.zeros(arms), np.zeros(arms)  # log likelihoods at the mean, and r
     arm = 0
