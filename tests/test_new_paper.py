@@ -220,6 +220,8 @@ def copy(tmp_path_factory):
     copy = Copy(tmp_path_factory.mktemp("copy"))
     for name in SOURCES:
         shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("loops-*"))
+    (copy.folder / "docs").mkdir()
+    shutil.copy(REPOSITORY / "docs" / "glossary.md", copy.folder / "docs")
     before = copy.digests()
     for name, text in FILES.items():
         path = copy.folder / name

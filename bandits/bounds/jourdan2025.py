@@ -51,6 +51,7 @@ def local_samples_lower_bound(means: ArrayLike, epsilon: float, beta: float) -> 
     Any such channel is randomised response, followed by a map that does not see the reward (docs/theorems.md, 5.1).
     """
     require_epsilon(epsilon)
+    _best_and_others(means)
     bits = [response(float(mean), epsilon) for mean in np.asarray(means, dtype=np.float64)]
     return samples_lower_bound(bits, math.inf, beta)
 

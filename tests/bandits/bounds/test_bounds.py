@@ -211,6 +211,8 @@ WITHOUT_PRIVACY = {  # a limit that they have: epsilon = inf
     "azize2025.lower_bound_slope",
     "azize2025.lower_bound_line",
     "azize2025.dp_klucb_line",
+    "jourdan2025.characteristic_time",
+    "jourdan2025.samples_lower_bound",
     "local_privacy.local_bernoulli_lower_bound_slope",
     "local_privacy.local_bernoulli_asymptote",
 }

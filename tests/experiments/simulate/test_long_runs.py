@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +38,14 @@ from experiments.simulate.sweep import run_on
 from experiments.store import Store
 
 CELL = RegretCell(C1(3), UCB1(), 2_000)
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """As on a terminal, even where these tests run in the background and Ctrl-C is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

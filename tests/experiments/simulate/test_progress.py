@@ -52,7 +52,7 @@ def test_without_a_terminal_a_line_is_said_every_so_often_even_while_nothing_is_
     assert "\r" not in said()
 
 
-def test_a_report_says_how_far_it_is(monkeypatch):
+def test_a_report_says_how_far_it_is(monkeypatch, tmp_path):
     """Claims and experiments are counted as they are done, in any order."""
     said = heard(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 0.01)
@@ -67,7 +67,7 @@ def test_a_report_says_how_far_it_is(monkeypatch):
             time.sleep(0.01)
 
     monkeypatch.setattr(collect, "results", results)
-    exhibits, judged = collect.collected(CommandLine([["+experiment=sajed2019/fig01"]], OmegaConf.create(), ()))
+    exhibits, judged = collect.collected(CommandLine([["+experiment=sajed2019/fig01"]], OmegaConf.create({"figures_dir": str(tmp_path)}), ()))
     assert [exhibit.name for exhibit in exhibits] == ["sajed2019/fig01"]
     assert isinstance(judged, Judged)
 

@@ -30,7 +30,10 @@ TINIER = {
     "atlas/trust": ["epsilons=[0.1,1]", "at=300"],
     "atlas/winners": ["epsilons=[0.1,1]"],
     "atlas/profiles": ["epsilons=[0.1,1]", "at=300"],
+    "jourdan2025/samples": ["horizon=1e5"],  # the first batches are of 670 pulls
+    "jourdan2025/errors": ["horizon=1e5"],
 }
+AT_THEIR_HORIZONS = ("azize2025/exact_index",)  # as its panels name them
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +51,15 @@ def test_the_papers_figures_are_there():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_experiment_runs_and_draws(call, tmp_path, results, name):
+def test_experiment_runs_and_draws(call, capsys, tmp_path, results, name):
     """Every line and word is drawn; files, which take longest, are written for one figure of each kind."""
     folders = [f"results_dir={results}", f"figures_dir={tmp_path}/figures"]
     own = TINIER.get(name, [])
-    named = {word.partition("=")[0] for word in own}
+    named = {word.partition("=")[0] for word in own} | ({"horizon"} if name in AT_THEIR_HORIZONS else set())
     asked = [f"+experiment={name}", *(word for word in TINY if word.partition("=")[0] not in named), *own, *folders]
     planned = plan(asked, COMPOSER)
     complete([planned], runner_of([planned]))
+    capsys.readouterr()  # warnings of cells
     assert summary([planned])
     if planned.config.figure is None:
         assert f"{name}: has no figure" in call(*asked, main=figures.main).out
