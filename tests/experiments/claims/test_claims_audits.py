@@ -36,7 +36,7 @@ def test_a_claim_is_held_to_what_audits_keep_and_show(judged):
     twice = judged(rows={"policy": "rnm_ftnl", "noise": "exponential", "resample": False})
     assert (twice.outcome, list(twice.table.low)) == ("fails", [pytest.approx(2)])
     half = judged(rows={"policy": "dp_se"}, at_most=0.5)
-    assert "worst: epsilon" in half.evidence  # the row that decides
+    assert "worst: policy dp_se, level release, arms 2, horizon 1000, epsilon" in half.evidence  # the row that decides
     assert judged(rows={"policy": "rnm_ftnl"}, at_most=2).outcome == "holds"
     assert judged(rows={"policy": "rnm_ftnl"}, at_most=1.99).outcome == "fails"
 

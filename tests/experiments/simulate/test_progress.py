@@ -15,7 +15,8 @@ from experiments import progress, worker
 from experiments.config.command_line import CommandLine
 from experiments.progress import Progress, duration
 from scripts.report import collect
-from scripts.report.claims import Judged
+from scripts.report.exhibits import Exhibit
+from scripts.report.tables import PageTable
 
 
 def test_progress_tells_counts_rate_and_time_left():
@@ -53,23 +54,31 @@ def test_without_a_terminal_a_line_is_said_every_so_often_even_while_nothing_is_
 
 
 def test_a_report_says_how_far_it_is(monkeypatch, tmp_path):
-    """Claims and experiments are counted as they are done, in any order."""
+    """Experiments are counted as they are done, in any order."""
     said = heard(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 0.01)
+    names = ["sajed2019/fig01", "sajed2019/fig02"]
+
+    def wait_for(words):
+        for _ in range(1_000):
+            if words in said():
+                return
+            time.sleep(0.01)
+        raise AssertionError(said())
 
     def results(tasks, workers, **how):
-        for number, item in enumerate((SimpleNamespace(name="sajed2019/fig01"), Judged())):
-            while f"making the report: {number} of 2 parts" not in said():
-                time.sleep(0.01)
-            assert f"{number + 1} of 2 parts" not in said()
-            yield item
-        while "making the report: 2 of 2 parts" not in said():
-            time.sleep(0.01)
+        yield PageTable("", "", [], [])
+        for number, name in reversed(list(enumerate(names))):
+            wait_for(f"making the report: {1 - number} of 2 experiments")
+            assert f"{2 - number} of 2 experiments" not in said()
+            yield collect.Part([Exhibit(name, "")], [], [])
+        wait_for("making the report: 2 of 2 experiments")
 
     monkeypatch.setattr(collect, "results", results)
-    exhibits, judged = collect.collected(CommandLine([["+experiment=sajed2019/fig01"]], OmegaConf.create({"figures_dir": str(tmp_path)}), ()))
-    assert [exhibit.name for exhibit in exhibits] == ["sajed2019/fig01"]
-    assert isinstance(judged, Judged)
+    config = OmegaConf.create({"figures_dir": str(tmp_path), "runner": {"workers": 1}})
+    jobs = [[f"+experiment={name}"] for name in names]
+    found = collect.collected(CommandLine(jobs, config, ()))
+    assert [exhibit.name for exhibit in found.exhibits] == names
 
 
 def test_a_quick_command_is_quiet(capfd):
