@@ -156,7 +156,7 @@ class Guarantee:
 
     @property
     def _implied_level(self) -> float:
-        """The least level of GDP that is known to follow: infinite for a rho, or one pair (epsilon, delta), delta > 0."""
+        """The least level of GDP that is known: infinite for a rho, or for one pair (epsilon, delta) with delta > 0."""
         if self.level is not None:
             return self.level
         return math.inf if self.delta > 0 else level_of_pure(self.epsilon)

@@ -30,7 +30,7 @@ INSTANCE = {
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se"], DELTA)
-NEEDS |= dict.fromkeys(["adac_ucb", "dp_se_gauss"], ["budget=zcdp"])
+NEEDS |= {"adac_ucb": ["budget=zcdp"], "dp_se_gauss": ["budget=zcdp"]}
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
