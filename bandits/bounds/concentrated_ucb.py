@@ -48,4 +48,4 @@ def failed_pulls(alpha: float, horizon: float) -> float:
     if horizon <= ADDED:
         return total
     power = alpha - 2
-    return total + 2 * float(ADDED) ** -power / power * (1 + math.log2(ADDED) + 1 / (power * math.log(2)))
+    return total + 2 * math.pow(ADDED, -power) / power * (1 + math.log2(ADDED) + 1 / (power * math.log(2)))
