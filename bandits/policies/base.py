@@ -18,10 +18,10 @@ from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
+from bandits.policies.batched import BatchedRun
 
 if TYPE_CHECKING:  # its import compiles loops, which would slow down every start
     from bandits.audit.batch_rules import BatchRule
-    from bandits.policies.batched import BatchedRun
 
 Choices = Generator[int, float, None]  # yields the next arm, and is sent its reward
 
@@ -72,7 +72,7 @@ class Policy(Learner[Instance]):
             return index_transcript_cost(rule, releases, claimed, arms, horizon, domain, convention)
         return super().transcript_within(releases, arms, horizon, domain, convention)
 
-    def batched_run(self, arms: int, horizon: int) -> "BatchedRun":
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
         """A run that asks for noisy sums of batches alone, which `bandits.deploy` plays with exact noise.
 
         Raises `ParameterError` for a policy that releases anything else.

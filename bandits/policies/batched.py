@@ -7,13 +7,12 @@ with exact noise, and writes every release down.
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from bandits.mechanisms.deployable import GRID
-from bandits.policies.base import Choices
 
 
 class BatchedRun(ABC):
@@ -60,7 +59,7 @@ class BatchedRun(ABC):
 
 def play_batches(
     run: BatchedRun, released: Callable[[list[float]], Sequence[float]], rng: np.random.Generator
-) -> Choices:
+) -> Generator[int, float, None]:
     """A run on given rewards: `released` adds noise to the sums of the batches that are due."""
     sums: defaultdict[int, float] = defaultdict(float)
     while True:
