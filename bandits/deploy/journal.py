@@ -1,9 +1,10 @@
 """The journal of a session: one sqlite file with one writer, to which rows are appended and never changed.
 
 Table `journal` holds what is public: the header, tickets, releases. Its checksums form a chain, so that a row that was
-changed, removed or added in between is noticed. Table `secret_rewards` holds rewards as they are; a checksum of its own
-in each row keeps all trace of them out of the chain. What a transaction wrote is on disk when `write` returns: the
-folder of the file is synchronised too (`synchronous=EXTRA`).
+changed, removed or added is noticed; table `last` repeats the last one, for rows that are missing at the end. Table
+`secret_rewards` holds rewards as they are; a checksum of its own in each row keeps all trace of them out of the chain.
+What a transaction wrote is on disk when `write` returns: the folder of the file is synchronised too
+(`synchronous=EXTRA`).
 """
 
 import hashlib
@@ -18,6 +19,7 @@ FORMAT = 1  # raised when older files cannot be read any more
 APPLICATION = 0x62616E64  # "band", which tells a journal from other sqlite files
 TABLES = """
 CREATE TABLE journal (row INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, checksum TEXT NOT NULL) STRICT;
+CREATE TABLE last (row INTEGER NOT NULL, checksum TEXT NOT NULL) STRICT;
 CREATE TABLE secret_rewards (ticket INTEGER PRIMARY KEY, steps INTEGER NOT NULL, checksum TEXT NOT NULL) STRICT;
 CREATE TRIGGER rows_stay BEFORE DELETE ON journal BEGIN SELECT RAISE(ABORT, 'rows are only appended'); END;
 CREATE TRIGGER rows_are_fixed BEFORE UPDATE ON journal BEGIN SELECT RAISE(ABORT, 'rows are only appended'); END;
@@ -65,6 +67,7 @@ class Journal:
         if application == 0 and tables == 0:
             for statement in TABLES.strip().splitlines():
                 self._file.execute(statement)
+            self._file.execute("INSERT INTO last VALUES (0, '')")
             self._file.execute(f"PRAGMA application_id={APPLICATION}")
             self._file.execute(f"PRAGMA user_version={FORMAT}")
         elif application != APPLICATION:
@@ -81,11 +84,14 @@ class Journal:
     def _checked_rows(self) -> Iterator[Row]:
         with self.guarded():
             found = self._file.execute("SELECT row, kind, body, checksum FROM journal ORDER BY row").fetchall()
+            ends = self._file.execute("SELECT row, checksum FROM last").fetchall()
         for number, (row, kind, body, checksum) in enumerate(found, 1):
             if row != number or checksum != _checksum(self._checksum, number, kind, body):
                 raise JournalError(f"{self.path}: row {number} of journal is damaged: its checksum does not fit")
             self._last, self._checksum = number, checksum
             yield Row(kind, json.loads(body))
+        if ends != [(self._last, self._checksum)]:
+            raise JournalError(f"{self.path}: row {self._last + 1} of journal is missing, or table last is damaged")
 
     def rewards(self) -> dict[int, int]:
         """The secret rewards, in steps, by ticket."""
@@ -105,6 +111,8 @@ class Journal:
                 text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
                 last, checksum = last + 1, _checksum(checksum, last + 1, kind, text)
                 self._file.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", (last, kind, text, checksum))
+            if rows:
+                self._file.execute("UPDATE last SET row = ?, checksum = ?", (last, checksum))
             for ticket, steps in (rewards or {}).items():
                 entry = (ticket, steps, _checksum("", ticket, "reward", str(steps)))
                 self._file.execute("INSERT INTO secret_rewards VALUES (?, ?, ?)", entry)

@@ -76,7 +76,7 @@ def _review_of_sums(
     path: Path | str, rows: list[Row], header: dict[str, Any], policy: Policy, rewards: dict[int, int]
 ) -> Review:
     progress = Progress(policy.batched_run(header["arms"], header["horizon"]))
-    transcript, left = list[Ticket](), set(rewards)
+    left = set(rewards)
     for row in replay(progress, rows, path):
         if row.kind == "release":
             tickets = {ticket for arm in progress.run.due for ticket in progress.batch(arm)}
@@ -85,29 +85,27 @@ def _review_of_sums(
                 told = f"{row.body['missing']} rewards are missing in it, and {absent} are not in secret_rewards"
                 raise JournalError(f"{path}: release {progress.released + 1}: {told}")
             left -= tickets
-        else:
-            transcript += tickets_of(row, len(transcript))
     if strangers := sorted(left - progress.open.keys()):
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
     contributions = header["contributions"]
     cost = spent(progress.run.epsilon, contributions, progress.released)
-    return Review(header, tuple(transcript), ledger_of(progress, contributions), cost, len(rewards))
+    return Review(header, transcript_of(rows), ledger_of(progress, contributions), cost, len(rewards))
 
 
-def tickets_of(row: Row, before: int) -> list[Ticket]:
-    """The tickets of a row, after so many."""
-    arms = [arm for arm, count in row.body["arms"] for _ in range(count)]
-    return [Ticket(before + place, arm) for place, arm in enumerate(arms, 1)]
+def transcript_of(rows: list[Row]) -> tuple[Ticket, ...]:
+    """The tickets that rows give out."""
+    runs = [run for row in rows if row.kind in ("pull", "wait") for run in row.body["arms"]]
+    arms = [arm for arm, count in runs for _ in range(count)]
+    return tuple(Ticket(number, arm) for number, arm in enumerate(arms, 1))
 
 
 def _review_of_bits(path: Path | str, rows: list[Row], header: dict[str, Any], policy: Any) -> Review:
-    reports, transcript = Reports(policy, header["arms"], header["horizon"]), list[Ticket]()
-    for row in replay(reports, rows, path):
-        if row.kind == "pull":
-            transcript += tickets_of(row, len(transcript))
+    reports = Reports(policy, header["arms"], header["horizon"])
+    for _ in replay(reports, rows, path):
+        pass
     cost = spent(policy.epsilon, header["contributions"], reports.received, "all messages")
     ledger = policy.ledger(header["arms"], header["horizon"])
-    return Review(header, tuple(transcript), ledger, cost, reports.received)
+    return Review(header, transcript_of(rows), ledger, cost, reports.received)
 
 
 def main() -> None:
