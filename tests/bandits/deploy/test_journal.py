@@ -1,16 +1,21 @@
 """Journals: damage and use by others are refused in one line, and a review finds what does not fit."""
 
+import itertools
 import random
+import re
+import shutil
 import sqlite3
+import subprocess
 import sys
 
 import pytest
 
-from bandits.deploy import JournalError, Session, replay
+from bandits.deploy import JournalError, Session, replay, session
 from bandits.deploy.journal import Journal, Row, _checksum
 from bandits.deploy.replay import review
 from bandits.policies.batched_index import AdaPKLUCB, AdaPUCB
 from bandits.policies.lazy import LazyDPTS
+from experiments.config.compose import REPOSITORY
 
 pytest.importorskip("opendp")
 POLICY = AdaPUCB(1.0)
@@ -20,15 +25,21 @@ def opened(path, policy=POLICY):
     return Session(policy, 2, 100, (0.0, 1.0), path, patience=3, contributions=2)
 
 
+@pytest.fixture(autouse=True)
+def _no_noise(monkeypatch):
+    """So that journals are the same each time."""
+    monkeypatch.setattr(session, "add_noise", lambda steps, sensitivity, epsilon: steps)
+
+
 @pytest.fixture
 def path(tmp_path):
     """The journal of a session that had 24 tickets, of which every fifth had no reward."""
     path = tmp_path / "journal"
-    with opened(path) as session:
+    with opened(path) as begun:
         for _ in range(24):
-            (ticket,) = session.select()
+            (ticket,) = begun.select()
             if ticket.number % 5:
-                session.update(ticket.number, 0.5)
+                begun.update(ticket.number, 0.5)
     return path
 
 
@@ -53,7 +64,7 @@ def test_rows_are_only_appended(path):
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE journal SET body = replace(body, '1', '0') WHERE row = 3", "row 3 of journal is damaged"),
+        ("UPDATE journal SET body = replace(body, '[', '[ ') WHERE row = 3", "row 3 of journal is damaged"),
         ("UPDATE journal SET kind = 'wait' WHERE row = 2", "row 2 of journal is damaged"),
         ("DELETE FROM journal WHERE row = 4", "row 4 of journal is damaged"),
         ("DELETE FROM journal WHERE row = 1", "row 1 of journal is damaged"),
@@ -104,18 +115,75 @@ def test_an_arm_that_does_not_follow_from_the_releases_is_refused(path):
         opened(forged)
 
 
+def test_a_row_in_the_place_of_another_is_damage(path):
+    """Its own checksum fits, but not what came before it."""
+    other = path.with_name("other")
+    with Journal(path) as journal, Journal(other) as copy:
+        first, _, *rest = journal.rows()
+        copy.write([first, Row("pull", {"arms": [[1, 1]]}), *rest])
+    with sqlite3.connect(other) as file:
+        (row,) = file.execute("SELECT * FROM journal WHERE row = 2").fetchall()
+    file.close()
+    change(path, "DELETE FROM journal WHERE row = 2")
+    with sqlite3.connect(path) as file:
+        file.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", row)
+    file.close()
+    with pytest.raises(JournalError, match=rf"^{path}: row 3 of journal is damaged"):
+        Journal(path)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_what_is_written_is_synchronised_before_it_is_told(tmp_path):
+    """The last change of the file before `write` returns is followed by a call that waits for the disk."""
+    script = """
+import os, sys
+from bandits.deploy.journal import Journal, Row
+journal = Journal(sys.argv[1])
+for number in range(3):
+    journal.write([Row("pull", {})], {number: 1})
+    os.write(1, b"told")
+"""
+    trace, calls = tmp_path / "trace", "trace=write,pwrite64,fsync,fdatasync,unlink"
+    words = [
+        "strace",
+        "-f",
+        "-y",
+        "-o",
+        str(trace),
+        "-e",
+        calls,
+        sys.executable,
+        "-c",
+        script,
+        str(tmp_path / "journal"),
+    ]
+    ended = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        pytest.skip(f"processes cannot be traced here: {ended.stderr}")
+    names = [
+        name + ("!" if "told" in line else "")
+        for line in trace.read_text().splitlines()
+        for name in re.findall(r"^\d+ +(\w+)\(", line)
+        if "journal" in line or "told" in line
+    ]
+    told = [place for place, name in enumerate(names) if name == "write!"]
+    assert len(told) == 3
+    assert all(names[place - 1] in ("fsync", "fdatasync") for place in told)
+    assert all("pwrite64" in names[a:b] for a, b in itertools.pairwise(told))
+
+
 def test_flipped_bytes_are_noticed_or_change_nothing(path):
     """Whichever byte of the file: the session is refused in a line, or is the same as before."""
     whole, rng = path.read_bytes(), random.Random(1)
-    with opened(path) as session:
-        state = session.state()
+    with opened(path) as begun:
+        state = begun.state()
     refused = []
     for _ in range(150):
         place = rng.randrange(len(whole))
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
         try:
-            with opened(path) as session:
-                assert session.state() == state
+            with opened(path) as begun:
+                assert begun.state() == state
         except JournalError as error:
             refused.append(str(error))
     assert len(refused) > 10
@@ -158,14 +226,14 @@ def test_a_journal_has_one_writer(path):
 
 def test_after_an_error_a_session_refuses_all(path, monkeypatch):
     """What is on disk is not known then: a release in memory may be one that is not written."""
-    session = opened(path)
-    monkeypatch.setattr(session._journal, "write", lambda *rows, **rewards: 1 / 0)
+    begun = opened(path)
+    monkeypatch.setattr(begun._journal, "write", lambda *rows, **rewards: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        session.select(10)
-    for asked in (session.select, session.state, session.spent, session.ledger, lambda: session.update(1, 0.5)):
+        begun.select(10)
+    for asked in (begun.select, begun.state, begun.spent, begun.ledger, lambda: begun.update(1, 0.5)):
         with pytest.raises(JournalError, match="an earlier error left it unclear"):
             asked()
-    session.close()
+    begun.close()
 
 
 def test_what_was_written_is_all_there_or_not_at_all(path):
@@ -183,10 +251,10 @@ def test_the_public_table_has_no_trace_of_rewards(tmp_path):
     tables = []
     for reward in (0.0, 1.0):
         path = tmp_path / str(reward)
-        with Session(POLICY, 2, 100, (0.0, 1.0), path) as session:
+        with Session(POLICY, 2, 100, (0.0, 1.0), path) as begun:
             for _ in range(3):
-                session.select()
-            session.update(1, reward)
+                begun.select()
+            begun.update(1, reward)
         with sqlite3.connect(path) as file:
             tables.append(file.execute("SELECT * FROM journal").fetchall())
             (kept,) = file.execute("SELECT steps FROM secret_rewards").fetchall()
@@ -198,8 +266,8 @@ def test_the_public_table_has_no_trace_of_rewards(tmp_path):
 def test_a_review_of_a_sound_journal(path):
     found = review(path)
     assert [ticket.number for ticket in found.transcript] == list(range(1, 25))
-    with opened(path) as session:
-        assert (found.spent, found.ledger) == (session.spent(), session.ledger())
+    with opened(path) as begun:
+        assert (found.spent, found.ledger) == (begun.spent(), begun.ledger())
     assert found.spent.epsilon == 2.0
     assert found.rewards > 5
     change(path, "DELETE FROM secret_rewards")  # a copy to publish
@@ -226,8 +294,8 @@ def test_a_review_finds_rewards_that_are_lost_or_are_in_no_batch(path):
 
 def test_a_review_of_arms_that_are_drawn(tmp_path):
     path = tmp_path / "journal"
-    with opened(path, LazyDPTS(1.0)) as session:
-        given = session.select(60)
+    with opened(path, LazyDPTS(1.0)) as begun:
+        given = begun.select(60)
     assert list(review(path).transcript) == given
     opened(path, LazyDPTS(1.0)).close()
 
@@ -263,8 +331,8 @@ def test_a_review_takes_a_policy_of_ones_own(tmp_path):
         pass
 
     path = tmp_path / "journal"
-    with opened(path, Own(1.0)) as session:
-        session.select(9)
+    with opened(path, Own(1.0)) as begun:
+        begun.select(9)
     assert len(review(path, Own(1.0)).transcript) == 9
     with pytest.raises(JournalError, match="is not of this package"):
         review(path)

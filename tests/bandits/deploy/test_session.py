@@ -316,6 +316,17 @@ def test_what_is_refused(change, said, noise):
         Session(**{"policy": AdaPUCB(1.0), "arms": 2, "horizon": 9, "domain": UNIT, "journal": ":memory:"} | change)
 
 
+def test_noise_is_that_of_the_policy(monkeypatch):
+    """Sensitivity is a reward of 1 on the grid, epsilon that of the policy; of Dist-DP-SE the grid is its own."""
+    for policy, expected in ((AdaPUCB(0.25), (GRID, 0.25)), (DistDPSE(1.0), (2, 1.0))):
+        asked = []
+        monkeypatch.setattr(session, "add_noise", lambda steps, *given, asked=asked: asked.append(given) or steps)
+        with Session(policy, 2, 100, UNIT, ":memory:", patience=0) as opened:
+            opened.select(5)
+        assert len(asked) > 2
+        assert set(asked) == {expected}
+
+
 def test_a_policy_that_costs_more_than_it_promises_is_refused(noise):
     class Dear(AdaPUCB):
         @property
