@@ -2,6 +2,7 @@
 
 import secrets
 from fractions import Fraction
+from numbers import Integral, Real
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -11,7 +12,7 @@ import numpy as np
 from bandits.deploy.exact_bits import bernoulli, randomised
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
-from bandits.deploy.tickets import Outcome, Ticket, described, note, replay, require_header, require_ticket
+from bandits.deploy.tickets import Outcome, Ticket, checked_ticket, described, note, replay, require_header
 from bandits.mechanisms.deployable import GRID, on_grid
 from bandits.parameters import ParameterError, require, require_arms
 from bandits.policies.local_ucb import BitPolicy, Received
@@ -37,7 +38,7 @@ class Client:
         r is rounded to steps of 2^-20. Raises `ParameterError` for a reward outside the domain.
         """
         low, high = self.domain
-        require(isinstance(reward, int | float), "reward", repr(reward), "a number")
+        require(isinstance(reward, Real), "reward", repr(reward), "a number")
         if self.clamp and reward == reward:  # NaN has no place in the domain
             reward = min(max(reward, low), high)
         require(low <= reward <= high, "reward", reward, f"a number in [{low:g}, {high:g}]")
@@ -153,15 +154,15 @@ class Server:
 
         Raises `ParameterError` for a ticket that was never given out, and for anything else than the bits 0 and 1.
         """
-        allowed = isinstance(bit, int) and not isinstance(bit, bool) and bit in (0, 1)
+        allowed = isinstance(bit, Integral) and not isinstance(bit, bool) and bit in (0, 1)
         require(allowed, "bit", repr(bit), "the message of a Client: 0 or 1")
         with self._lock, self._journal.usable():
-            require_ticket(ticket, self._reports.issued)
+            ticket = checked_ticket(ticket, self._reports.issued)
             if ticket not in self._reports.waiting:
                 return Outcome.REPEATED
             with self._journal.guarded():
                 self._reports.report(ticket, bit)
-                self._journal.write([Row("report", {"ticket": ticket, "bit": bit})])
+                self._journal.write([Row("report", {"ticket": ticket, "bit": int(bit)})])
                 return Outcome.COUNTED
 
     def spent(self) -> Spent:

@@ -2,6 +2,8 @@
 
 import math
 import secrets
+from collections import Counter
+from numbers import Real
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -11,7 +13,7 @@ import numpy as np
 from bandits.audit.ledger import LaplaceRelease, Release
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
-from bandits.deploy.tickets import Outcome, Progress, Ticket, described, note, replay, require_header, require_ticket
+from bandits.deploy.tickets import Outcome, Progress, Ticket, checked_ticket, described, note, replay, require_header
 from bandits.mechanisms.deployable import GRID, add_noise, on_grid
 from bandits.parameters import ParameterError, require, require_arms
 from bandits.policies.base import Policy
@@ -102,6 +104,7 @@ class Session:
                 pass
         kept = self._journal.rewards()
         self._received = {ticket: steps for ticket, steps in kept.items() if ticket in self._progress.open}
+        self._present = Counter(self._progress.open[ticket] for ticket in self._received)  # rewards of each open batch
 
     def select(self, n: int = 1) -> list[Ticket]:
         """The next `n` tickets, fewer where the horizon comes first.
@@ -137,7 +140,7 @@ class Session:
         """
         unit = self._unit(reward)
         with self._lock, self._journal.usable():
-            require_ticket(ticket, self._progress.issued)
+            ticket = checked_ticket(ticket, self._progress.issued)
             if ticket not in self._progress.open:
                 return Outcome.UNUSED
             if ticket in self._received:
@@ -146,6 +149,7 @@ class Session:
                 steps = self._steps(unit)
                 self._journal.write(rewards={ticket: steps})
                 self._received[ticket] = steps
+                self._present[self._progress.open[ticket]] += 1
                 return Outcome.COUNTED
 
     def close_batches(self) -> bool:
@@ -200,7 +204,7 @@ class Session:
 
     def _unit(self, reward: float) -> float:
         """A reward on the scale of the policy, from 0 to 1."""
-        require(isinstance(reward, int | float), "reward", repr(reward), "a number")
+        require(isinstance(reward, Real), "reward", repr(reward), "a number")
         if self.clamp and not math.isnan(reward):
             reward = min(max(reward, self._low), self._high)
         allowed = self._low <= reward <= self._high
@@ -224,8 +228,7 @@ class Session:
 
     def _absent(self) -> int:
         """The number of rewards that are missing in batches that are due."""
-        tickets = (ticket for arm in self._progress.run.due for ticket in self._progress.batch(arm))
-        return sum(ticket not in self._received for ticket in tickets)
+        return sum(len(self._progress.batch(arm)) - self._present[arm] for arm in self._progress.run.due)
 
     def _release(self) -> Row:
         """Draw the noise of the batches that are due, and go on with it; the caller writes it down before all else."""
@@ -236,6 +239,8 @@ class Session:
             body["missing"] = self._absent()
         missing = round(self._missing * grid)
         sums = [sum(self._received.pop(t, missing) for t in progress.batch(arm)) for arm in due]
+        for arm in due:
+            del self._present[arm]
         body["steps"] = [add_noise(total, grid, epsilon) for total in sums]
         progress.release(body["steps"])
         return Row("release", body)

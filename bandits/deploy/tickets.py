@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -142,10 +143,11 @@ def note(rows: list[Row], kind: str, ticket: Ticket) -> None:
         runs.append([ticket.arm, 1])
 
 
-def require_ticket(ticket: int, issued: int) -> None:
-    """Refuse a ticket that was never given out."""
-    given = isinstance(ticket, int) and 1 <= ticket <= issued
+def checked_ticket(ticket: int, issued: int) -> int:
+    """The number of a ticket. Raises `ParameterError` for one that was never given out."""
+    given = isinstance(ticket, Integral) and 1 <= ticket <= issued
     require(given, "ticket", repr(ticket), f"the number of one of the {issued} tickets that were given out")
+    return int(ticket)
 
 
 def described(policy: Policy) -> dict[str, Any]:

@@ -8,9 +8,12 @@ import shlex
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
+from bandits.conformance import batches_as_declared
+from bandits.deploy import Session
 from bandits.deploy.replay import review
 from experiments.config.compose import REPOSITORY
 from tests.bandits.deploy.killed_service import PAGE, block
@@ -98,6 +101,19 @@ def test_the_survey_learns_without_a_trusted_server(tmp_path):
     assert max(reports) == reports[1]
     assert told.endswith("all messages are 2-differentially private for one user with one reward\n")
     assert review(tmp_path / "bits.journal").rewards == 600
+
+
+def test_the_policy_of_ones_own_is_taken(tmp_path):
+    given: dict[str, Any] = {"__name__": "own"}
+    exec(block("own.py"), given)
+    policy = given["ExploreThenCommit"](epsilon=100.0, rounds=5)
+    batches_as_declared(policy)
+    with Session(policy, 3, 50, (0.0, 1.0), tmp_path / "journal") as session:
+        for _ in range(50):
+            (ticket,) = session.select()
+            session.update(ticket.number, float(ticket.arm == 1))
+        assert session.state()["best"] == 1
+    assert [ticket.arm for ticket in review(tmp_path / "journal", policy).transcript] == [0, 1, 2] * 5 + [1] * 35
 
 
 def test_the_table_lists_every_policy_that_is_taken():
