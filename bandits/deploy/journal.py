@@ -83,10 +83,10 @@ class Journal:
 
     def _checked_rows(self) -> Iterator[Row]:
         with self.guarded():
-            found = self._file.execute("SELECT row, kind, body, checksum FROM journal ORDER BY row").fetchall()
+            found = self._file.execute("SELECT kind, body, checksum FROM journal ORDER BY row").fetchall()
             ends = self._file.execute("SELECT row, checksum FROM last").fetchall()
-        for number, (row, kind, body, checksum) in enumerate(found, 1):
-            if row != number or checksum != _checksum(self._checksum, number, kind, body):
+        for number, (kind, body, checksum) in enumerate(found, 1):
+            if checksum != _checksum(self._checksum, number, kind, body):
                 raise JournalError(f"{self.path}: row {number} of journal is damaged: its checksum does not fit")
             self._last, self._checksum = number, checksum
             yield Row(kind, json.loads(body))
