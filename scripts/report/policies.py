@@ -76,11 +76,12 @@ def _shown(choice: str, first: Learner[Any], second: Learner[Any]) -> list[Entry
 def _built(choice: str, budget: list[str], composer: Composer) -> Learner[Any]:
     """The policy at a budget, with a delta if it cannot be built without one. Raises `UserError`."""
     files = {"policy": composer.file_of("policy", choice)}
-    pure, approximate = ([f"policy={choice}", f"budget={kind}", *budget] for kind in ("pure", "approximate"))
+    composed = composer.compose(budget)
+    pure, approximate = ({"policy": choice, "budget": kind} for kind in ("pure", "approximate"))
     try:
-        return build(composer.compose(pure).config, "policy", files, Learner)
+        return build(composer.choose(composed, pure).config, "policy", files, Learner)
     except UserError:
-        return build(composer.compose(approximate).config, "policy", files, Learner)
+        return build(composer.choose(composed, approximate).config, "policy", files, Learner)
 
 
 def _promise(first: Learner[Any], second: Learner[Any]) -> str:
