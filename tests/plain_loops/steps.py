@@ -176,6 +176,36 @@ def dp_se_steps(
 
 
 @compiled
+def normal_se_steps(means: FloatArray, rho: float, horizon: int, rng: np.random.Generator) -> IntArray:
+    """Final pulls of DP-SE with normal noise, one pull at a time; Bernoulli rewards."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    left = list(range(arms))
+    epoch, t = 0, 0
+    while len(left) > 1:
+        epoch += 1
+        log = math.log(8.0 * len(left) * epoch * epoch * horizon)
+        length = 1 + max(32 * log * 4.0**epoch, 8 * math.sqrt(log / rho) * 2.0**epoch)
+        totals = np.zeros(len(left))
+        r = 0
+        while r < length:
+            r += 1
+            for place in range(len(left)):
+                if t == horizon:
+                    return pulls
+                t += 1
+                pulls[left[place]] += 1
+                totals[place] += 1.0 if rng.random() < means[left[place]] else 0.0
+        for place in range(len(left)):
+            totals[place] += rng.normal(0.0, math.sqrt(1 / (2 * rho)))
+        allowed = math.sqrt(2 * log / length) + 2 * math.sqrt(log / rho) / length
+        best = totals.max()
+        left = [left[place] for place in range(len(left)) if (best - totals[place]) / r <= allowed]
+    pulls[left[0]] += horizon - t
+    return pulls
+
+
+@compiled
 def perturbed_leader_steps(
     means: FloatArray, horizon: int, start: int, law: int, constants: Constants, rng: np.random.Generator
 ) -> IntArray:
