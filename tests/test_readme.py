@@ -38,6 +38,7 @@ WRITTEN = (  # by hand
     "docs/reference.md",
     "docs/architecture.md",
     "docs/artifact.md",
+    "docs/deploy.md",
     "docs/long_runs.md",
     "docs/machines.md",
     "paper.md",

@@ -48,4 +48,5 @@ def failed_pulls(alpha: float, horizon: float) -> float:
     if horizon <= ADDED:
         return total
     power = alpha - 2
-    return total + 2 * math.pow(ADDED, -power) / power * (1 + math.log2(ADDED) + 1 / (power * math.log(2)))
+    beyond = float(2 * ADDED**-power / power)
+    return total + beyond * (1 + math.log2(ADDED) + 1 / (power * math.log(2)))

@@ -3,6 +3,7 @@
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -32,8 +33,46 @@ from bandits.loops.batches import (
 from bandits.mechanisms.concentrated import require_rho
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
+from bandits.policies.batched import BatchedRun, play_batches
 
 LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
+
+
+class IndexRun(BatchedRun):
+    """A run of `BatchedIndex`: one batch at a time."""
+
+    def __init__(self, rule: Rule, arms: int) -> None:
+        self.epsilon = rule.epsilon
+        self._rule = rule
+        self._pulls = np.zeros(arms, dtype=np.int64)
+        self._counts, self._sums = np.zeros(arms), np.zeros(arms)
+        self._begin()
+
+    def _begin(self) -> None:
+        first = int(np.argmin(self._pulls > 0))
+        new = self._pulls[first] == 0
+        self._arm = first if new else chosen(self._rule, self._counts, self._sums, int(self._pulls.sum()) + 1)
+        self._length = self._left = batch_length(self._rule, int(self._pulls[self._arm]))
+        self.due = ()
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        return self._arm
+
+    def pull(self, arm: int) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.due = (arm,)
+
+    def absorb(self, sums: Sequence[float]) -> None:
+        (total,) = sums
+        arm, kept = self._arm, self._rule.kept
+        self._pulls[arm] += self._length
+        self._counts[arm] = kept * self._counts[arm] + self._length
+        self._sums[arm] = kept * self._sums[arm] + total
+        self._begin()
+
+    def summary(self) -> dict[str, object]:
+        return {"counts": self._counts.tolist(), "sums": self._sums.tolist()}
 
 
 class BatchedIndex(Policy):
@@ -86,18 +125,13 @@ class BatchedIndex(Policy):
         return BatchRule(self.rule, self.noise_scale)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        pulls = np.zeros(arms, dtype=np.int64)
-        counts, sums = np.zeros(arms), np.zeros(arms)
-        while True:
-            first = int(np.argmax(pulls == 0))
-            arm = first if pulls[first] == 0 else chosen(self.rule, counts, sums, int(pulls.sum()) + 1)
-            length = batch_length(self.rule, int(pulls[arm]))
-            total = self.noise(rng)
-            for _ in range(length):
-                total += yield arm
-            pulls[arm] += length
-            counts[arm] = self.rule.kept * counts[arm] + length
-            sums[arm] = self.rule.kept * sums[arm] + total
+        def released(sums: list[float]) -> list[float]:
+            return [total + self.noise(rng) for total in sums]
+
+        return play_batches(IndexRun(self.rule, arms), released, rng)
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return IndexRun(self.rule, arms)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         return batch_pulls(instance.mean_rewards, horizon, checkpoints, self.rule, rng)
@@ -181,6 +215,7 @@ class AdaCUCB(BatchedIndex):
     name: ClassVar[str] = "adac_ucb"
     label: ClassVar[str] = "AdaC-UCB"
     citation: ClassVar[str] = "Azize and Basu (2023, arXiv 2309.00557), form of this repository"
+    batched_run = Policy.batched_run  # refuses: there is no exact normal noise here
     rho: float
     alpha: float = 3.1
 

@@ -3,7 +3,7 @@
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,6 +20,7 @@ from bandits.guarantees import NOT_PRIVATE, Guarantee
 from bandits.loops.elimination import slack, successive_pulls
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
+from bandits.policies.batched import BatchedRun
 from bandits.recording import PullLog
 
 
@@ -60,11 +61,55 @@ def eliminate(
             for place, arm in enumerate(viable):
                 reward = yield arm
                 sums[place] += reward if abs(reward) <= epoch.truncation else 0.0
-        means = released(sums, epoch, rng)
-        behind = means.max() - means
-        viable = [arm for arm, gap in zip(viable, behind, strict=True) if gap <= epoch.threshold]
+        viable = survivors(viable, released(sums, epoch, rng), epoch)
     while True:
         yield viable[0]
+
+
+def survivors(viable: Sequence[int], means: Sequence[float] | FloatArray, epoch: Epoch) -> list[int]:
+    """The arms whose noisy means do not trail the best by more than the threshold."""
+    best = max(means)
+    return [arm for arm, mean in zip(viable, means, strict=True) if best - mean <= epoch.threshold]
+
+
+class EliminationRun(BatchedRun):
+    """A run of elimination in epochs: the sums of all viable arms are due at the end of an epoch.
+
+    Once one arm is left, its rewards enter no sum.
+    """
+
+    def __init__(self, arms: int, epsilon: float, epoch_of: Callable[[int, int], Epoch]) -> None:
+        self.epsilon = epsilon
+        self.viable = list(range(arms))
+        self._epoch_of, self._number = epoch_of, 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._number += 1
+        self._pulled = 0
+        self.due = ()
+        self.epoch = self._epoch_of(len(self.viable), self._number)
+        self.learning = len(self.viable) > 1
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        return self.viable[self._pulled % len(self.viable)]
+
+    def pull(self, arm: int) -> None:
+        if self.learning:
+            self._pulled += 1
+            if self._pulled == self.epoch.rounds * len(self.viable):
+                self.due = tuple(self.viable)
+
+    def mean(self, total: float) -> float:
+        """The mean reward of an arm in this epoch, from its noisy sum."""
+        return total / self.epoch.rounds
+
+    def absorb(self, sums: Sequence[float]) -> None:
+        self.viable = survivors(self.viable, [self.mean(total) for total in sums], self.epoch)
+        self._begin()
+
+    def summary(self) -> dict[str, object]:
+        return {"viable": list(self.viable), "epoch": self._number}
 
 
 class EpochElimination(Policy):
@@ -185,6 +230,9 @@ class DPSE(MeanElimination):
 
     def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
         return sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(sums))
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return EliminationRun(arms, self.epsilon, lambda viable, number: self.epoch_of(viable, number, horizon))
 
     def noise_scale(self, epoch: Epoch) -> float:
         """The scale of the Laplace noise on the means of an epoch."""

@@ -217,6 +217,38 @@ class KnowsTheYear(Uniform):
         return int(time.time() / 3e7) % state
 
 
+@dataclass(frozen=True)
+class HalfTheNoise(DPSE):
+    """Its releases cost twice what its ledger says."""
+
+    def batched_run(self, arms, horizon):
+        return DPSE(2 * self.epsilon, self.beta).batched_run(arms, horizon)
+
+
+class Wanders(DPSE):
+    """Draws arms in its runs, and does not say so."""
+
+    def batched_run(self, arms, horizon):
+        run = super().batched_run(arms, horizon)
+        run.next_arm = lambda rng: int(rng.integers(arms))
+        return run
+
+
+class ReleasesNothing(DPSE):
+    """Says that batches are due that no arm was pulled for."""
+
+    def batched_run(self, arms, horizon):
+        run = super().batched_run(arms, horizon)
+        pull = run.pull
+
+        def pull_one(arm):
+            pull(arm)
+            run.due = (1 - arm,)
+
+        run.pull = pull_one
+        return run
+
+
 class BadName(Uniform):
     """Has a name that no shell likes."""
 
@@ -253,6 +285,9 @@ BROKEN = [
     (DependsOnCheckpoints(), "ignores_checkpoints"),
     (SaysNothing(1.0), "declares_its_guarantee"),
     (SpendsMore(1.0), "keeps_its_guarantee"),
+    (HalfTheNoise(1.0), "batches_as_declared"),
+    (Wanders(1.0), "batches_as_declared"),
+    (ReleasesNothing(1.0), "batches_as_declared"),
     (BadName(), "is_described"),
     (Decreasing(), "counts_every_step"),
 ]

@@ -311,3 +311,17 @@ def test_levels_agree_with_their_curves():
         level = level_of_pure(epsilon)
         for at in (0.0, 0.5, 1.0):  # a level that pure privacy implies cannot promise more than pure privacy
             assert gaussian_delta(level, at * epsilon) >= Guarantee(epsilon).delta_at(at * epsilon) - 1e-12
+
+
+def test_rounding_to_bits_keeps_every_promise():
+    """6.6: over random laws of the output with bit 1 and 0, the curves of rounded rewards are below theirs."""
+    rng = np.random.default_rng(66)
+    for _ in range(200):
+        one, zero = rng.dirichlet(np.full(4, 0.5), 2)
+        for epsilon in (0.0, 0.3, 1.0, 2.0):
+            of_bits = max(np.maximum(p - math.exp(epsilon) * q, 0).sum() for p, q in ((one, zero), (zero, one)))
+            for x, other in rng.random((10, 2)):
+                law, changed = (of * one + (1 - of) * zero for of in (x, other))
+                assert np.maximum(law - math.exp(epsilon) * changed, 0).sum() <= of_bits + 1e-12
+    law, changed = 0.75 * one + 0.25 * zero, 0.25 * one + 0.75 * zero  # total variation is halved, no more
+    assert math.isclose(np.abs(law - changed).sum(), np.abs(one - zero).sum() / 2)

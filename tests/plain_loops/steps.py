@@ -54,6 +54,48 @@ def index_steps(
 
 
 @compiled
+def tree_ucb_steps(
+    means: FloatArray,
+    checkpoints: IntArray,
+    path: bool,
+    scale: float,
+    draws: int,
+    gammas: FloatArray,
+    rng: np.random.Generator,
+) -> IntArray:
+    """The law of `bandits.loops.tree_ucb.tree_ucb_pulls`; `gammas` are Gamma(1), Gamma(2), ...
+
+    The noise of a path is summed anew at every step, over nodes that are drawn when a leaf below them is first reached.
+    """
+    arms, horizon = len(means), checkpoints[-1]
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums, index = np.zeros(arms), np.zeros(arms)
+    noisy = np.zeros(arms)
+    memory = np.zeros((arms, draws))
+    for t in range(1, horizon + 1):
+        for a in range(arms):
+            index[a] = math.inf if pulls[a] == 0 else (noisy[a] + gammas[t - 1]) / pulls[a]
+            index[a] += math.sqrt(2 * math.log(t) / max(1, pulls[a]))
+        arm = int(np.argmax(index))
+        leaf = pulls[arm]
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        if path:
+            for level in range(draws):
+                if leaf % (1 << level) == 0:
+                    memory[arm, level] = laplace(scale, rng)
+            noisy[arm] = sums[arm] + memory[arm].sum()
+        else:
+            noisy[arm] = sums[arm] + close_node(memory[arm], pulls[arm], laplace(scale, rng))
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+    return record
+
+
+@compiled
 def dp_ucb_bound_steps(
     means: FloatArray,
     horizon: int,
