@@ -77,9 +77,9 @@ def speeds() -> Iterator[Speed]:
 
 
 def cell_of(name: str, horizon: int, composer: Composer) -> Cell:
-    """The cell of a policy on the first of `INSTANCES` that it accepts, with delta = 0.01 if it needs one."""
+    """The cell of a policy on the first of `INSTANCES` that it accepts, with delta = 0.01 or a rho if it needs one."""
     for instance in INSTANCES:
-        for more in ([], ["budget.delta=0.01"]):
+        for more in ([], ["budget.delta=0.01"], ["budget=zcdp"]):
             words = [f"policy={name}", f"instance={instance}", f"horizon={horizon}", "recorded=1", *more]
             try:
                 return plan(words, composer).requests[0].cell

@@ -155,7 +155,7 @@ CASES = [
     Case(elimination, DPSE(0.02), Bernoulli((0.9, 0.72, 0.3)), 60_000),  # the first threshold is 0.176
     Case(choices, SuccessiveElimination(), Bernoulli((0.9, 0.4, 0.3)), 3_000, 300),
     Case(batches, AdaPUCB(1.0), C2(3), 6_000),
-    Case(normal_elimination, DPSEGauss(2e-4), Bernoulli((0.9, 0.72, 0.3)), 60_000),
+    Case(normal_elimination, DPSEGauss(2e-4), Bernoulli((0.9, 0.7, 0.3)), 60_000),
     Case(choices, ShuffleSE(0.1, 1e-6), Bernoulli((0.9, 0.69)), 8_000, 150),
     Case(batches, AdaCUCB(0.5), C2(3), 6_000),
     Case(batches, AdaCUCB(0.02, 2.5), Bernoulli((0.3, 0.9)), 3_000),

@@ -52,6 +52,10 @@ def test_what_a_guarantee_is():
     assert trust_of(Guarantee(1.0)) is Trust.PURE
     assert trust_of(Guarantee(1.0, 1e-6)) is Trust.APPROXIMATE
     assert trust_of(Guarantee.gaussian(0.5, 1.0)) is Trust.GAUSSIAN
+    assert trust_of(Guarantee.concentrated(0.5, 1.0)) is Trust.CONCENTRATED
+    assert trust_of(Guarantee(1.0, 1e-6, Scope.SHUFFLE)) is Trust.SHUFFLE
+    assert Guarantee(1.0).implies(Trust.CONCENTRATED.asked(1.0, 0.0))
+    assert Guarantee(1.0, 1e-6, Scope.SHUFFLE).implies(Trust.ROUNDED.asked(1.0, 1e-6))
     assert trust_of(Guarantee(1.0, scope=Scope.LOCAL)) is Trust.LOCAL
     assert trust_of(Guarantee(1.0, scope=Scope.DISTRIBUTED)) is Trust.DISTRIBUTED
     assert trust_of(Guarantee(1.0, 1e-6, Scope.DISTRIBUTED)) is Trust.ROUNDED

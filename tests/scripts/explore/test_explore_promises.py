@@ -16,6 +16,8 @@ GUARANTEES = [
     Guarantee(0.5, 1e-6),
     Guarantee(1.0, 1e-6, Scope.DECISION),
     Guarantee.gaussian(0.2, 0.5),
+    Guarantee.concentrated(0.02, 0.5),
+    Guarantee(0.5, 1e-6, Scope.SHUFFLE),
 ]
 
 
