@@ -32,7 +32,12 @@ NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_n
 NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp"], DELTA)
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
-    "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
+    "dp_ucb": [
+        [],
+        ["policy.confidence=tight", "policy.split_budget=false"],
+        ["policy.tree=path", "policy.confidence=chernoff"],
+        ["policy.tree=path", "policy.path_scale=printed"],
+    ],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
     "dp_ucb_tossou": [[], ["budget.epsilon=50"]],
     "dp_ucb_bound": [[], ["budget.epsilon=50"]],

@@ -15,6 +15,7 @@ from bandits.arrays import IntArray
 from bandits.environments.bernoulli import C1, C2, C4, Bernoulli, RandomMeans
 from bandits.environments.heavy_tails import S1, S3
 from bandits.environments.resampling import Beta
+from bandits.loops.tree_ucb import gamma
 from bandits.mechanisms.hybrid import hybrid_scale
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
@@ -43,6 +44,7 @@ from tests.plain_loops.steps import (
     kl_ucb_steps,
     local_ucb_steps,
     perturbed_leader_steps,
+    tree_ucb_steps,
 )
 
 # Pulls after the given steps, shape (steps, arms), or at the end alone, shape (1, arms).
@@ -55,6 +57,12 @@ def index(policy, instance, ends, rng):
         arms = instance.number_of_arms
         bonus, scale = policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))
     return index_steps(instance.mean_rewards, horizon, ends, bonus, scale, tree_levels(horizon), rng)
+
+
+def either_tree(policy, instance, ends, rng):
+    released = policy.released(instance.number_of_arms, int(ends[-1]))
+    gammas = np.array([gamma(released, t) for t in range(1, ends[-1] + 1)])
+    return tree_ucb_steps(instance.mean_rewards, ends, released.path, released.scale, released.draws, gammas, rng)
 
 
 def hybrid_bound(policy, instance, ends, rng):
@@ -140,6 +148,10 @@ CASES = [
     Case(index, DPUCB(2.0, False, "tight"), C2(5), 60_000),
     Case(index, DPUCB(10.0, False, "tight"), C4(10), 30_000),
     Case(index, DPUCB(1.0, False, "tight"), C2(3), 300_000, 300),
+    Case(either_tree, DPUCB(3.0, False, "chernoff", tree="path"), C2(3), 3_000),
+    Case(either_tree, DPUCB(50.0, False, "chernoff", tree="path", path_scale="printed"), C1(2), 3_000),
+    Case(either_tree, DPUCB(3.0, True, "tight", tree="path"), C2(3), 3_000),
+    Case(either_tree, DPUCB(5.0, False, "chernoff"), C2(4), 3_000),
     Case(hybrid_bound, DPUCBBound(20.0), C1(5), 20_000),
     Case(hybrid_bound, DPUCBBound(100.0), C2(3), 20_000),
     Case(hybrid_bound, DPUCBBound(50.0), C4(10), 10_000),
