@@ -38,6 +38,7 @@ VARIANTS = {
         ["policy.tree=path", "policy.confidence=chernoff"],
         ["policy.tree=path", "policy.path_scale=printed"],
     ],
+    "guess_dp_se": [[], ["policy.growth=square"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
     "dp_ucb_tossou": [[], ["budget.epsilon=50"]],
     "dp_ucb_bound": [[], ["budget.epsilon=50"]],

@@ -29,6 +29,7 @@ from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
+from bandits.policies.sparse_vector import SVTSE
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law, varies
@@ -159,6 +160,7 @@ CASES = [
     Case(intervals, DPUCBInt(0.05, 0.01, 1.5, calibrate=False), C2(5), 5_000),  # 20
     Case(intervals, DPUCBInt(1.0, 0.01), C2(4), 5_000),  # 137
     Case(elimination, DPSE(0.02), Bernoulli((0.9, 0.72, 0.3)), 60_000),  # the first threshold is 0.176
+    Case(choices, SVTSE(50.0, 0.5), Bernoulli((0.9, 0.35, 0.1)), 3_000, 300),
     Case(choices, SuccessiveElimination(), Bernoulli((0.9, 0.4, 0.3)), 3_000, 300),
     Case(batches, AdaPUCB(1.0), C2(3), 6_000),
     Case(batches, AdaPKLUCB(3.0), C2(3), 4_000),
