@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from bandits import ParameterError, divergences
+from bandits.audit.path_sums import least_moves, paths
 from bandits.bounds import sajed2019, tao2022, wang2024
 from bandits.guarantees import Scope
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
@@ -28,6 +29,14 @@ def test_natural_logarithm_of_lemma_4_2_has_room():
             epochs = max(1, math.ceil(-math.log2(gap) - 1e-12))  # the first with 2^-e <= gap
             printed = math.log(arms * math.log(2 / gap) / beta) * (1024 / gap**2 + 96 / (epsilon * gap))
             assert lengths[epochs - 1] * 1.18 < printed
+
+
+def test_the_tree_over_a_path_spends_half_and_once_twice():
+    """The least moves of noise by linear programmes, over log2 T, with and without the root (the last node)."""
+    for depth, with_root, without in [(1, 1, 2), (2, 1, 1), (3, 2 / 3, 1), (4, 3 / 4, 3 / 4), (5, 3 / 5, 4 / 5)]:
+        above = paths(depth)
+        assert least_moves(above).max() / depth == pytest.approx(with_root)
+        assert least_moves(above[:, :-1]).max() / depth == pytest.approx(without)
 
 
 def test_fact_2_1_fails_near_e():

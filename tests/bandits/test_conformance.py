@@ -33,7 +33,13 @@ NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se"
 NEEDS |= {"adac_ucb": ["budget=zcdp"], "dp_se_gauss": ["budget=zcdp"]}
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
-    "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
+    "dp_ucb": [
+        [],
+        ["policy.confidence=tight", "policy.split_budget=false"],
+        ["policy.tree=path", "policy.confidence=chernoff"],
+        ["policy.tree=path", "policy.path_scale=printed"],
+    ],
+    "guess_dp_se": [[], ["policy.growth=square"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
     "dp_ucb_tossou": [[], ["budget.epsilon=50"]],
     "dp_ucb_bound": [[], ["budget.epsilon=50"]],

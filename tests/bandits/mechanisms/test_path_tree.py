@@ -5,23 +5,21 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from bandits import ParameterError
-from bandits.mechanisms.path_tree import path_loss, path_nodes, path_variance
+from bandits.audit.ledger import Domain
+from bandits.audit.path_sums import PathSums, least_moves, paths
+from bandits.mechanisms.path_tree import (
+    PathTreeMechanism,
+    next_path,
+    path_depth,
+    path_loss,
+    path_losses,
+    path_nodes,
+    path_variance,
+)
 from bandits.seeds import stream
 from experiments.claims.checks import sajed2019
-
-
-def paths(depth, root):
-    """Which nodes are above which leaf, shape (leaves, nodes)."""
-    nodes = [(level, place) for level in range(depth + 1) for place in range(1 << (depth - level))]
-    return np.array(
-        [
-            [float(leaf >> level == place) for level, place in nodes if root or level < depth]
-            for leaf in range(1 << depth)
-        ]
-    )
 
 
 def test_the_claims_about_the_mechanism_by_hand():
@@ -35,19 +33,20 @@ def test_the_claims_about_the_mechanism_by_hand():
 
 
 def test_the_exact_loss_by_linear_programming():
-    """The least |z|_1 with path sums 1[t >= s], for the worst s; no solution of the programme knows signed digits."""
+    """The least |z|_1 with path sums 1[t >= s], for every s; the programmes do not know the recursion."""
     for root, depth in itertools.product([True, False], [1, 2, 3, 4, 5]):
-        above = paths(depth, root)
-        least = [
-            linprog(
-                np.ones(2 * above.shape[1]),
-                A_eq=np.hstack([above, -above]),
-                b_eq=(np.arange(1 << depth) >= item).astype(float),
-                method="highs",
-            ).fun
-            for item in range(1 << depth)
-        ]
+        above = paths(depth)[:, : None if root else -1]  # the root is the last node
+        least = least_moves(above)
+        assert path_losses(depth, 1 << depth, root=root) == pytest.approx(least)
         assert max(least) == pytest.approx(path_loss(depth, root=root))
+        for items in {1, 2, 3, 7, 11, 21} & set(range(1 << depth)):
+            assert path_losses(depth, items, root=root) == pytest.approx(least_moves(above[:items]))
+
+
+def test_the_loss_at_all_depths():
+    """The two formulas against the recursion, with and without the root."""
+    for root, depth in itertools.product([True, False], range(1, 17)):
+        assert path_losses(depth, 1 << depth, root=root).max() == path_loss(depth, root=root)
 
 
 def test_the_loss_is_the_longest_non_adjacent_form():
@@ -92,7 +91,7 @@ def test_half_of_epsilon_is_spent():
 def test_the_variance_is_the_same_at_every_step(failure):
     depth, epsilon, runs = 4, 0.5, 20_000
     rng = stream("path tree", 0)
-    above = paths(depth, True)
+    above = paths(depth)
     draws = rng.laplace(scale=depth / epsilon, size=(runs, above.shape[1]))
     # The variance of a sum of five Laplace draws is estimated within sqrt(2.6 / runs); 16 steps, 7 sigma: < 1e-10.
     assert failure > 1e-10
@@ -103,7 +102,54 @@ def test_the_variance_is_the_same_at_every_step(failure):
     assert path_variance(depth, epsilon, root=False) == 4 * 2 * 64
 
 
+def test_which_nodes_are_drawn_when():
+    """Every path sum is that of nodes drawn once each, at the first leaf below them."""
+    scale, depth = 2.0, 4
+    rng, same = stream("next path", 0), stream("next path", 0)
+    above, nodes = np.zeros(depth + 1), {}
+    for leaf in range(1 << depth):
+        noise = next_path(above, leaf + 1, scale, rng)
+        for level in reversed(range(depth + 1)):
+            if (level, leaf >> level) not in nodes:
+                nodes[level, leaf >> level] = next_path(np.zeros(1), 1, scale, same)
+        assert noise == pytest.approx(sum(nodes[level, leaf >> level] for level in range(depth + 1)))
+    assert len(nodes) == 2 * 16 - 1
+
+
+def test_the_mechanism():
+    mechanism = PathTreeMechanism(3, 1e-9, stream("path tree", 1))
+    assert [mechanism.add(item) for item in (1.0, 0.0, 0.5)] == pytest.approx([1, 1, 1.5], abs=1e-6)
+    with pytest.raises(OverflowError, match="3 items"):
+        mechanism.add(0.0)
+    with pytest.raises(ValueError, match=r"outside \[0, 1\]"):
+        PathTreeMechanism(3, 1.0, stream("path tree", 1)).add(1.5)
+    assert [path_depth(length) for length in (1, 2, 3, 4, 5, 1_000_000)] == [1, 1, 2, 2, 3, 20]
+
+
+def test_what_is_released():
+    """Six of eight leaves at scale 2: w = 2 by both methods; nodes are numbered from the root."""
+    sums = PathSums("path tree", "exact", 3, 6, 2.0)
+    cost = sums.cost(Domain.BINARY)
+    assert (cost.kept, cost.shown) == (pytest.approx(1.0), pytest.approx(1.0))
+    assert "linear programmes" in cost.method
+    deep = PathSums("path tree", "printed", 20, 1_000_000, 20.0).cost(Domain.UNIT)
+    assert (deep.kept, deep.shown) == (0.55, 0.55)
+    assert sums.draws_in(1) == [8, 4, 2, 1]
+    assert sums.draws_in(6) == [13, 6, 3, 1]
+    assert len(sums.scales) == 15
+    assert sums.touches() == 6
+    with pytest.raises(ParameterError, match="domain"):
+        sums.cost(Domain.SIGNED)
+
+
 def test_bad_arguments_are_named():
+    for items in (0, 9):
+        with pytest.raises(ParameterError, match="items"):
+            path_losses(3, items)
+    with pytest.raises(ParameterError, match="length"):
+        path_depth(0)
+    with pytest.raises(ParameterError, match="scale"):
+        PathTreeMechanism(3, 0.0, stream("path tree", 1))
     for function in (path_nodes, path_loss):
         with pytest.raises(ParameterError, match="depth"):
             function(0)

@@ -15,6 +15,7 @@ from bandits.arrays import IntArray
 from bandits.environments.bernoulli import C1, C2, C4, Bernoulli, RandomMeans
 from bandits.environments.heavy_tails import S1, S3
 from bandits.environments.resampling import Beta
+from bandits.loops.tree_ucb import gamma
 from bandits.mechanisms.hybrid import hybrid_scale
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaCUCB, AdaPKLUCB, AdaPUCB
@@ -28,6 +29,7 @@ from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
+from bandits.policies.sparse_vector import SVTSE
 from bandits.policies.sub_gaussian import DPSEGauss, ShuffleSE
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
@@ -45,6 +47,7 @@ from tests.plain_loops.steps import (
     local_ucb_steps,
     normal_se_steps,
     perturbed_leader_steps,
+    tree_ucb_steps,
 )
 
 # Pulls after the given steps, shape (steps, arms), or at the end alone, shape (1, arms).
@@ -57,6 +60,12 @@ def index(policy, instance, ends, rng):
         arms = instance.number_of_arms
         bonus, scale = policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))
     return index_steps(instance.mean_rewards, horizon, ends, bonus, scale, tree_levels(horizon), rng)
+
+
+def either_tree(policy, instance, ends, rng):
+    released = policy.released(instance.number_of_arms, int(ends[-1]))
+    gammas = np.array([gamma(released, t) for t in range(1, ends[-1] + 1)])
+    return tree_ucb_steps(instance.mean_rewards, ends, released.path, released.scale, released.draws, gammas, rng)
 
 
 def hybrid_bound(policy, instance, ends, rng):
@@ -146,6 +155,10 @@ CASES = [
     Case(index, DPUCB(2.0, False, "tight"), C2(5), 60_000),
     Case(index, DPUCB(10.0, False, "tight"), C4(10), 30_000),
     Case(index, DPUCB(1.0, False, "tight"), C2(3), 300_000, 300),
+    Case(either_tree, DPUCB(3.0, False, "chernoff", tree="path"), C2(3), 3_000),
+    Case(either_tree, DPUCB(50.0, False, "chernoff", tree="path", path_scale="printed"), C1(2), 3_000),
+    Case(either_tree, DPUCB(3.0, True, "tight", tree="path"), C2(3), 3_000),
+    Case(either_tree, DPUCB(5.0, False, "chernoff"), C2(4), 3_000),
     Case(hybrid_bound, DPUCBBound(20.0), C1(5), 20_000),
     Case(hybrid_bound, DPUCBBound(100.0), C2(3), 20_000),
     Case(hybrid_bound, DPUCBBound(50.0), C4(10), 10_000),
@@ -153,6 +166,7 @@ CASES = [
     Case(intervals, DPUCBInt(0.05, 0.01, 1.5, calibrate=False), C2(5), 5_000),  # 20
     Case(intervals, DPUCBInt(1.0, 0.01), C2(4), 5_000),  # 137
     Case(elimination, DPSE(0.02), Bernoulli((0.9, 0.72, 0.3)), 60_000),  # the first threshold is 0.176
+    Case(choices, SVTSE(50.0, 0.5), Bernoulli((0.9, 0.35, 0.1)), 3_000, 300),
     Case(choices, SuccessiveElimination(), Bernoulli((0.9, 0.4, 0.3)), 3_000, 300),
     Case(batches, AdaPUCB(1.0), C2(3), 6_000),
     Case(normal_elimination, DPSEGauss(2e-4), Bernoulli((0.9, 0.7, 0.3)), 60_000),

@@ -1,10 +1,14 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from bandits import ParameterError
 from bandits.environments.bernoulli import C1, C4, Bernoulli
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, closest_rival, pulls_of_leaders, window_of
+from bandits.loops.tree_ucb import TreeSums, gamma
+from bandits.mechanisms.laplace import laplace_sum_bound
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies import private_ucb
 from bandits.policies.private_ucb import DPUCB
@@ -22,6 +26,41 @@ def test_gamma_by_hand():
     assert math.isclose(DPUCB(0.25, split_budget=False).bonus(5, 10**6), 77696.1 / 5, rel_tol=1e-5)
     assert math.isclose(DPUCB(0.25, False, "tight").bonus(5, 10**6), log_t**2.5 / 0.25, rel_tol=1e-14)
     assert math.isclose(DPUCB(0.25, True, "tight").bonus(5, 10**6), 5 * log_t**2.5 / 0.25, rel_tol=1e-14)
+
+
+def test_chernoff_by_hand():
+    """M = 20 draws at e^-55.2620 (t = 10^6): the least of (55.262 - 20 log(1 - x^2)) / x on a grid."""
+    x = np.linspace(0, 1, 2_000_001)[1:-1]
+    cost = 4 * math.log(10**6)
+    least = ((cost - 20 * np.log1p(-(x**2))) / x).min()
+    assert laplace_sum_bound(3.0, 20, cost) == pytest.approx(3 * least, rel=1e-10)
+    assert laplace_sum_bound(3.0, 20, 0.0) == 0
+    assert laplace_sum_bound(1.0, 1, 1e4) == pytest.approx(1e4, rel=2e-3)  # one draw: its quantile, nearly
+    binary, path = DPUCB(0.5, False, "chernoff"), DPUCB(0.5, False, "chernoff", tree="path")
+    assert binary.released(5, 10**6) == TreeSums(False, 40.0, 20, 0.0, 4.0)
+    assert path.released(5, 10**6) == TreeSums(True, 22.0, 21, 0.0, 4.0)
+    assert replace(path, path_scale="printed").released(5, 10**6) == TreeSums(True, 40.0, 21, 0.0, 4.0)
+    assert replace(path, split_budget=True, confidence="tight").released(5, 10**6) == TreeSums(
+        True, 110.0, 21, 10 * math.log(10**6) ** 2.5, 0.0
+    )
+    assert gamma(binary.released(5, 10**6), 10**6) == pytest.approx(40 * least)
+    assert gamma(DPUCB(0.5, False, "tight").released(5, 10**6), 7) == DPUCB(0.5, False, "tight").bonus(5, 10**6)
+
+
+def test_chernoff_bounds_the_noise_of_a_path(failure):
+    """Far more often than e^-2 the sum of 5 draws is not above the bound; over 20,000 the share is within 0.02."""
+    draws = stream("chernoff", 0).laplace(size=(20_000, 5)).sum(axis=1)
+    share = (draws > laplace_sum_bound(1.0, 5, 2.0)).mean()
+    assert failure > 1e-10
+    assert 0.01 < share < math.exp(-2) + 0.02
+
+
+def test_labels_and_refusals_of_trees():
+    assert DPUCB(1.0, False, "chernoff", tree="path").legend() == (
+        "DP-UCB (chernoff, undivided budget, path tree, exact scale)"
+    )
+    with pytest.raises(ParameterError, match="path_scale"):
+        DPUCB(1.0, path_scale="printed")
 
 
 def arguments(instance, horizon, policy):

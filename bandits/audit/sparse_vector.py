@@ -1,0 +1,57 @@
+"""What an epoch costs that a sparse vector ends, by theorem, and the exact law of one pair of neighbouring rewards."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bandits.audit.costs import Bounds
+from bandits.audit.halting import BINDING, EXCESS, halting_cost, log_halting
+from bandits.audit.ledger import Domain, Release, require_domain
+from bandits.loops.stopping import Scales
+
+
+@dataclass(frozen=True)
+class Spread(Release):
+    """When the spread of sums of rewards in [0, 1] is seen to be large, at n = 2, 4, 8, ..., and then the noisy sums.
+
+    The noise of the threshold is Lap(4/epsilon), of a question Lap(8/epsilon), of a sum Lap(2/epsilon).
+
+    Attributes
+    ----------
+    required: of the spread at each question, shape (questions,).
+    """
+
+    mechanism: str
+    calibration: str
+    required: tuple[float, ...]
+    epsilon: float
+
+    def cost(self, domain: Domain) -> Bounds:
+        """`kept`: a reward moves the spread and one sum by at most 1. `shown`: of two arms, as for a stopping rule.
+
+        Arm 2 first leads by so much that not ending takes a large B, at `BINDING` questions; then both sums are equal,
+        so that ending takes a small noise. One more reward of arm 1 makes each of the two easier; its noisy sum lies
+        beyond both centers.
+        """
+        require_domain(0.0, domain)
+        scales = Scales(4 / self.epsilon, 8 / self.epsilon, 2 / self.epsilon)
+        kept = halting_cost(scales, 0.5)
+        required = np.array(self.required)
+        pulls = 2.0 ** np.arange(1, len(required) + 1)
+        lead = np.ceil(required + EXCESS * scales.question + 1)
+        reached = pulls / 2 >= lead  # since the question before
+        held = int(np.argmax(reached)) + BINDING
+        if held >= len(required) or not reached.any():
+            return Bounds(
+                kept, 1 / scales.output, "one reward from 0 to 1; its noisy sum beyond both centers", "ledger"
+            )
+        away = np.append(np.where(reached[:held], -lead[:held], -1.0), 0.0)
+        ratio = log_halting(away + 1, required[: held + 1], scales) - log_halting(away, required[: held + 1], scales)
+        witness = (
+            f"one reward of arm 1 from 0 to 1; arm 2 leads by {lead[held - 1]:.6g} after {pulls[held - 1]:.0f} pulls "
+            f"of each and by 0 after {pulls[held]:.0f}; the epoch ends there, the noisy sum beyond both centers"
+        )
+        return Bounds(kept, ratio + 1 / scales.output, witness, "ledger; exact law of one pair", 1e-9)
+
+    def touches(self) -> int:
+        return len(self.required) + 1
