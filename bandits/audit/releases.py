@@ -3,11 +3,13 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from bandits.arrays import FloatArray
 from bandits.audit.composition import composed_delta
 from bandits.audit.costs import Bounds
 from bandits.audit.halting import halting_bounds
-from bandits.audit.ledger import Domain, Release, require_domain
+from bandits.audit.ledger import Domain, Release, lowest, require_domain
 from bandits.audit.noisy_max import noisy_max_cost, prefix_cost
 from bandits.loops.stopping import Constants
 from bandits.mechanisms.gaussian import gaussian_delta
@@ -129,6 +131,34 @@ class Halting(Release):
 
     def touches(self) -> int:
         return len(self.questions)
+
+
+@dataclass(frozen=True)
+class SumAndSpread(Release):
+    """A sum of values in [low, high] plus Lap(sum_scale), and that of (x - x')^2 / 2 over pairs plus Lap(pair_scale).
+
+    A value from low to high beside high in its pair moves the sum up by high - low and the other down by
+    (high - low)^2 / 2, the most that either can move, so that both costs are paid at once.
+    """
+
+    mechanism: str
+    calibration: str
+    low: float
+    high: float
+    sum_scale: float
+    pair_scale: float
+
+    def cost(self, domain: Domain) -> Bounds:
+        low = float(lowest(np.array([self.low]), domain)[0])
+        change = self.high - low
+        epsilon = change / self.sum_scale + change**2 / 2 / self.pair_scale
+        witness = (
+            f"a value from {low:g} to {self.high:g} beside {self.high:g}; the sum above both centers, the pairs below"
+        )
+        return Bounds(epsilon, epsilon, witness, "linear algebra", 1e-15 * epsilon)
+
+    def touches(self) -> int:
+        return 2
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ INSTANCE = {
         ["rnm_ftnl", "random_prefix", "offset_ftnl", "follow_the_leader", "decreasing_hedge"], "dtol_bernoulli"
     ),
     "vote_ftnl": "dtol_deterministic",
-    **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas"], "signed_bernoulli"),
+    **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas", "dp_bernstein"], "signed_bernoulli"),
 }  # else c1
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
