@@ -200,17 +200,19 @@ class GaussianDraws(Release):
 
 @dataclass(frozen=True)
 class RandomBit(Release):
-    """A bit that is 1 with a probability that grows with one reward in [0, 1], from `low` at 0 to `high` at 1."""
+    """A bit that is 1 with a probability linear in one reward, from `low` at `least`, 0 or -1, to `high` at 1."""
 
     mechanism: str
     calibration: str
     low: float
     high: float
+    least: float = 0.0
 
     def cost(self, domain: Domain) -> Bounds:
-        require_domain(0.0, domain)
-        of_one, of_zero = math.log(self.high / self.low), math.log((1 - self.low) / (1 - self.high))
-        witness = f"one reward from 0 to 1; the bit is {int(of_one >= of_zero)}"
+        least = float(lowest(np.array([self.least]), domain)[0])
+        low = self.low if least == self.least else (self.low + self.high) / 2
+        of_one, of_zero = math.log(self.high / low), math.log((1 - low) / (1 - self.high))
+        witness = f"one reward from {least:g} to 1; the bit is {int(of_one >= of_zero)}"
         return Bounds(max(of_one, of_zero), max(of_one, of_zero), witness, "exact law", 1e-12 * of_one)
 
     def touches(self) -> int:
