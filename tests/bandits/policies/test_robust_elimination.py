@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from bandits import ParameterError
 from bandits.audit.ledger import Domain
-from bandits.environments.bernoulli import C1
+from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import S1, MomentBernoulli, Pareto, TwoPoint
 from bandits.policies.heavy_tailed import Moment
 from bandits.policies.robust_elimination import RobustBitSE, RobustSE
@@ -115,7 +115,7 @@ def test_ledgers():
         (lambda: RobustSE(0.0), "epsilon"),
         (lambda: RobustBitSE(1.0, u=0.0), "u"),
         (lambda: Pareto((0.9, 0.5), 0.0), "v"),
-        (lambda: RobustSE(1.0).check(C1()), "instance"),
+        (lambda: RobustSE(1.0).check(Bernoulli((0.5, 0.4))), "instance"),
     ],
 )
 def test_bad_inputs(make, parameter):
