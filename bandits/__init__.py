@@ -1,7 +1,8 @@
 """Differentially private bandits: instances, mechanisms, policies, and what they promise.
 
 Pure mathematics. Nothing in this package touches a file, a clock or a global random state; every
-random number comes from the `numpy.random.Generator` that the caller passes in.
+random number comes from the `numpy.random.Generator` that the caller passes in. `bandits.deploy`, for
+real users, is the exception.
 """
 
 from bandits.audit.ledger import LaplaceRelease

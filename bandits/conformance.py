@@ -34,10 +34,10 @@ from bandits.environments.full_information import BernoulliLosses, BetaLosses, D
 from bandits.environments.gap_profiles import Geometric, OneGap
 from bandits.environments.heavy_tails import S1, Pareto, TwoPoint
 from bandits.foreign_draws import clocks_ahead, foreign_generator
-from bandits.guarantees import Guarantee, Scope
+from bandits.guarantees import ROUNDING, Guarantee, Scope
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
-from bandits.policies.base import Policy
+from bandits.policies.base import Policy, require_arm
 from bandits.policies.full_information import FullInformationPolicy
 from bandits.recording import checkpoint_grid
 from bandits.seeds import stream
@@ -174,6 +174,41 @@ def remembers_nothing(policy: AnyPolicy) -> None:
     assert (after == alone).all(), "a play depends on what was played before, or on a clock"
 
 
+def batches_as_declared(policy: AnyPolicy) -> None:
+    """A policy with a `batched_run` releases batches that are not empty and cost what its ledger says.
+
+    Its arms follow from its releases alone, unless it says that it draws them. Other policies pass.
+    """
+    if not isinstance(policy, Policy) or type(policy).batched_run is Policy.batched_run:
+        return
+    arms, steps = 3, HORIZON
+    dearest = policy.release_cost(arms, steps, policy.domain).epsilon
+    runs, rng = [policy.batched_run(arms, steps) for _ in range(2)], stream("conformance", 0)
+    epsilon = runs[0].epsilon
+    assert dearest is not None, "the ledger has no pure epsilon, as a release of a batched_run has"
+    low, high = epsilon * (1 - ROUNDING), policy.guarantee.epsilon * (1 + ROUNDING)
+    assert dearest.kept >= low, f"a release costs {epsilon:g}, and the dearest in the ledger {dearest.kept:g}"
+    assert epsilon <= high, f"a release costs {epsilon:g}, and the guarantee is {policy.guarantee.epsilon:g}"
+    pulls = np.zeros(arms, dtype=np.int64)
+    for t in range(1, steps + 1):
+        arm, *other = [run.next_arm(rng) for run in runs]
+        require_arm(arm, arms, t)
+        assert runs[0].draws_arms or other == [arm], "arms do not follow from the releases: set draws_arms"
+        pulls[arm] += runs[0].learning
+        for run in runs:
+            run.pull(arm)
+        due = runs[0].due
+        assert due == runs[1].due, "batches do not follow from arms and releases"
+        assert len(set(due)) == len(due), f"arms {due} are due: one of them twice"
+        assert (pulls[list(due)] > 0).all(), f"arms {due} are due: one of them was not pulled since its last release"
+        if due:
+            sums = [float(pulls[one] * rng.random() + rng.laplace(scale=1 / epsilon)) for one in due]
+            for run in runs:
+                run.absorb(sums)
+            assert not runs[0].due, "batches are still due after their release"
+            pulls[list(due)] = 0
+
+
 def _modules_of(policy: AnyPolicy) -> list[ModuleType]:
     """The loaded modules in the folder of a policy from outside this package; none for the policies of this package."""
     module = sys.modules[type(policy).__module__]
@@ -233,4 +268,5 @@ CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     draws_from_its_rng_alone,
     remembers_nothing,
     ignores_checkpoints,
+    batches_as_declared,
 )

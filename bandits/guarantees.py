@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
+from bandits.mechanisms.concentrated import concentrated_delta, require_rho, rho_of_pure
 from bandits.mechanisms.gaussian import gaussian_delta, level_of_pure, require_level
 from bandits.parameters import ParameterError, require
 
@@ -15,6 +16,7 @@ class Scope(StrEnum):
     TRANSCRIPT: all that is released: the sequence of pulled arms, or the stopping time and estimate of a stopping rule.
     DECISION: the single arm pulled at one step, the history before it held fixed.
     LOCAL: every reward, before the learner sees it.
+    SHUFFLE: the messages of each batch of users in a random order, which is all that the learner receives.
     DISTRIBUTED: every sum that the learner receives; no server sees a reward, and the arms follow from the sums.
     NONE: nothing; the policy is not private.
     """
@@ -22,12 +24,14 @@ class Scope(StrEnum):
     TRANSCRIPT = "transcript"
     DECISION = "decision"
     LOCAL = "local"
+    SHUFFLE = "shuffle"
     DISTRIBUTED = "distributed"
     NONE = "none"
 
 
 WIDER = {
-    Scope.LOCAL: Scope.DISTRIBUTED,
+    Scope.LOCAL: Scope.SHUFFLE,
+    Scope.SHUFFLE: Scope.DISTRIBUTED,
     Scope.DISTRIBUTED: Scope.TRANSCRIPT,
     Scope.TRANSCRIPT: Scope.DECISION,
 }  # a promise about the key implies one about the value, with the same epsilon except about a decision
@@ -48,8 +52,10 @@ class Guarantee:
 
     A policy that is not private has `epsilon = inf` and scope NONE; with `declared` False it does not say.
     Gaussian differential privacy has a `level` beside the one pair (epsilon, delta) at which it is quoted, and
-    `delta_at` gives the others. Raises `ParameterError` for a negative or undefined epsilon, a delta outside [0, 1), a
-    scope that contradicts epsilon, a promise that is not declared, or a level that does not keep (epsilon, delta).
+    `delta_at` gives the others; so has zero-concentrated privacy, zCDP, with `rho`. Gaussian noise has a level, which
+    says more than the rho = level^2 / 2 that follows. Raises `ParameterError` for a negative or undefined epsilon, a
+    delta outside [0, 1), a scope that contradicts epsilon, a promise that is not declared, a level beside a rho, or one
+    that does not keep (epsilon, delta).
     """
 
     epsilon: float
@@ -58,6 +64,7 @@ class Guarantee:
     neighbours: Neighbours = Neighbours.ONE_REWARD
     level: float | None = None
     declared: bool = True
+    rho: float | None = None
 
     def __post_init__(self) -> None:
         require(self.epsilon >= 0, "epsilon", self.epsilon, "a number >= 0")
@@ -70,13 +77,24 @@ class Guarantee:
             least = gaussian_delta(self.level, self.epsilon)
             allowed = f"above 0 and at least {least:.6g}: {self.level:g}-GDP is private for no smaller one"
             require(0 < self.delta >= least * (1 - 1e-9), "delta", self.delta, allowed)
+        if self.rho is not None:
+            require(self.level is None, "rho", self.rho, "left out where there is a level, which says more")
+            require_rho(self.rho)
+            least = concentrated_delta(self.rho, self.epsilon)
+            allowed = f"above 0 and at least {least:.6g}, which is known for {self.rho:g}-zCDP"
+            require(0 < self.delta >= least * (1 - 1e-9), "delta", self.delta, allowed)
 
     @classmethod
     def gaussian(cls, level: float, epsilon: float, scope: Scope = Scope.TRANSCRIPT) -> Self:
         """`level`-GDP, quoted at `epsilon` with its delta there, or the nearest number in (0, 1)."""
         require_level(level)
-        delta = min(max(gaussian_delta(level, epsilon), math.ulp(0.0)), math.nextafter(1.0, 0.0))
-        return cls(epsilon, delta, scope, level=level)
+        return cls(epsilon, _within(gaussian_delta(level, epsilon)), scope, level=level)
+
+    @classmethod
+    def concentrated(cls, rho: float, epsilon: float, scope: Scope = Scope.TRANSCRIPT) -> Self:
+        """`rho`-zCDP, quoted at `epsilon` with the delta that is known there, or the nearest number in (0, 1)."""
+        require_rho(rho)
+        return cls(epsilon, _within(concentrated_delta(rho, epsilon)), scope, rho=rho)
 
     @property
     def private(self) -> bool:
@@ -95,6 +113,8 @@ class Guarantee:
         """
         if self.level is not None:
             return gaussian_delta(self.level, epsilon)
+        if self.rho is not None:
+            return concentrated_delta(self.rho, epsilon)
         if not self.private:
             return 1.0
         excess = -math.expm1(min(epsilon - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
@@ -103,9 +123,10 @@ class Guarantee:
     def about(self, scope: Scope) -> Self | None:
         """The guarantee about another scope that this one implies, None if none (docs/theorems.md, 6.1 and 6.4).
 
-        A local guarantee is also a distributed one, and a distributed one holds for the transcript, with the same
-        epsilon and delta. A purely epsilon-private transcript makes one decision, its history fixed, 2 epsilon-private.
-        With delta > 0 or a level nothing follows for a decision: its history may be a rare one.
+        A local guarantee is also one about shuffled messages, that one about their sums (distributed), and this holds
+        for the transcript, with the same epsilon and delta. A purely epsilon-private transcript makes one decision, its
+        history fixed, 2 epsilon-private. With delta > 0, a level or a rho nothing follows for a decision: its history
+        may be a rare one.
         """
         if scope is self.scope or not self.private:
             return self if scope is self.scope else None
@@ -127,16 +148,27 @@ class Guarantee:
             return False
         if other.level is not None:
             return known._implied_level <= other.level * (1 + ROUNDING)
+        if other.rho is not None:
+            return known.least_rho <= other.rho * (1 + ROUNDING)
         if other.delta == 0:
             return known.delta == 0 and known.epsilon <= other.epsilon * (1 + ROUNDING)
         return known.delta_at(other.epsilon) <= other.delta * (1 + ROUNDING)
 
     @property
     def _implied_level(self) -> float:
-        """The least level of GDP that follows: infinite for a single pair (epsilon, delta) with delta > 0."""
+        """The least level of GDP that is known: infinite for a rho, or for one pair (epsilon, delta) with delta > 0."""
         if self.level is not None:
             return self.level
         return math.inf if self.delta > 0 else level_of_pure(self.epsilon)
+
+    @property
+    def least_rho(self) -> float:
+        """The least rho of zCDP that follows: infinite for a single pair (epsilon, delta) with delta > 0."""
+        if self.level is not None:
+            return self.level**2 / 2
+        if self.rho is not None:
+            return self.rho
+        return math.inf if self.delta > 0 else rho_of_pure(self.epsilon)
 
     def composed(self, decisions: int) -> tuple[float, float]:
         """Epsilon and delta of so many decisions together: their sums. A delta of 1 promises nothing."""
@@ -147,9 +179,16 @@ class Guarantee:
         """The epsilon of pure privacy, delta = 0. Raises `ParameterError` for a guarantee that has none."""
         if self.level is not None:
             raise ParameterError("delta", f"must be > 0: {self.level:g}-GDP is purely epsilon-private for no epsilon")
+        if self.rho is not None:
+            raise ParameterError("delta", f"must be > 0: {self.rho:g}-zCDP need not be purely epsilon-private")
         if self.delta > 0:
             raise ParameterError("delta", f"must be {self.delta:g}: nothing is promised for a smaller one")
         return self.epsilon
+
+
+def _within(delta: float) -> float:
+    """The nearest number in (0, 1)."""
+    return min(max(delta, math.ulp(0.0)), math.nextafter(1.0, 0.0))
 
 
 NOT_PRIVATE = Guarantee(epsilon=math.inf, scope=Scope.NONE)

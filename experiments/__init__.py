@@ -1,5 +1,6 @@
 """Plan, run and store experiments: `run` simulates from Python, `load` reads what is stored."""
 
+import os
 import sys
 from importlib import import_module
 from types import TracebackType
@@ -10,6 +11,11 @@ from experiments.errors import UserError
 if TYPE_CHECKING:
     from experiments.frames import load, load_identified, load_outcomes, load_pulls
     from experiments.running import run
+
+# Work is divided among processes, one per core. Threads of BLAS would wait for each other by spinning, which costs ten
+# times the processor when cores are busy, and last digits would depend on how many there are.
+for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 __all__ = ["UserError", "load", "load_identified", "load_outcomes", "load_pulls", "run"]
 

@@ -49,9 +49,12 @@ def error_of_each(cells: int) -> float:
     return ERROR / (cells * (1 + len(UPPER)))
 
 
-def standings(cells: Cells, value: str = "regret") -> dict[str, Standing]:
-    """The standing of each cell, by its key. Raises `UserError` if a cell does not record the `value`."""
-    error = error_of_each(len(cells))
+def standings(cells: Cells, value: str = "regret", together: int | None = None) -> dict[str, Standing]:
+    """The standing of each cell, by its key. Raises `UserError` if a cell does not record the `value`.
+
+    `together` is the number of cells whose intervals hold simultaneously, if there are more than these.
+    """
+    error = error_of_each(len(cells) if together is None else together)
     values = measured(cells, value)
     return {of.cell.key: standing(of, each.astype(float), error) for of, each in zip(cells, values, strict=True)}
 

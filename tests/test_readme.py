@@ -38,6 +38,7 @@ WRITTEN = (  # by hand
     "docs/reference.md",
     "docs/architecture.md",
     "docs/artifact.md",
+    "docs/deploy.md",
     "docs/long_runs.md",
     "docs/machines.md",
     "paper.md",
@@ -290,11 +291,12 @@ def test_reference_has_every_choice_and_its_parameters(group):
 def test_reference_has_every_promise():
     composer = Composer()
     for name in composer.choices("policy"):
-        takes_delta = "delta" in keys_of(CONF / "policy" / f"{name}.yaml")
-        composed = composer.compose([f"policy={name}", f"budget={'approximate' if takes_delta else 'pure'}"])
+        keys = keys_of(CONF / "policy" / f"{name}.yaml")
+        budget = "approximate" if "delta" in keys else "zcdp" if "rho" in keys else "pure"
+        composed = composer.compose([f"policy={name}", f"budget={budget}"])
         files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
         policy = build(composed.config, "policy", files, Learner)
-        promise = f"{policy.guarantee.scope}{', δ' if takes_delta else ''}"
+        promise = f"{policy.guarantee.scope}{', δ' if 'delta' in keys else ', ρ' if 'rho' in keys else ''}"
         assert rows_of(name).split(" | ")[1] == promise, name
 
 

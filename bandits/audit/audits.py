@@ -26,6 +26,7 @@ PROMISED = {
     Scope.TRANSCRIPT: Level.TRANSCRIPT,
     Scope.DECISION: Level.DECISION,
     Scope.LOCAL: Level.RELEASE,
+    Scope.SHUFFLE: Level.RELEASE,
     Scope.DISTRIBUTED: Level.RELEASE,
     Scope.NONE: Level.TRANSCRIPT,
 }

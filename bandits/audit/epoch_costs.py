@@ -7,11 +7,15 @@ survives alone, when its mean is as far behind as means in [0, 1] can be. More r
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from scipy.stats import norm
 
-from bandits.audit.costs import Bounds
+from bandits.audit.costs import Bounds, PrivacyCost, unseen
 from bandits.audit.decision_laws import TruncatedLaw, delta_between, largest_of
+from bandits.mechanisms.coins import excess, last_above
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 
 TRIED = 201  # differences of two means
@@ -24,6 +28,50 @@ def epoch_bounds(rounds: int, threshold: float, scale: float) -> Bounds:
     epsilon = far - near + math.log1p(near / 2) - math.log1p(far / 2)
     witness = f"arm 1 with no reward of 1 against one in {rounds}, arm 2 with {rounds}; arm 1 alone survives"
     return Bounds(epsilon, epsilon, witness, "closed form, two arms")
+
+
+def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float) -> tuple[float, str]:
+    """A delta at `epsilon` of which of two arms leads by more than `threshold`, with normal noise, and its witness.
+
+    The sums of `rounds` rewards each get Normal(0, 1 / level^2). With the lead x + threshold the probability is
+    Phi(h x), h = level / sqrt(2). Phi(h x + h) - e^epsilon Phi(h x) grows up to x = -epsilon / h^2 - 1/2, then it
+    falls.
+    """
+    h = level / math.sqrt(2)
+    best = math.floor(threshold - epsilon / h**2 - 0.5)
+    leads = [min(max(lead, -rounds), rounds - 1) for lead in (best, best + 1)]
+    found = [
+        (float(norm.cdf(h * (k + 1 - threshold)) - math.exp(epsilon) * norm.cdf(h * (k - threshold))), k) for k in leads
+    ]
+    shown, lead = max(found)
+    return max(shown, 0.0), _of_leads(lead, rounds)
+
+
+def coin_lead(coins: int, epsilon: float, rounds: int, threshold: float) -> tuple[float, str]:
+    """The same with the heads of so many fair coins for noise: their difference is that of twice as many.
+
+    With the lead k + 1 arm 1 is ahead where the tails of 2 `coins` are at most j = k + `coins` - floor(threshold), with
+    the lead k where they are fewer. The difference of the probabilities grows in j up to `last_above` and then falls.
+    """
+    shift = coins - math.floor(threshold)
+    lead = min(max(last_above(2 * coins, epsilon) - shift, -rounds), rounds - 1)
+    return max(excess(2 * coins, epsilon, lead + shift), 0.0), _of_leads(lead, rounds)
+
+
+def _of_leads(lead: int, rounds: int) -> str:
+    return f"sums of {rounds} rewards {lead} apart, one more of the first arm; it alone is ahead"
+
+
+def shown_by_leads(releases: PrivacyCost, found: Sequence[tuple[float, str]]) -> PrivacyCost:
+    """The cost of the arms if the releases cost `releases`: its lower bound on delta is the largest of those found."""
+    assert releases.epsilon is not None
+    assert releases.delta is not None
+    if not found:
+        return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=unseen(releases.delta))
+    shown, witness = max(found)
+    method = f"{releases.delta.method}; closed form, two arms"
+    delta = replace(releases.delta, shown=shown, witness=witness, method=method)
+    return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=delta)
 
 
 def phase_delta(epsilon: float, noise_delta: float, count: int, margin: float, bits: bool) -> tuple[float, str]:

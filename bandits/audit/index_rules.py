@@ -15,7 +15,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.audit.costs import Bounds, PrivacyCost, unseen
 from bandits.audit.gauss_legendre import nodes_between
 from bandits.audit.half_spaces import Draws, Form, chances
-from bandits.audit.ledger import Domain, RunningSums, lowest
+from bandits.audit.ledger import Domain, NoisySums, lowest
 from bandits.audit.transcripts import LARGEST, TINY, Convention, Transcripts, enumerated, require_fitting, table_size
 
 MOST_DRAWS = 6  # of a sequence; with one more the closed form has about five times as many parts
@@ -37,19 +37,11 @@ class IndexRule:
     lasting: whether a bonus is that of the step at which the sum was released, not of the present step.
     """
 
-    sums: RunningSums
+    sums: NoisySums
     bonus: Callable[[int, FloatArray], FloatArray]
     interval: int = 1
     every_step: bool = False
     lasting: bool = False
-
-    def draws_in(self, items: int) -> list[int]:
-        """The draws in the noise of the sum of `items` items, each named by the number of items when it was drawn."""
-        found = []
-        while items:
-            found.append(items)
-            items = int(self.sums.parents[items - 1])
-        return found
 
 
 @dataclass
@@ -98,7 +90,7 @@ class _Walk:
         constant = np.zeros(len(self.cases))
         for of, other, sign in ((arm, rival, 1), (rival, arm, -1)):
             weight = sign * int(self.pulls[other])
-            for number in self.rule.draws_in(step - 1 if self.rule.every_step else int(self.pulls[of])):
+            for number in self.rule.sums.draws_in(step - 1 if self.rule.every_step else int(self.pulls[of])):
                 form[of, number] = weight
             constant = constant + weight * (self.sums[of] + self.pulls[of] * self.bonuses[of])
         self.forms.append(form)
@@ -217,7 +209,7 @@ def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> B
         return Bounds(0.0, 0.0, "no choice up to this horizon depends on a reward", "ledger")
     if arms != 2:
         return Bounds(math.inf, 0.0, "no law of two arms", "ledger")
-    draws = rule.draws_in(first if rule.every_step else rule.interval)
+    draws = rule.sums.draws_in(first if rule.every_step else rule.interval)
     scale = float(rule.sums.scales[draws[0] - 1])  # the scale of all draws so far
     change = float(rule.sums.high[0] - lowest(rule.sums.low, domain)[0]) / scale
     behind = min(rule.interval - 1, int(FARTHEST / change))

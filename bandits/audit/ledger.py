@@ -82,8 +82,26 @@ class LaplaceRelease(Release):
         return 1
 
 
+class NoisySums(Release):
+    """Running sums of items, each with the noise of several Laplace draws.
+
+    Attributes
+    ----------
+    scales: of the draws, shape (draws,).
+    low, high: limits of each item, shape (items,).
+    """
+
+    scales: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @abstractmethod
+    def draws_in(self, items: int) -> list[int]:
+        """The draws in the noise of the sum of `items` items, each a number in 1..draws."""
+
+
 @dataclass(frozen=True)
-class RunningSums(Release):
+class RunningSums(NoisySums):
     """Running sums of items, the noise of each a fresh draw plus the noise of one earlier sum.
 
     Attributes
@@ -99,6 +117,14 @@ class RunningSums(Release):
     scales: FloatArray
     low: FloatArray
     high: FloatArray
+
+    def draws_in(self, items: int) -> list[int]:
+        """Each draw is named by the number of items when it was drawn."""
+        found = []
+        while items:
+            found.append(items)
+            items = int(self.parents[items - 1])
+        return found
 
     def losses(self, domain: Domain) -> FloatArray:
         """The cost of each item, shape (items,).

@@ -12,6 +12,7 @@ from bandits.audit.halting import halting_bounds
 from bandits.audit.ledger import Domain, Release, lowest, require_domain
 from bandits.audit.noisy_max import noisy_max_cost, prefix_cost
 from bandits.loops.stopping import Constants
+from bandits.mechanisms.coins import coins_delta
 from bandits.mechanisms.gaussian import gaussian_delta
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
 from bandits.mechanisms.report_noisy_max import NoiseName
@@ -214,6 +215,28 @@ class RandomBit(Release):
         of_one, of_zero = math.log(self.high / low), math.log((1 - low) / (1 - self.high))
         witness = f"one reward from {least:g} to 1; the bit is {int(of_one >= of_zero)}"
         return Bounds(max(of_one, of_zero), max(of_one, of_zero), witness, "exact law", 1e-12 * of_one)
+
+    def touches(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class CoinCount(Release):
+    """A number of ones that one reward moves by at most 1, plus the heads of `coins` fair coins: integer noise."""
+
+    mechanism: str
+    calibration: str
+    coins: int
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return Bounds(math.inf, math.inf, "one reward from 1 to 0; no one among all bits", "exact law")
+
+    def delta(self, epsilon: float, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        delta = coins_delta(self.coins, epsilon)
+        witness = f"one reward from 0 to 1; counts more than e^{epsilon:g} times as likely"
+        return Bounds(delta, delta, witness, "exact law", 1e-9 * delta)
 
     def touches(self) -> int:
         return 1

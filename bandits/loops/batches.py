@@ -16,7 +16,7 @@ from bandits.mechanisms.laplace import laplace
 from bandits.noisy_sums import highest_mean
 
 LONGEST = 2.0**62  # steps, more than any horizon; integers have 64 bits
-UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED, EXACT_KL_UCB = 0, 1, 2, 3, 4  # indices, see `index`
+UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED, EXACT_KL_UCB, GAUSSIAN_UCB = 0, 1, 2, 3, 4, 5  # indices, see `index`
 
 
 class Rule(NamedTuple):
@@ -25,7 +25,8 @@ class Rule(NamedTuple):
     Attributes
     ----------
     kind: of index, see `index`.
-    epsilon: the sum of a batch is released with Lap(1/epsilon).
+    epsilon: the sum of a batch is released with Lap(1/epsilon); with GAUSSIAN_UCB it is a level of Gaussian privacy,
+        and the noise is Normal(0, 1/epsilon^2).
     alpha: of the indices of AdaP; others do not read it.
     first: pulls of the first batch of an arm.
     ratio: the least factor by which each further batch multiplies the pulls of an arm.
@@ -58,10 +59,18 @@ def batch_pulls(
         row = record_run(record, row, checkpoints, pulls, arm, t, steps)
         pulls[arm] += steps
         t += steps
-        released = rng.binomial(steps, means[arm]) + laplace(1 / rule.epsilon, rng)
+        released = rng.binomial(steps, means[arm]) + noise(rule, rng)
         counts[arm] = rule.kept * counts[arm] + steps
         sums[arm] = rule.kept * sums[arm] + released
     return record
+
+
+@compiled
+def noise(rule: Rule, rng: np.random.Generator) -> float:
+    """The noise of the sum of a batch."""
+    if rule.kind == GAUSSIAN_UCB:
+        return rng.normal(0.0, 1 / rule.epsilon)
+    return laplace(1 / rule.epsilon, rng)
 
 
 @compiled
@@ -112,12 +121,15 @@ def index(rule: Rule, count: float, total: float, log_t: float, highest: float) 
     KL_UCB: the largest q with kl([m + b], q) <= alpha log(t) / n.
     PRIVATE_KL_UCB: the largest q with d_epsilon([m], q) <= log(t) / n.
     PRIVATE_IMED: -(n d_epsilon([m], `highest`) + log n), `highest` the largest [m] of all arms.
+    GAUSSIAN_UCB: m + sqrt((1 / (2 n) + 2 / (epsilon n)^2) alpha log(t)).
     EXACT_KL_UCB: the largest q with D-(`total`, n, batches; q) <= log(t), see `bandits.noisy_sums`.
     """
     mean = total / count
     bonus = rule.alpha * log_t / (rule.epsilon * count)
     if rule.kind == UCB:
         return mean + math.sqrt(rule.alpha * log_t / (2 * count)) + bonus
+    if rule.kind == GAUSSIAN_UCB:
+        return mean + math.sqrt((1 / (2 * count) + 2 / (rule.epsilon * count) ** 2) * rule.alpha * log_t)
     if rule.kind == KL_UCB:
         return divergence_upper_end(min(1.0, max(0.0, mean + bonus)), rule.alpha * log_t / count)
     if rule.kind == EXACT_KL_UCB:

@@ -1,17 +1,29 @@
 """The tree of Sajed and Sheffet (2019), section 1: the exact sum plus the noise of all nodes above a leaf.
 
-A binary tree stands over T = 2^depth items, and every node holds a Laplace variable of one scale b. At time t the
+A binary tree stands over 2^depth items, and every node holds a Laplace variable of one scale b. At time t the
 mechanism releases the sum of the first t items plus the variables of the nodes on the path from the root to leaf t.
 It differs from the mechanism of `bandits.mechanisms.tree`, which adds one variable for each set bit of t.
 
-The exact privacy loss: changing item s by 1 adds 1[t >= s] to the sums. If numbers z on the nodes have these path
-sums, moving the variables by z shows that the loss is at most |z|_1 / b. Far out in the tail of all sums the density
-falls like exp(-min |z|_1 / b) up to powers, so that the loss is exactly the least |z|_1 / b, in the worst case over s.
-The nodes are laminar, so the constraints are totally unimodular and some optimal z is integral: it writes T - s + 1 as
-a signed sum of powers of two, and the fewest terms are those of the non-adjacent form, floor(depth / 2) + 1 at most.
+The exact privacy loss (docs/theorems.md, 9.1): changing item s by 1 adds 1[t >= s] to the sums. The loss is |z|_1 / b
+for the numbers z on the nodes that have these path sums and the least |z|_1. With all items the worst s needs
+floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 if the root holds no variable.
 """
 
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bandits.arrays import FloatArray, IntArray
+from bandits.compiled import compiled
+from bandits.mechanisms.laplace import laplace
+from bandits.mechanisms.tree import lowest_bit
 from bandits.parameters import require, require_epsilon
+
+
+def path_depth(length: int) -> int:
+    """The depth of a tree with at least `length` leaves, ceil(log2 length), and at least 1."""
+    require(length >= 1, "length", length, "a whole number >= 1")
+    return max(1, (length - 1).bit_length())
 
 
 def path_nodes(depth: int, *, root: bool = True) -> int:
@@ -23,14 +35,80 @@ def path_nodes(depth: int, *, root: bool = True) -> int:
 def path_loss(depth: int, *, root: bool = True) -> int:
     """The least |z|_1 in the worst case over the items: all releases together are exactly (path_loss / b)-private.
 
-    floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 without the root. The second is checked by linear programming,
-    like the first (tests/bandits/mechanisms/test_path_tree.py), and not proved.
+    floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 without the root (docs/theorems.md, 9.1).
     """
     require(depth >= 1, "depth", depth, "a whole number >= 1")
     return (depth if root else depth + 1) // 2 + 1
+
+
+def path_losses(depth: int, items: int, *, root: bool = True) -> IntArray:
+    """The least |z|_1 of each item if only the first `items` sums are released, shape (items,).
+
+    The recursion of the proof of 9.1: `outside` and `inside` are the least sums of |z| below a node if the path sum
+    that comes from above is 0 or 1. Raises `ParameterError` for more items than leaves.
+    """
+    require(depth >= 1, "depth", depth, "a whole number >= 1")
+    require(1 <= items <= 1 << depth, "items", items, f"a whole number in 1..{1 << depth}")
+    leaf = np.arange(items)
+    outside, inside = np.ones(items, dtype=np.int64), np.zeros(items, dtype=np.int64)
+    for level in range(depth):
+        node = leaf >> level
+        right = node % 2 == 1  # then the leaves of the left child are to have sum 0
+        later = ~right & ((node + 1) << level < items)  # the right child has leaves, all to have sum 1
+        outside, inside = outside + later, inside + right
+        if level < depth - 1 or root:  # a variable at the parent can turn one into the other
+            outside, inside = np.minimum(outside, inside + 1), np.minimum(inside, outside + 1)
+    return outside
 
 
 def path_variance(depth: int, epsilon: float, *, root: bool = True) -> float:
     """The variance of the noise at every timestep, scale log2(T) / epsilon as printed: 2 nodes depth^2 / epsilon^2."""
     require_epsilon(epsilon)
     return path_nodes(depth, root=root) * 2 * (depth / epsilon) ** 2
+
+
+@compiled
+def next_path(above: FloatArray, count: int, scale: float, rng: np.random.Generator) -> float:
+    """The noise of the sum of `count` items, from that of `count` - 1 items.
+
+    `above[i]`, shape (depth + 1,), is the sum of the variables from the root down to level i (0: the leaf); it is
+    updated in place. Item `count` begins the node of level i where 2^i divides `count` - 1.
+    """
+    top = len(above) - 1
+    level = lowest_bit(count - 1) if count > 1 else top
+    noise = 0.0 if level == top else above[level + 1]
+    while level >= 0:
+        noise += laplace(scale, rng)
+        above[level] = noise
+        level -= 1
+    return noise
+
+
+@dataclass
+class PathTreeMechanism:
+    """Running sum of at most `length` items in [0, 1], released with Lap(`scale`) at each of the nodes above a leaf.
+
+    Guarantee: (path_loss / scale)-DP of the whole sequence of released sums, one item changed, even if items depend on
+    earlier releases. Raises `ParameterError` for parameters out of range, `ValueError` for an item outside [0, 1] and
+    `OverflowError` when more than `length` items arrive.
+    """
+
+    length: int
+    scale: float
+    rng: np.random.Generator
+    count: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        require(self.scale > 0, "scale", self.scale, "a number > 0")
+        self._sum = 0.0
+        self._above = np.zeros(path_nodes(path_depth(self.length)))
+
+    def add(self, item: float) -> float:
+        """Take the next item and release the private sum of all items so far."""
+        if self.count == self.length:
+            raise OverflowError(f"a tree over {self.length} items cannot take one more")
+        if not 0 <= item <= 1:
+            raise ValueError(f"item {item} outside [0, 1]")
+        self.count += 1
+        self._sum += item
+        return self._sum + next_path(self._above, self.count, self.scale, self.rng)

@@ -18,6 +18,7 @@ from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
+from bandits.policies.batched import BatchedRun
 
 if TYPE_CHECKING:  # its import compiles loops, which would slow down every start
     from bandits.audit.batch_rules import BatchRule
@@ -70,6 +71,13 @@ class Policy(Learner[Instance]):
             claimed = self.guarantee.epsilon
             return index_transcript_cost(rule, releases, claimed, arms, horizon, domain, convention)
         return super().transcript_within(releases, arms, horizon, domain, convention)
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        """A run that asks for noisy sums of batches alone, which `bandits.deploy` plays with exact noise.
+
+        Raises `ParameterError` for a policy that releases anything else.
+        """
+        raise ParameterError("policy", f"{self.name} has no batched_run: its releases are not sums of batches")
 
     def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
         """The limits between which a change of the first reward of an arm has an effect on the policy."""

@@ -3,6 +3,7 @@
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,11 +11,16 @@ import numpy as np
 
 from bandits.arrays import IntArray
 from bandits.audit.batch_rules import BatchRule
-from bandits.audit.ledger import LaplaceRelease, Release
+from bandits.audit.costs import PrivacyCost
+from bandits.audit.epoch_costs import gaussian_lead, shown_by_leads
+from bandits.audit.ledger import Domain, LaplaceRelease, Release
+from bandits.audit.releases import GaussianDraws
+from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.batches import (
     EXACT_KL_UCB,
+    GAUSSIAN_UCB,
     KL_UCB,
     PRIVATE_IMED,
     PRIVATE_KL_UCB,
@@ -24,10 +30,49 @@ from bandits.loops.batches import (
     batch_pulls,
     chosen,
 )
+from bandits.mechanisms.concentrated import require_rho
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
+from bandits.policies.batched import BatchedRun, play_batches
 
 LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
+
+
+class IndexRun(BatchedRun):
+    """A run of `BatchedIndex`: one batch at a time."""
+
+    def __init__(self, rule: Rule, arms: int) -> None:
+        self.epsilon = rule.epsilon
+        self._rule = rule
+        self._pulls = np.zeros(arms, dtype=np.int64)
+        self._counts, self._sums = np.zeros(arms), np.zeros(arms)
+        self._begin()
+
+    def _begin(self) -> None:
+        first = int(np.argmin(self._pulls > 0))
+        new = self._pulls[first] == 0
+        self._arm = first if new else chosen(self._rule, self._counts, self._sums, int(self._pulls.sum()) + 1)
+        self._length = self._left = batch_length(self._rule, int(self._pulls[self._arm]))
+        self.due = ()
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        return self._arm
+
+    def pull(self, arm: int) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.due = (arm,)
+
+    def absorb(self, sums: Sequence[float]) -> None:
+        (total,) = sums
+        arm, kept = self._arm, self._rule.kept
+        self._pulls[arm] += self._length
+        self._counts[arm] = kept * self._counts[arm] + self._length
+        self._sums[arm] = kept * self._sums[arm] + total
+        self._begin()
+
+    def summary(self) -> dict[str, object]:
+        return {"counts": self._counts.tolist(), "sums": self._sums.tolist()}
 
 
 class BatchedIndex(Policy):
@@ -63,27 +108,30 @@ class BatchedIndex(Policy):
         pulls = 0
         for number in itertools.count(1):
             pulls += min(batch_length(self.rule, pulls), horizon - pulls)
-            releases.append(LaplaceRelease(f"sum of batch {number}", "", 0.0, 1.0, 1.0, self.noise_scale))
+            releases.append(self.release(f"sum of batch {number}"))
             if pulls >= horizon:
                 return tuple(releases)
         raise AssertionError("batches are not empty, so that one reaches the horizon")
 
-    def batch_rule(self) -> BatchRule:
+    def release(self, name: str) -> Release:
+        """The sum of one batch with its noise."""
+        return LaplaceRelease(name, "", 0.0, 1.0, 1.0, self.noise_scale)
+
+    def noise(self, rng: np.random.Generator) -> float:
+        """The noise of the sum of one batch."""
+        return rng.laplace(scale=self.noise_scale)
+
+    def batch_rule(self) -> BatchRule | None:
         return BatchRule(self.rule, self.noise_scale)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        pulls = np.zeros(arms, dtype=np.int64)
-        counts, sums = np.zeros(arms), np.zeros(arms)
-        while True:
-            first = int(np.argmax(pulls == 0))
-            arm = first if pulls[first] == 0 else chosen(self.rule, counts, sums, int(pulls.sum()) + 1)
-            length = batch_length(self.rule, int(pulls[arm]))
-            total = rng.laplace(scale=self.noise_scale)
-            for _ in range(length):
-                total += yield arm
-            pulls[arm] += length
-            counts[arm] = self.rule.kept * counts[arm] + length
-            sums[arm] = self.rule.kept * sums[arm] + total
+        def released(sums: list[float]) -> list[float]:
+            return [total + self.noise(rng) for total in sums]
+
+        return play_batches(IndexRun(self.rule, arms), released, rng)
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return IndexRun(self.rule, arms)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         return batch_pulls(instance.mean_rewards, horizon, checkpoints, self.rule, rng)
@@ -145,6 +193,71 @@ class AdaPKLUCB(AdaP):
     label: ClassVar[str] = "AdaP-KLUCB"
     citation: ClassVar[str] = "Azize and Basu (2022), Algorithm 1 with the index of KL-UCB"
     kind: ClassVar[int] = KL_UCB
+
+
+@dataclass(frozen=True)
+class AdaCUCB(BatchedIndex):
+    """AdaC-UCB (Azize and Basu 2023; the form is ours): the episodes of AdaP-UCB, with normal noise, for rho-zCDP.
+
+    The episodes of an arm have 1, 1, 2, 4, 8, ... pulls, the first for every arm in turn. Each sum gets
+    Normal(0, 1 / (2 rho)), that of the first reward too. m is the noisy mean of the n rewards of the last episode, and
+    the arm with the largest m + sqrt((1 / (2 n) + 1 / (rho n^2)) alpha log(t)) is pulled, t the step at which the
+    episode is chosen; ties go to the first arm. m is sub-Gaussian with the variance 1 / (4 n) + 1 / (2 rho n^2): after
+    a fixed number of episodes an index is below the mean of its arm with probability at most t^-alpha
+    (docs/theorems.md, section 11).
+
+    Guarantee: `rho`-zCDP of the transcript, one reward changed, and in fact the level sqrt(2 rho) of Gaussian privacy,
+    quoted at epsilon = sqrt(2 rho), as epsilon-privacy implies epsilon^2 / 2-zCDP, and not conversely. Proof: a reward
+    moves the sum of one episode by at most 1. Given what was released before, that sum keeps the level, and what
+    follows depends on the reward through it alone. Raises `ParameterError` for a rho <= 0.
+    """
+
+    name: ClassVar[str] = "adac_ucb"
+    label: ClassVar[str] = "AdaC-UCB"
+    citation: ClassVar[str] = "Azize and Basu (2023, arXiv 2309.00557), form of this repository"
+    batched_run = Policy.batched_run  # refuses: there is no exact normal noise here
+    rho: float
+    alpha: float = 3.1
+
+    def __post_init__(self) -> None:
+        require_rho(self.rho)
+        require(2 < self.alpha <= 1e100, "alpha", self.alpha, "a finite number > 2, as the regret bound needs")
+
+    @property
+    def level(self) -> float:
+        """The level of Gaussian differential privacy, sqrt(2 rho)."""
+        return math.sqrt(2 * self.rho)
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(GAUSSIAN_UCB, self.level, self.alpha, first=1.0, ratio=2.0, kept=0.0)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.gaussian(self.level, self.level)
+
+    def legend(self) -> str:
+        return f"{self.label} (ρ-zCDP)"
+
+    def release(self, name: str) -> Release:
+        return GaussianDraws(name, "", 1, 1, self.noise_scale**2)
+
+    def noise(self, rng: np.random.Generator) -> float:
+        return rng.normal(scale=self.noise_scale)
+
+    def batch_rule(self) -> None:
+        """None: `BatchRule` is about Laplace noise."""
+
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """The cost of the arms: a lower bound from the first choice of two arms, the arm with the larger noisy reward.
+
+        Up to the horizon 3 there is no other choice. For more arms the lower bound is 0.
+        """
+        if arms != 2 or horizon < 3:
+            return super().transcript_within(releases, arms, horizon, domain, convention)
+        return shown_by_leads(releases, [gaussian_lead(self.level, self.level, 1, 0.0)])
 
 
 @dataclass(frozen=True)

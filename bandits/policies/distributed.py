@@ -23,7 +23,8 @@ from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam, SummedNoise, decoded, renyi_epsilon
 from bandits.parameters import ParameterError, require
 from bandits.policies.base import Choices, require_bernoulli
-from bandits.policies.elimination import Epoch, EpochElimination
+from bandits.policies.batched import BatchedRun
+from bandits.policies.elimination import EliminationRun, Epoch, EpochElimination, survivors
 from bandits.recording import PullLog
 
 
@@ -48,6 +49,22 @@ class Batch(Epoch):
     def mean(self, seen: int) -> float:
         """The mean reward that the server decodes from the residue `seen`."""
         return decoded(seen, self.modulus, self.rounds * self.grid + self.margin) / self.grid / self.rounds
+
+
+class DistributedRun(EliminationRun):
+    """A run of `DistDPSE` whose noisy sums are reduced modulo m and decoded as the server would, arm after arm."""
+
+    epoch: Batch
+
+    @property
+    def grid(self) -> int:
+        return self.epoch.grid
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        return self.viable[self._pulled // self.epoch.rounds]
+
+    def mean(self, total: float) -> float:
+        return self.epoch.mean(round(total * self.epoch.grid) % self.epoch.modulus)
 
 
 class DistributedElimination(EpochElimination):
@@ -173,7 +190,7 @@ class DistributedElimination(EpochElimination):
                     message = (rounded + noise.share(batch.rounds, 1, rng)[0]) % batch.modulus
                     seen[place] = (seen[place] + message) % batch.modulus
             means = [batch.mean(residue) for residue in seen]
-            viable = [arm for arm, mean in zip(viable, means, strict=True) if max(means) - mean <= batch.threshold]
+            viable = survivors(viable, means, batch)
         while True:
             yield viable[0]
 
@@ -210,6 +227,10 @@ class DistDPSE(DistributedElimination):
     @property
     def tail(self) -> tuple[float, float]:
         return math.sqrt(2) / self.epsilon, 1 / self.epsilon
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        """A run whose noise one trusted server adds: then the promise is about the arms, not about what it sees."""
+        return DistributedRun(arms, self.epsilon, lambda viable, number: self.batch(viable, number, horizon))
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The residue of one arm in each batch."""

@@ -3,7 +3,7 @@
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,6 +20,7 @@ from bandits.guarantees import NOT_PRIVATE, Guarantee
 from bandits.loops.elimination import slack, successive_pulls
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
+from bandits.policies.batched import BatchedRun
 from bandits.recording import PullLog
 
 
@@ -60,11 +61,55 @@ def eliminate(
             for place, arm in enumerate(viable):
                 reward = yield arm
                 sums[place] += reward if abs(reward) <= epoch.truncation else 0.0
-        means = released(sums, epoch, rng)
-        behind = means.max() - means
-        viable = [arm for arm, gap in zip(viable, behind, strict=True) if gap <= epoch.threshold]
+        viable = survivors(viable, released(sums, epoch, rng), epoch)
     while True:
         yield viable[0]
+
+
+def survivors(viable: Sequence[int], means: Sequence[float] | FloatArray, epoch: Epoch) -> list[int]:
+    """The arms whose noisy means do not trail the best by more than the threshold."""
+    best = max(means)
+    return [arm for arm, mean in zip(viable, means, strict=True) if best - mean <= epoch.threshold]
+
+
+class EliminationRun(BatchedRun):
+    """A run of elimination in epochs: the sums of all viable arms are due at the end of an epoch.
+
+    Once one arm is left, its rewards enter no sum.
+    """
+
+    def __init__(self, arms: int, epsilon: float, epoch_of: Callable[[int, int], Epoch]) -> None:
+        self.epsilon = epsilon
+        self.viable = list(range(arms))
+        self._epoch_of, self._number = epoch_of, 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._number += 1
+        self._pulled = 0
+        self.due = ()
+        self.epoch = self._epoch_of(len(self.viable), self._number)
+        self.learning = len(self.viable) > 1
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        return self.viable[self._pulled % len(self.viable)]
+
+    def pull(self, arm: int) -> None:
+        if self.learning:
+            self._pulled += 1
+            if self._pulled == self.epoch.rounds * len(self.viable):
+                self.due = tuple(self.viable)
+
+    def mean(self, total: float) -> float:
+        """The mean reward of an arm in this epoch, from its noisy sum."""
+        return total / self.epoch.rounds
+
+    def absorb(self, sums: Sequence[float]) -> None:
+        self.viable = survivors(self.viable, [self.mean(total) for total in sums], self.epoch)
+        self._begin()
+
+    def summary(self) -> dict[str, object]:
+        return {"viable": list(self.viable), "epoch": self._number}
 
 
 class EpochElimination(Policy):
@@ -103,12 +148,44 @@ class EpochElimination(Policy):
         return log.exploit(viable[0])
 
 
-def _require_beta(beta: float | None) -> None:
+class MeanElimination(EpochElimination):
+    """Elimination by the means of an epoch, which are released once; rewards lie in [0, 1]."""
+
+    @abstractmethod
+    def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
+        """Epoch 1, 2, ... with `viable` arms left."""
+
+    @abstractmethod
+    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        """The noisy means of an epoch from its reward sums, shapes (viable,); nothing else about these is released."""
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
+
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        return self.epoch_of(viable, epoch, horizon)
+
+    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        return self.released(require_sums(self, instance.sums(viable, epoch.rounds, rng), 0, epoch.rounds), epoch, rng)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        return eliminate(arms, lambda viable, number: self.epoch_of(viable, number, horizon), self.released, rng)
+
+    def epochs(self, arms: int, horizon: int) -> list[Epoch]:
+        """All epochs if no arm is removed, with the one under way at the horizon, which releases nothing by then."""
+        found = [self.epoch_of(arms, 1, horizon)]
+        while arms * sum(epoch.rounds for epoch in found) < horizon:
+            found.append(self.epoch_of(arms, len(found) + 1, horizon))
+        return found
+
+
+def require_beta(beta: float | None) -> None:
+    """Refuse a failure probability outside (0, 1); None is 1 / horizon."""
     require(beta is None or 1e-100 <= beta < 1, "beta", beta, "a number in (0, 1) (and at least 1e-100), or null")
 
 
 @dataclass(frozen=True)
-class DPSE(EpochElimination):
+class DPSE(MeanElimination):
     """DP Successive Elimination (Sajed and Sheffet 2019, Algorithm 3).
 
     The best arm survives with probability at least 1 - `beta`; left out, beta = 1/horizon, as in the
@@ -126,23 +203,17 @@ class DPSE(EpochElimination):
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
-        _require_beta(self.beta)
+        require_beta(self.beta)
 
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon)
-
-    def check(self, instance: Instance) -> None:
-        require_unit_rewards(self, instance)
 
     def epoch_length(self, viable: int, epoch: int, horizon: int) -> float:
         """R_e. The arms are pulled while r < R_e, hence ceil(R_e) times."""
         gap = 2.0**-epoch
         log_mean, log_noise = self._logarithms(viable, epoch, horizon)
         return max(32 * log_mean / gap**2, 8 * log_noise / (self.epsilon * gap)) + 1
-
-    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
-        return self.epoch_of(viable, epoch, horizon)
 
     def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
         """ceil(R_e) rounds and the threshold 2 h_e + 2 c_e; h_e and c_e take R_e itself."""
@@ -157,15 +228,11 @@ class DPSE(EpochElimination):
         beta = 1 / horizon if self.beta is None else self.beta
         return math.log(8 * viable * epoch**2 / beta), math.log(4 * viable * epoch**2 / beta)
 
-    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        return self.released(require_sums(self, instance.sums(viable, epoch.rounds, rng), 0, epoch.rounds), epoch, rng)
-
     def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        """The noisy means of an epoch from its reward sums, shapes (viable,); nothing else about these is released."""
         return sums / epoch.rounds + rng.laplace(scale=self.noise_scale(epoch), size=len(sums))
 
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        return eliminate(arms, lambda viable, number: self.epoch_of(viable, number, horizon), self.released, rng)
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return EliminationRun(arms, self.epsilon, lambda viable, number: self.epoch_of(viable, number, horizon))
 
     def noise_scale(self, epoch: Epoch) -> float:
         """The scale of the Laplace noise on the means of an epoch."""
@@ -173,23 +240,16 @@ class DPSE(EpochElimination):
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The mean of one arm in each epoch if no arm is removed, including the epoch under way at the horizon."""
-        releases: list[Release] = []
-        pulls = 0
-        for number in itertools.count(1):
-            epoch = self.epoch_of(arms, number, horizon)
-            scale = self.noise_scale(epoch)
-            releases.append(LaplaceRelease(f"mean of epoch {number}", "", 0.0, 1.0, epoch.rounds, scale))
-            pulls += arms * epoch.rounds
-            if pulls >= horizon:
-                return tuple(releases)
-        raise AssertionError("epochs grow, so that one does not end before the horizon")
+        return tuple(
+            LaplaceRelease(f"mean of epoch {number}", "", 0.0, 1.0, epoch.rounds, self.noise_scale(epoch))
+            for number, epoch in enumerate(self.epochs(arms, horizon), 1)
+        )
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The surviving set of the most expensive epoch that ends before the horizon if no arm is removed."""
         require_domain(0.0, domain)
-        ended = range(1, len(self.ledger(arms, horizon)))  # the last one of the ledger releases nothing by then
-        epochs = [self.epoch_of(arms, number, horizon) for number in ended]
-        found = [epoch_bounds(epoch.rounds, epoch.threshold, self.noise_scale(epoch)) for epoch in epochs]
+        ended = self.epochs(arms, horizon)[:-1]
+        found = [epoch_bounds(epoch.rounds, epoch.threshold, self.noise_scale(epoch)) for epoch in ended]
         worst = max(found, key=lambda bounds: bounds.shown, default=NOTHING)
         return PrivacyCost("surviving set", "", worst if arms == 2 or not found else replace(worst, kept=self.epsilon))
 
@@ -217,7 +277,7 @@ class SuccessiveElimination(Policy):
     beta: float | None = None
 
     def __post_init__(self) -> None:
-        _require_beta(self.beta)
+        require_beta(self.beta)
 
     @property
     def guarantee(self) -> Guarantee:

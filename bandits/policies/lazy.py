@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -15,8 +16,46 @@ from bandits.loops.lazy import Arms, lazy_leader, lazy_ucb_pulls
 from bandits.loops.lazy_thompson import Shift, bonus, drawn, lazy_thompson_pulls
 from bandits.parameters import require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
+from bandits.policies.batched import BatchedRun, play_batches
 
 Logarithm = Literal["binary", "natural"]
+
+
+class LazyRun(BatchedRun):
+    """A run of `Lazy`: the arm is chosen anew at every step, so that several arms have an open batch."""
+
+    def __init__(self, policy: "Lazy", arms: int) -> None:
+        self.epsilon = policy.epsilon
+        self._policy = policy
+        self._state = Arms(
+            np.zeros(arms, dtype=np.int64), np.ones(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms)
+        )
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        t = int(self._state.pulls.sum()) + 1
+        return t - 1 if t <= len(self._state.pulls) else int(self._policy.select(self._state, t, rng))
+
+    def pull(self, arm: int) -> None:
+        self._state.pulls[arm] += 1
+        self._state.room[arm] -= 1
+        if self._state.room[arm] == 0:
+            self.due = (arm,)
+
+    def absorb(self, sums: Sequence[float]) -> None:
+        (arm,), (total,) = self.due, sums
+        fresh = max(1.0, 2 * self._state.counts[arm])
+        self._state.counts[arm], self._state.means[arm] = fresh, total / fresh
+        self._state.room[arm] = int(2 * fresh)
+        self.due = ()
+
+    def summary(self) -> dict[str, object]:
+        return {"counts": self._state.counts.tolist(), "means": self._state.means.tolist()}
+
+
+class LazyThompsonRun(LazyRun):
+    """A run whose arms are drawn."""
+
+    draws_arms: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -65,18 +104,13 @@ class Lazy(Policy):
         """The arm to pull at step t, after every arm was pulled once."""
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        counts, means = np.zeros(arms), np.zeros(arms)
-        pulls, room = np.zeros(arms, dtype=np.int64), np.ones(arms, dtype=np.int64)
-        buffers: list[list[float]] = [[] for _ in range(arms)]
-        while True:
-            t = int(pulls.sum()) + 1
-            arm = t - 1 if t <= arms else self.select(Arms(pulls, room, counts, means), t, rng)
-            buffers[arm].append((yield arm))
-            pulls[arm] += 1
-            if len(buffers[arm]) == max(1, 2 * counts[arm]):
-                counts[arm] = len(buffers[arm])
-                means[arm] = (sum(buffers[arm]) + rng.laplace(scale=1 / self.epsilon)) / counts[arm]
-                buffers[arm] = []
+        def released(sums: list[float]) -> list[float]:
+            return [total + rng.laplace(scale=1 / self.epsilon) for total in sums]
+
+        return play_batches(self.batched_run(arms, horizon), released, rng)
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return LazyRun(self, arms)
 
 
 @dataclass(frozen=True)
@@ -115,6 +149,9 @@ class LazyDPTS(Lazy):
     citation: ClassVar[str] = "Hu and Hegde (2022), Algorithm 2"
     revision: ClassVar[int] = 2  # its loop computes the probabilities of winners; revision 1 drew at every step
     logarithm: Logarithm = "natural"
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return LazyThompsonRun(self, arms)
 
     @property
     def _shift(self) -> Shift:

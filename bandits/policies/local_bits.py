@@ -83,6 +83,7 @@ class TSCF(BitPolicy):
     label: ClassVar[str] = "TS-CF"
     citation: ClassVar[str] = "Gajane, Urvoy and Kaufmann (2018), arXiv 1708.05033"
     revision: ClassVar[int] = 2  # its loop has closer bounds and keeps a bar for many events
+    draws_arms: ClassVar[bool] = True
 
     def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
         if t <= len(state.pulls):

@@ -11,10 +11,13 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Release, RunningSums
+from bandits.audit.path_sums import PathSums
 from bandits.audit.running_sums import tree
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
+from bandits.loops.tree_ucb import TreeSums, gamma, tree_ucb_pulls
+from bandits.mechanisms.path_tree import PathTreeMechanism, path_depth, path_loss, path_nodes
 from bandits.mechanisms.tree import TreeMechanism, node_scale, tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
@@ -33,13 +36,20 @@ class DPUCB(Policy):
     with e the budget of one tree:
 
     - `mishra2015`: log(T)^2 log(K T log(T) / gamma) / e, as in independent implementations;
-    - `tight`: log(T)^2.5 / e, the order that Sajed and Sheffet quote.
+    - `tight`: log(T)^2.5 / e, the order that Sajed and Sheffet quote;
+    - `chernoff` (ours): b min over 0 < x < 1 of (4 log t - M log(1 - x^2)) / x, b the scale of a node and M the most
+      nodes in the noise of a sum: the noise is below minus it with probability at most t^-4.
+
+    `tree` chooses the mechanism. `binary` releases the nodes of the set bits of n (`bandits.mechanisms.tree`), `path`
+    all nodes from the root to leaf n of a tree over 2^D leaves, D = ceil(log2 T) (`bandits.mechanisms.path_tree`), as
+    Sajed and Sheffet describe it. `path_scale` is the scale of its nodes: `printed`, D / e, or `exact`, with which it
+    spends just e over all leaves: (floor(D / 2) + 1) / e (docs/theorems.md, 9.1).
 
     `split_budget` gives every tree e = epsilon / K, the literature's choice, instead of epsilon.
 
     Guarantee: epsilon-DP of the transcript, one reward changed. A reward enters one tree only, so
     that trees of budget epsilon already give it (parallel composition), and with `split_budget`
-    the transcript is in fact (epsilon / K)-DP.
+    the transcript is in fact (epsilon / K)-DP. With the printed scale of a path tree, about half of that is spent.
     """
 
     name: ClassVar[str] = "dp_ucb"
@@ -47,19 +57,24 @@ class DPUCB(Policy):
     citation: ClassVar[str] = "Mishra and Thakurta (2015), as compared in Sajed and Sheffet (2019), section 5"
     epsilon: float
     split_budget: bool = True
-    confidence: Literal["mishra2015", "tight"] = "mishra2015"
+    confidence: Literal["mishra2015", "tight", "chernoff"] = "mishra2015"
     gamma: float = 0.1
+    tree: Literal["binary", "path"] = "binary"
+    path_scale: Literal["exact", "printed"] = "exact"
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
         require(0 < self.gamma < 1, "gamma", self.gamma, "a number in (0, 1)")
+        scaled = self.tree == "path" or self.path_scale == "exact"
+        require(scaled, "path_scale", self.path_scale, "exact, as the tree is binary and has no other scale")
 
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon)
 
     def legend(self) -> str:
-        return f"{self.label} ({self.confidence}{'' if self.split_budget else ', undivided budget'})"
+        path = "" if self.tree == "binary" else f", path tree, {self.path_scale} scale"
+        return f"{self.label} ({self.confidence}{'' if self.split_budget else ', undivided budget'}{path})"
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
@@ -69,30 +84,47 @@ class DPUCB(Policy):
         return self.epsilon / arms if self.split_budget else self.epsilon
 
     def bonus(self, arms: int, horizon: int) -> float:
-        """Gamma, added to every private sum."""
+        """The part of Gamma that is the same at every step: all of it, or none of Chernoff's."""
         log_horizon = math.log(horizon)
+        if self.confidence == "chernoff":
+            return 0.0
         if self.confidence == "tight":
             return float(log_horizon**2.5) / self.tree_epsilon(arms)
         log_union = math.log(arms * horizon * log_horizon / self.gamma)
         return log_horizon**2 * log_union / self.tree_epsilon(arms)
 
+    def released(self, arms: int, horizon: int) -> TreeSums:
+        """How sums are released and bounded."""
+        epsilon, exponent = self.tree_epsilon(arms), 4.0 if self.confidence == "chernoff" else 0.0
+        if self.tree == "binary":
+            scale, draws = node_scale(horizon, epsilon), tree_levels(horizon)
+        else:
+            depth = path_depth(horizon)
+            scale = (depth if self.path_scale == "printed" else path_loss(depth)) / epsilon
+            draws = path_nodes(depth)
+        return TreeSums(self.tree == "path", scale, draws, self.bonus(arms, horizon), exponent)
+
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The tree of one arm; the others cost the same."""
-        return (self._tree(arms, horizon),)
+        return (self._sums(arms, horizon),)
 
-    def _tree(self, arms: int, horizon: int) -> RunningSums:
-        return tree(horizon, self.tree_epsilon(arms), horizon - arms + 1)
+    def _sums(self, arms: int, horizon: int) -> RunningSums | PathSums:
+        items = horizon - arms + 1
+        if self.tree == "binary":
+            return tree(horizon, self.tree_epsilon(arms), items)
+        scale = self.released(arms, horizon).scale
+        return PathSums("path tree", self.path_scale, path_depth(horizon), max(1, items), scale)
 
     def index_rule(self, arms: int, horizon: int) -> IndexRule:
-        return IndexRule(self._tree(arms, horizon), self._added(arms, horizon))
+        return IndexRule(self._sums(arms, horizon), self._added(arms, horizon))
 
     def _added(self, arms: int, horizon: int) -> Callable[[int, FloatArray], FloatArray]:
         """What is added to noisy means at step t: Gamma / n_a and the width of UCB1."""
-        most = self.bonus(arms, horizon)
-        return lambda t, pulls: most / pulls + ucb1_width(t, pulls)
+        released = self.released(arms, horizon)
+        return lambda t, pulls: gamma(released, t) / pulls + ucb1_width(t, pulls)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        trees = [TreeMechanism(horizon, self.tree_epsilon(arms), rng) for _ in range(arms)]
+        trees = [self._mechanism(arms, horizon, rng) for _ in range(arms)]
         added = self._added(arms, horizon)
         sums, pulls = np.zeros(arms), np.zeros(arms)
         for t in itertools.count(1):
@@ -100,11 +132,15 @@ class DPUCB(Policy):
             pulls[arm] += 1
             sums[arm] = trees[arm].add((yield arm))
 
+    def _mechanism(self, arms: int, horizon: int, rng: np.random.Generator) -> TreeMechanism | PathTreeMechanism:
+        if self.tree == "binary":
+            return TreeMechanism(horizon, self.tree_epsilon(arms), rng)
+        return PathTreeMechanism(horizon, self.released(arms, horizon).scale, rng)
+
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)
-        released = NoisySums(
-            bonus=self.bonus(arms, horizon),
-            scale=node_scale(horizon, self.tree_epsilon(arms)),
-            levels=tree_levels(horizon),
-        )
-        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, released, LARGEST_BLOCK, rng)
+        released = self.released(arms, horizon)
+        if released.path or released.exponent > 0:
+            return tree_ucb_pulls(instance.mean_rewards, horizon, checkpoints, released, rng)
+        same = NoisySums(released.bonus, released.scale, released.draws)
+        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, same, LARGEST_BLOCK, rng)

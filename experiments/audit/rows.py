@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -86,7 +87,7 @@ class AuditRow:
             return "δ", self.delta_kept, self.delta_shown
         return "ε", self.epsilon_kept, self.epsilon_shown
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Any]:
         """What identifies a row: what was audited, the budget that was asked for, and the parameters of the policy."""
         about = {name: getattr(self, name) for name in ("policy", "level", "domain", "convention", "arms", "horizon")}

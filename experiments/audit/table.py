@@ -68,7 +68,7 @@ def stored_audits(path: Path = ROWS) -> list[AuditRow]:
 def store(rows: Sequence[AuditRow], path: Path) -> None:
     """Write the rows to a file. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame([vars(row) for row in rows]).to_parquet(path, index=False)
+    pd.DataFrame(rows).to_parquet(path, index=False)
 
 
 def picked(rows: Sequence[AuditRow], conditions: Mapping[str, Any]) -> list[AuditRow]:

@@ -282,7 +282,7 @@ class _Planner:
                 _check_revision(part, where)
             _check_guarantee(policy, files["policy"])
             _check_budget(config["budget"])
-            _check_delta(config["budget"], policy)
+            _check_unused(config["budget"], policy)
             _check_profile({**dict(setting), **self._composed.given}, instance)
             cell = _cell(config, instance, policy)
             if is_own(policy) or is_own(instance):
@@ -336,22 +336,25 @@ def _check_revision(part: Environment | Learner[Any], file: Path) -> None:
 
 
 def _check_budget(budget: Mapping[str, Any]) -> None:
-    """Raise `UserError` for an impossible epsilon or delta, even if the policy does not use it."""
-    for key, least, most in (("epsilon", 0.0, math.inf), ("delta", 0.0, 1.0)):
+    """Raise `UserError` for an impossible epsilon, delta or rho, even if the policy does not use it."""
+    for key, least, most, limits in (
+        ("epsilon", 0.0, math.inf, "of at least 0"),
+        ("delta", 0.0, 1.0, "between 0 and 1, or null"),
+        ("rho", math.ulp(0.0), math.inf, "above 0, or null"),
+    ):
         value = budget[key]
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and least <= value <= most) and not (value is None and key == "delta"):
-            limits = "of at least 0" if most == math.inf else "between 0 and 1, or null"
+        if not (number and least <= value <= most) and not (value is None and key != "epsilon"):
             raise UserError(f"budget.{key}: must be a number {limits}, got {shown(value)}")
 
 
-def _check_delta(budget: Mapping[str, Any], policy: Learner[Any]) -> None:
-    """Raise `UserError` for a delta that a purely epsilon-private policy would ignore: results would be mislabelled."""
-    if policy.guarantee.private and not hasattr(policy, "delta") and budget["delta"]:
-        raise UserError(
-            f"budget.delta: {policy.name} is purely epsilon-private and takes none; leave it null, "
-            f"got {budget['delta']}"
-        )
+def _check_unused(budget: Mapping[str, Any], policy: Learner[Any]) -> None:
+    """Raise `UserError` for a delta or rho that a private policy would ignore: results would be mislabelled."""
+    for key in ("delta", "rho"):
+        if policy.guarantee.private and not hasattr(policy, key) and budget[key]:
+            kind = "is rho-zCDP" if hasattr(policy, "rho") else "is purely epsilon-private"
+            kind = "is (epsilon, delta)-private" if hasattr(policy, "delta") else kind
+            raise UserError(f"budget.{key}: {policy.name} {kind} and takes none; leave it null, got {budget[key]}")
 
 
 def _check_profile(set_keys: Mapping[str, Any], instance: Environment) -> None:

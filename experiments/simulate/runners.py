@@ -32,8 +32,6 @@ from experiments.worker import prepare
 MOST_WORKERS = 1024
 IDLE = 300.0  # seconds after which a process without work ends
 WAIT = 20  # seconds for a Dask scheduler to answer
-LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
-ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES}  # in worker processes, as there is one per core
 Attempts = Generator[Attempted, None, None]
 
 
@@ -211,7 +209,7 @@ class OfProcesses:
 @cache
 def _processes(workers: int) -> Any:
     """The processes, which are kept for the next sweep."""
-    return loky.ProcessPoolExecutor(workers, timeout=IDLE, env=ONE_THREAD)
+    return loky.ProcessPoolExecutor(workers, timeout=IDLE)
 
 
 class OfThreads(ThreadPool):

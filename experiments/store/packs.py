@@ -39,7 +39,7 @@ from experiments.stored import Replications
 
 CELLS = b"private-bandits-cells"  # the footers, one per line; compressed, then base64, as metadata are text
 LEVEL = 19  # of zstd compression, slow to write: packs are written once and read often
-OPEN = 4  # packs that a process keeps open
+OPEN = 64  # packs that a process keeps open: all of this repository, 90 MB
 TOGETHER = 16  # row groups that `read_each` reads at a time
 SETTLED = 2_000_000_000  # nanoseconds: a newer file may still change without a change of its modification time
 

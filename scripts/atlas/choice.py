@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from experiments.stored_cells import Cells
+from scripts.atlas.elsewhere import NOT_RUN, Elsewhere
 from scripts.atlas.prices import Priced, Trust, geometric_mean
 from scripts.atlas.text import listed, short
 from scripts.contests import UPPER, Standing, entitled, error_of_each, standings, unbeaten
@@ -28,16 +29,26 @@ class Field:
     entries: cells on the instances of all tables but one.
     by_arms: cells on instances with few and many arms, for the table by arms.
     epsilons, delta: of the promises that are compared.
+    bounded, heavy, identified: cells with other rewards than bits, and those that name the best arm.
     """
 
     entries: Sequence[Priced]
     by_arms: Sequence[Priced]
     epsilons: Sequence[float]
     delta: float
+    bounded: Elsewhere = NOT_RUN
+    heavy: Elsewhere = NOT_RUN
+    identified: Elsewhere = NOT_RUN
 
     @cached_property
     def standings(self) -> dict[str, Standing]:
-        return standings(Cells(entry.stored for entry in (*self.entries, *self.by_arms)))
+        """The standing of every cell; all their intervals hold simultaneously."""
+        ours = Elsewhere(Cells(entry.stored for entry in (*self.entries, *self.by_arms)))
+        parts = (ours, self.bounded, self.heavy, self.identified)
+        found: dict[str, Standing] = {}
+        for part in parts:
+            found |= standings(part.cells, part.value, sum(len(each.cells) for each in parts))
+        return found
 
     @property
     def fewest_runs(self) -> int:

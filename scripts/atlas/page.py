@@ -1,10 +1,11 @@
 """The text of docs/atlas.md, from the cells of the atlas."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from scripts.atlas.choice import Field, advice, by_arms, choice, costs
+from scripts.atlas.elsewhere import LEARNS, NOTHING, bounded, heavy, identification
 from scripts.atlas.prices import Priced, Trust, geometric_mean
 from scripts.atlas.text import short
 from scripts.contests import UPPER
@@ -32,9 +33,9 @@ CHOICE = """## Which policy to take
 First choose whom you trust, then look up ε. The table lists the policies that no other policy beats on more than half
 of the {instances} instances, at T = {horizon}. Run a policy at the ε in brackets if there is one.
 
-This is known for Bernoulli rewards, with {arms} arms. It is not known for other rewards in [0, 1], for heavy tails
-(`tao2022` has the policies for those), or if the losses of all arms are seen (`wu2025`): nothing on this page was run
-with them. Which rewards a promise allows is in [privacy](privacy.md).
+This is known for Bernoulli rewards, with {arms} arms, and for rewards in [0, 1] that are rounded to bits. For heavy
+tails, and to name the best arm, see the tables below. It is not known if the losses of all arms are seen (`wu2025`).
+Which rewards a promise allows is in [privacy](privacy.md).
 """
 DETAILS = """For each promise, all policies are compared whose own promise implies it ([theorems](theorems.md),
 section 6), each at the largest such ε that was run. One policy beats another if the mean, the median and the 95 %
@@ -58,6 +59,25 @@ ARMS = """## Few arms and many
 
 The best policies with K arms and equal (`c1`) or unequal (`c2`) gaps at T = {horizon}, and the mean and the 95 %
 quantile of the regret of the first, divided by the bound.
+"""
+BOUNDED = """## Other rewards in [0, 1]
+
+If each reward x is replaced by 1 with probability x and by 0 otherwise, a policy for bits keeps its promise, and its
+regret has the same law as on Bernoulli rewards of the same means ([theorems](theorems.md), 6.6): the tables above then
+hold for all rewards in [0, 1]. The table compares this, marked (bits), with policies that take the rewards as they are:
+Beta rewards with parameters mean c and (1 − mean) c, means in equal steps from 0.9, T = {horizon}. Numbers are mean and
+95 % quantile of regret, as shares of the regret of pulling all arms equally often.
+"""
+HEAVY = """## Heavy tails
+
+Pareto rewards of shape 1.05 + v, means in equal steps from 0.9: mean and 95 % quantile of regret, as shares of the
+regret of pulling all arms equally often. "{nothing}": the median of no policy is surely below {learns} of it.
+Policies know v and the moment; s is the factor of their confidence constants, 1/12 in place of the printed 1.
+"""
+IDENTIFIED = """## To name the best arm
+
+The policies that need the fewest pulls until they name an arm, wrongly with probability 0.01 at most, on `c1` (equal
+gaps) and `c2` (unequal gaps): mean and 95 % quantile of the pulls of the first.
 """
 PRICE = """## What it costs
 
@@ -115,6 +135,7 @@ def page(field: Field) -> str:
     if field.by_arms:
         (horizon,) = {entry.horizon for entry in field.by_arms}
         parts += [ARMS.format(horizon=parameter(horizon)), by_arms(field)]
+    parts += list(_elsewhere(field))
     parts += [
         PRICE,
         *(f"**T = {parameter(at)}**\n\n{_by_policy(_at(private, at), _price)}" for at in field.horizons),
@@ -128,6 +149,20 @@ def page(field: Field) -> str:
         f"- {trust.said(field.delta)}: {', '.join(_labels(_of(private, trust)))}." for trust in _trusts(private)
     )
     return "\n".join([*parts, FAIR.format(promises=promises, delta=parameter(field.delta))])
+
+
+def _elsewhere(field: Field) -> Iterator[str]:
+    """The sections about other rewards and about naming the best arm, if they have cells."""
+    for of, text, rows in (
+        (field.bounded, BOUNDED, bounded),
+        (field.heavy, HEAVY, heavy),
+        (field.identified, IDENTIFIED, identification),
+    ):
+        if of.cells:
+            budgets = sorted({stored.columns["epsilon"] for stored in of.cells if stored.columns.get("epsilon")})
+            horizon = parameter(max(stored.cell.horizon for stored in of.cells))
+            yield text.format(horizon=horizon, nothing=NOTHING, learns=f"{LEARNS:.0%}".replace("%", " %"))
+            yield rows(of, field.standings, budgets, field.delta)
 
 
 def _header(field: Field, entries: Sequence[Priced]) -> str:

@@ -26,10 +26,12 @@ class Trust(StrEnum):
     """Trust models, from the strongest promise to the weakest; the guarantee of a policy may imply several."""
 
     LOCAL = "local: every reward is ε-private before it is sent"
+    SHUFFLE = "shuffle, (ε, δ): the shuffled messages of every batch of users are (ε, δ)-private, δ > 0"
     DISTRIBUTED = "distributed: every sum that the server sees is ε-private"
     ROUNDED = "distributed, (ε, δ): every sum that the server sees is (ε, δ)-private, δ > 0"
     PURE = "central: the whole sequence of arms is ε-private"
     GAUSSIAN = "central, Gaussian: the whole sequence of arms, at the level that is (ε, δ)-private, δ > 0"
+    CONCENTRATED = "central, zCDP: the whole sequence of arms is ρ-zCDP, ρ = ε²/2, as ε-privacy implies"
     APPROXIMATE = "central, (ε, δ): the whole sequence of arms is (ε, δ)-private, δ > 0"
     DECISION = "one decision, (ε, δ): a single arm, given the history, δ > 0; far less than the others"
     NONE = "not private"
@@ -46,11 +48,14 @@ class Trust(StrEnum):
         """The guarantee that is required at this epsilon and delta."""
         if self is Trust.GAUSSIAN:
             return Guarantee.gaussian(gaussian_level(epsilon, delta), epsilon)
+        if self is Trust.CONCENTRATED:
+            return Guarantee.concentrated(epsilon**2 / 2, epsilon)
         return Guarantee(epsilon, delta if "(ε, δ)" in self.short else 0.0, SCOPES[self])
 
 
 SCOPES = {
     Trust.LOCAL: Scope.LOCAL,
+    Trust.SHUFFLE: Scope.SHUFFLE,
     Trust.DISTRIBUTED: Scope.DISTRIBUTED,
     Trust.ROUNDED: Scope.DISTRIBUTED,
     Trust.PURE: Scope.TRANSCRIPT,
@@ -64,10 +69,14 @@ def trust_of(guarantee: Guarantee) -> Trust:
     if guarantee.scope is Scope.TRANSCRIPT:
         if guarantee.level is not None:
             return Trust.GAUSSIAN
+        if guarantee.rho is not None:
+            return Trust.CONCENTRATED
         return Trust.APPROXIMATE if guarantee.delta else Trust.PURE
     if guarantee.scope is Scope.DISTRIBUTED:
         return Trust.ROUNDED if guarantee.delta else Trust.DISTRIBUTED
-    return {Scope.LOCAL: Trust.LOCAL, Scope.DECISION: Trust.DECISION}.get(guarantee.scope, Trust.NONE)
+    return {Scope.LOCAL: Trust.LOCAL, Scope.SHUFFLE: Trust.SHUFFLE, Scope.DECISION: Trust.DECISION}.get(
+        guarantee.scope, Trust.NONE
+    )
 
 
 @dataclass(frozen=True)

@@ -123,5 +123,5 @@ def _short(value: Any) -> Any:
 
 def _audit(row: AuditRow) -> dict[str, Any]:
     bounds, kept, shown = row.deciding
-    values = {**vars(row), "bounds": bounds, "kept": kept, "shown": shown}
+    values = {**dataclasses.asdict(row), "bounds": bounds, "kept": kept, "shown": shown}
     return {name: _short(value) for name, value in values.items()}

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from bandits.learner import Learner
 from experiments.config.build import build
-from experiments.config.compose import Composer
+from experiments.config.compose import Composer, raw
 from experiments.errors import UserError
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
@@ -17,6 +17,8 @@ from scripts.report.tables import Column, Entry, PageTable
 from scripts.report.text import without_places
 
 AT_TWO_BUDGETS = (["budget.epsilon=0.5"], ["budget.epsilon=1"])
+AT_TWO_RHOS = (["budget.rho=0.125"], ["budget.rho=0.5"])  # of zCDP, at these epsilon squared / 2
+OF_BUDGET = ("epsilon", "delta", "rho")
 CANNOT = "cannot be built"
 COLUMNS = [
     Column("policy"),
@@ -37,7 +39,8 @@ def policies(composer: Composer) -> PageTable:
 
 def _row(choice: str, composer: Composer) -> list[Entry]:
     try:
-        first, second = (_built(choice, budget, composer) for budget in AT_TWO_BUDGETS)
+        takes_rho = "budget.rho" in str(raw(composer.node("policy", choice)))
+        first, second = (_built(choice, budget, composer) for budget in (AT_TWO_RHOS if takes_rho else AT_TWO_BUDGETS))
         return _shown(choice, first, second)
     except UserError as error:
         why = str(error)
@@ -76,11 +79,12 @@ def _shown(choice: str, first: Learner[Any], second: Learner[Any]) -> list[Entry
 def _built(choice: str, budget: list[str], composer: Composer) -> Learner[Any]:
     """The policy at a budget, with a delta if it cannot be built without one. Raises `UserError`."""
     files = {"policy": composer.file_of("policy", choice)}
-    pure, approximate = ([f"policy={choice}", f"budget={kind}", *budget] for kind in ("pure", "approximate"))
+    composed = composer.compose(budget)
+    pure, approximate = ({"policy": choice, "budget": kind} for kind in ("pure", "approximate"))
     try:
-        return build(composer.compose(pure).config, "policy", files, Learner)
+        return build(composer.choose(composed, pure).config, "policy", files, Learner)
     except UserError:
-        return build(composer.compose(approximate).config, "policy", files, Learner)
+        return build(composer.choose(composed, approximate).config, "policy", files, Learner)
 
 
 def _promise(first: Learner[Any], second: Learner[Any]) -> str:
@@ -94,6 +98,8 @@ def _promise(first: Learner[Any], second: Learner[Any]) -> str:
     else:
         (factor,) = factors
         text = "ε" if factor == 1 else f"{factor:g} ε"
+    if hasattr(first, "rho"):
+        return "ρ-zCDP, √(2ρ)-GDP" if of.level is not None else "ρ-zCDP"
     if not hasattr(first, "delta") and not of.delta:
         return f"{text}-DP, pure"
     return f"({text}, δ)-DP, {'approximate' if of.delta else 'pure at δ = 0'}"
@@ -102,4 +108,4 @@ def _promise(first: Learner[Any], second: Learner[Any]) -> str:
 def _parameters(policy: Learner[Any]) -> str:
     """The default parameters without the budget."""
     values = {item.name: getattr(policy, item.name) for item in dataclasses.fields(policy)}  # type: ignore[arg-type]
-    return ", ".join(f"{name} {parameter(value)}" for name, value in values.items() if name not in ("epsilon", "delta"))
+    return ", ".join(f"{name} {parameter(value)}" for name, value in values.items() if name not in OF_BUDGET)

@@ -29,7 +29,8 @@ INSTANCE = {
 }  # else c1
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
-NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp"], DELTA)
+NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se"], DELTA)
+NEEDS |= {"adac_ucb": ["budget=zcdp"], "dp_se_gauss": ["budget=zcdp"]}
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
     "dp_ucb": [[], ["policy.confidence=tight", "policy.split_budget=false"]],
@@ -41,6 +42,9 @@ VARIANTS = {
     "thompson_gdp": [[], ["budget.delta=null", "policy.variance=1", "policy.start_pulls=0"]],
     "klucb_cf": [[], ["policy.cap=false", "policy.c=3"]],
     "dist_dp_se": [[], ["policy.batch_base=4"]],
+    "adac_ucb": [[], ["budget.rho=8", "policy.alpha=2.5"]],
+    "dp_se_gauss": [[], ["budget.rho=1e-4", "policy.beta=0.1"]],
+    "shuffle_se": [[], ["budget.epsilon=0.05", "budget.delta=1e-9"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],
     "dp_ftpl_gauss": [[], ["policy.start_phase=exact"]],
     "dp_ftpl_beta": [["policy.start_phase=exact"]],
@@ -215,6 +219,38 @@ class KnowsTheYear(Uniform):
         return int(time.time() / 3e7) % state
 
 
+@dataclass(frozen=True)
+class HalfTheNoise(DPSE):
+    """Its releases cost twice what its ledger says."""
+
+    def batched_run(self, arms, horizon):
+        return DPSE(2 * self.epsilon, self.beta).batched_run(arms, horizon)
+
+
+class Wanders(DPSE):
+    """Draws arms in its runs, and does not say so."""
+
+    def batched_run(self, arms, horizon):
+        run = super().batched_run(arms, horizon)
+        run.next_arm = lambda rng: int(rng.integers(arms))
+        return run
+
+
+class ReleasesNothing(DPSE):
+    """Says that batches are due that no arm was pulled for."""
+
+    def batched_run(self, arms, horizon):
+        run = super().batched_run(arms, horizon)
+        pull = run.pull
+
+        def pull_one(arm):
+            pull(arm)
+            run.due = (1 - arm,)
+
+        run.pull = pull_one
+        return run
+
+
 class BadName(Uniform):
     """Has a name that no shell likes."""
 
@@ -251,6 +287,9 @@ BROKEN = [
     (DependsOnCheckpoints(), "ignores_checkpoints"),
     (SaysNothing(1.0), "declares_its_guarantee"),
     (SpendsMore(1.0), "keeps_its_guarantee"),
+    (HalfTheNoise(1.0), "batches_as_declared"),
+    (Wanders(1.0), "batches_as_declared"),
+    (ReleasesNothing(1.0), "batches_as_declared"),
     (BadName(), "is_described"),
     (Decreasing(), "counts_every_step"),
 ]

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 from bandits import Guarantee, Neighbours, ParameterError, Scope
 from bandits.guarantees import NO_PROMISE, NOT_PRIVATE
+from bandits.mechanisms.concentrated import concentrated_delta, rho_of_pure
 from bandits.mechanisms.gaussian import gaussian_delta, gaussian_level, level_of_pure
 
-SCOPES = [Scope.LOCAL, Scope.DISTRIBUTED, Scope.TRANSCRIPT, Scope.DECISION]
+SCOPES = [Scope.LOCAL, Scope.SHUFFLE, Scope.DISTRIBUTED, Scope.TRANSCRIPT, Scope.DECISION]
 
 
 def excess(first, second, epsilon):
@@ -168,6 +170,23 @@ def test_what_implies_what():
         (Guarantee(1.0, 1e-6), Guarantee(1.0, 1e-7), False),
         (Guarantee(1.0, scope=Scope.LOCAL), Guarantee(1.0, scope=Scope.DISTRIBUTED), True),
         (Guarantee(1.0, scope=Scope.LOCAL), Guarantee(1.0), True),
+        (Guarantee(1.0, scope=Scope.LOCAL), Guarantee(1.0, scope=Scope.SHUFFLE), True),
+        (Guarantee(1.0, 1e-6, Scope.SHUFFLE), Guarantee(1.0, 1e-6, Scope.DISTRIBUTED), True),
+        (Guarantee(1.0, 1e-6, Scope.SHUFFLE), Guarantee(1.0, 1e-6), True),
+        (Guarantee(1.0, 1e-6, Scope.SHUFFLE), Guarantee(1.0, 1e-6, Scope.LOCAL), False),
+        (Guarantee(1.0, scope=Scope.DISTRIBUTED), Guarantee(1.0, scope=Scope.SHUFFLE), False),
+        (Guarantee(1.0), Guarantee.concentrated(0.463, 1.0), True),  # tanh(1/2) = 0.4621172
+        (Guarantee(1.0), Guarantee.concentrated(0.462, 1.0), False),
+        (Guarantee.gaussian(0.2, 1.0), Guarantee.concentrated(0.02, 5.0), True),
+        (Guarantee.gaussian(0.2, 1.0), Guarantee.concentrated(0.0199, 5.0), False),
+        (Guarantee.concentrated(0.02, 1.0), Guarantee.concentrated(0.021, 5.0), True),
+        (Guarantee.concentrated(0.02, 1.0), Guarantee.concentrated(0.019, 5.0), False),
+        (Guarantee.concentrated(0.02, 1.0), Guarantee.gaussian(9.0, 1.0), False),
+        (Guarantee.concentrated(0.02, 1.0), Guarantee(9.0), False),
+        (Guarantee.concentrated(0.02, 1.0), Guarantee(1.0, 7e-6), True),  # exp(-0.98^2 / 0.08) = 6.1e-6
+        (Guarantee.concentrated(0.02, 1.0), Guarantee(1.0, 5e-6), False),
+        (Guarantee(1e-9, 1e-12), Guarantee.concentrated(9.0, 1.0), False),
+        (Guarantee.concentrated(0.02, 1.0), Guarantee(9.0, 0.1, Scope.DECISION), False),
         (Guarantee(1.0, scope=Scope.DISTRIBUTED), Guarantee(1.0), True),
         (Guarantee(1.0), Guarantee(1.0, scope=Scope.DISTRIBUTED), False),
         (Guarantee(1.0, scope=Scope.DISTRIBUTED), Guarantee(1.0, scope=Scope.LOCAL), False),
@@ -198,11 +217,92 @@ def test_it_is_an_order():
     promises = [Guarantee(*amount, scope) for amount in amounts for scope in SCOPES]
     levels = [gaussian_level(0.2, 1e-6), level_of_pure(0.1), 0.02]
     promises += [Guarantee.gaussian(level, 0.2, scope) for level in levels for scope in SCOPES]
+    promises += [Guarantee.concentrated(rho, 0.2, scope) for rho in (2e-4, rho_of_pure(0.1), 0.03) for scope in SCOPES]
     known = {(a, b) for a, b in itertools.product(range(len(promises)), repeat=2) if promises[a].implies(promises[b])}
     assert {(a, a) for a in range(len(promises))} <= known
     assert {(a, c) for a, b in known for other, c in known if other == b} <= known
     assert 100 < len(known) < len(promises) ** 2 / 2
     assert replace(promises[0], epsilon=0.0).implies(promises[0])
+
+
+def renyi(first, second, order):
+    return float(logsumexp(order * np.log(first) + (1 - order) * np.log(second))) / (order - 1)
+
+
+ORDERS = (1.0001, 1.1, 2.0, 5.0, 50.0)
+
+
+def test_pure_privacy_is_concentrated_and_randomised_response_as_little_as_can_be():
+    for first, second in laws(np.random.default_rng(9), 400):
+        rho = rho_of_pure(pure_epsilon(first, second))
+        assert all(renyi(first, second, order) <= rho * order * (1 + 1e-9) for order in ORDERS)
+    for epsilon in (0.01, 0.5, 2.0, 6.0):
+        first, second = (law[1:3] for law in response(epsilon))
+        assert renyi(first, second, 1.0001) > 0.999 * rho_of_pure(epsilon) * 1.0001
+        assert rho_of_pure(epsilon) <= epsilon**2 / 2
+
+
+def test_a_level_has_the_curve_of_its_rho_and_a_smaller_delta():
+    """Normal laws a distance m apart: the divergence of order a is a m^2 / 2, by quadrature."""
+    x = np.linspace(-30, 30, 600_001)
+    for level in (0.1, 0.7, 2.0):
+        promised = Guarantee.gaussian(level, 1.0)
+        logs = norm.logpdf(x), norm.logpdf(x - level)
+        for order in (1.1, 2.0, 4.0):
+            integral = np.exp(order * logs[0] + (1 - order) * logs[1]).sum() * (x[1] - x[0])
+            assert math.isclose(math.log(integral) / (order - 1), promised.least_rho * order, rel_tol=1e-7)
+        weaker = Guarantee.concentrated(promised.least_rho, 1.0)
+        for epsilon in (0.5, 1.0, 3.0):
+            assert promised.delta_at(epsilon) < weaker.delta_at(epsilon)
+        assert weaker.delta_at(promised.least_rho / 2) == 1
+
+
+def test_the_delta_of_a_rho():
+    """epsilon = rho + 2 sqrt(rho log(1 / delta)), which no law with this rho exceeds."""
+    epsilon = 0.3 + 2 * math.sqrt(0.3 * math.log(1e5))
+    assert math.isclose(concentrated_delta(0.3, epsilon), 1e-5, rel_tol=1e-9)
+    rng, closest = np.random.default_rng(10), 0.0
+    for _ in range(300):
+        peak = rng.dirichlet([0.05, 1.0, 1.0]) + 1e-12
+        first, second = peak / peak.sum(), np.flip(peak) / peak.sum()
+        orders = np.concatenate([1 + np.geomspace(1e-4, 300, 200)])
+        rho = max(renyi(first, second, order) / order for order in orders) * 1.01
+        for epsilon in (0.5 * rho, rho, 2 * rho, 4 * rho):
+            found = excess(first, second, epsilon)
+            assert found <= concentrated_delta(rho, epsilon)
+            closest = max(closest, found / concentrated_delta(rho, epsilon))
+    assert closest > 0.1
+
+
+def test_what_a_guarantee_with_a_rho_refuses():
+    with pytest.raises(ParameterError, match="rho: must be left out where there is a level"):
+        Guarantee(1.0, 0.5, level=0.1, rho=0.1)
+    with pytest.raises(ParameterError, match="rho: must be a finite number > 0"):
+        Guarantee.concentrated(0.0, 1.0)
+    with pytest.raises(ParameterError, match="delta: must be above 0 and at least"):
+        Guarantee(1.0, 1e-9, rho=0.1)
+    with pytest.raises(ParameterError, match=r"delta: must be > 0: .*-zCDP"):
+        _ = Guarantee.concentrated(0.1, 1.0).pure
+
+
+def test_a_sum_of_messages_says_less_than_the_messages_in_any_order():
+    """Random messages of two users: the multiset, then the sum modulo 3; shares of one noise hide the sum alone."""
+    rng = np.random.default_rng(11)
+    pairs = list(itertools.product(range(3), repeat=2))
+    for _ in range(50):
+        channels = [rng.dirichlet(np.ones(3), size=2) for _ in range(2)]
+        seen = [np.outer(channels[0][reward], channels[1][1]) for reward in (0, 1)]
+        folded = [dict.fromkeys({tuple(sorted(pair)) for pair in pairs}, 0.0) for _ in seen]
+        sums = np.zeros((2, 3))
+        for place, law in enumerate(seen):
+            for a, b in pairs:
+                folded[place][tuple(sorted((a, b)))] += law[a, b]
+                sums[place, (a + b) % 3] += law[a, b]
+        shuffled = [np.array([law[key] for key in sorted(law)]) for law in folded]
+        for epsilon in (0.0, 0.3, 1.0):
+            one = excess(channels[0][0], channels[0][1], epsilon)
+            assert excess(sums[0], sums[1], epsilon) <= excess(*shuffled, epsilon) + 1e-12
+            assert excess(*shuffled, epsilon) <= one + 1e-12
 
 
 def test_levels_agree_with_their_curves():
@@ -211,3 +311,17 @@ def test_levels_agree_with_their_curves():
         level = level_of_pure(epsilon)
         for at in (0.0, 0.5, 1.0):  # a level that pure privacy implies cannot promise more than pure privacy
             assert gaussian_delta(level, at * epsilon) >= Guarantee(epsilon).delta_at(at * epsilon) - 1e-12
+
+
+def test_rounding_to_bits_keeps_every_promise():
+    """6.6: over random laws of the output with bit 1 and 0, the curves of rounded rewards are below theirs."""
+    rng = np.random.default_rng(66)
+    for _ in range(200):
+        one, zero = rng.dirichlet(np.full(4, 0.5), 2)
+        for epsilon in (0.0, 0.3, 1.0, 2.0):
+            of_bits = max(np.maximum(p - math.exp(epsilon) * q, 0).sum() for p, q in ((one, zero), (zero, one)))
+            for x, other in rng.random((10, 2)):
+                law, changed = (of * one + (1 - of) * zero for of in (x, other))
+                assert np.maximum(law - math.exp(epsilon) * changed, 0).sum() <= of_bits + 1e-12
+    law, changed = 0.75 * one + 0.25 * zero, 0.25 * one + 0.75 * zero  # total variation is halved, no more
+    assert math.isclose(np.abs(law - changed).sum(), np.abs(one - zero).sum() / 2)

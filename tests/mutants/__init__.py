@@ -29,6 +29,8 @@ from pathlib import Path
 
 import yaml
 
+import experiments  # noqa: F401  # one thread for BLAS in all that is started from here
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 LISTS = Path(__file__).parent
 CODE = ("Makefile", "README.md", "bandits", "conf", "docs", "experiments", "pyproject.toml", "scripts", "tests")

@@ -12,7 +12,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from tests.plain_loops.top_two import searched_cost
 
-ADAP_UCB, ADAP_KLUCB, DP_KLUCB, DP_IMED, DP_KLUCB_EXACT = 0, 1, 2, 3, 4
+ADAP_UCB, ADAP_KLUCB, DP_KLUCB, DP_IMED, DP_KLUCB_EXACT, ADAC_UCB = 0, 1, 2, 3, 4, 5
 
 
 @compiled
@@ -74,6 +74,9 @@ def batch_index(
     """The index of an arm at step t with `count` rewards of the noisy sum `total`."""
     if policy == DP_KLUCB_EXACT:
         return exact_end(total, float(count), float(batches), math.log(t), epsilon)
+    if policy == ADAC_UCB:  # epsilon is the level sqrt(2 rho): one reward and the noise have these variances
+        variance = 1 / (4 * count) + 1 / (epsilon * count) ** 2
+        return total / count + math.sqrt(2 * variance * alpha * math.log(t))
     if policy == ADAP_UCB:
         width = math.sqrt(alpha * math.log(t) / (2 * count))
         return total / count + width + alpha * math.log(t) / (epsilon * count)
@@ -114,9 +117,9 @@ def batch_steps(
         left -= 1
         if left > 0:
             continue
-        batch += rng.laplace(0.0, 1 / epsilon)
+        batch += rng.normal(0.0, 1 / epsilon) if policy == ADAC_UCB else rng.laplace(0.0, 1 / epsilon)
         noises[arm] += 1
-        if policy <= ADAP_KLUCB:
+        if policy <= ADAP_KLUCB or policy == ADAC_UCB:
             sums[arm], counted[arm] = batch, size
         else:
             sums[arm] += batch
@@ -130,7 +133,7 @@ def batch_steps(
             for a in range(arms):
                 index[a] = batch_index(policy, epsilon, alpha, counted[a], sums[a], noises[a], best_mean, t + 1)
             arm = int(np.argmax(index))
-            if policy >= DP_KLUCB:
+            if policy >= DP_KLUCB and policy != ADAC_UCB:
                 for a in range(arms):
                     if index[a] == index[arm] and counted[a] < counted[arm]:
                         arm = a

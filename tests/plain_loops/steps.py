@@ -54,6 +54,48 @@ def index_steps(
 
 
 @compiled
+def tree_ucb_steps(
+    means: FloatArray,
+    checkpoints: IntArray,
+    path: bool,
+    scale: float,
+    draws: int,
+    gammas: FloatArray,
+    rng: np.random.Generator,
+) -> IntArray:
+    """The law of `bandits.loops.tree_ucb.tree_ucb_pulls`; `gammas` are Gamma(1), Gamma(2), ...
+
+    The noise of a path is summed anew at every step, over nodes that are drawn when a leaf below them is first reached.
+    """
+    arms, horizon = len(means), checkpoints[-1]
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums, index = np.zeros(arms), np.zeros(arms)
+    noisy = np.zeros(arms)
+    memory = np.zeros((arms, draws))
+    for t in range(1, horizon + 1):
+        for a in range(arms):
+            index[a] = math.inf if pulls[a] == 0 else (noisy[a] + gammas[t - 1]) / pulls[a]
+            index[a] += math.sqrt(2 * math.log(t) / max(1, pulls[a]))
+        arm = int(np.argmax(index))
+        leaf = pulls[arm]
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        if path:
+            for level in range(draws):
+                if leaf % (1 << level) == 0:
+                    memory[arm, level] = laplace(scale, rng)
+            noisy[arm] = sums[arm] + memory[arm].sum()
+        else:
+            noisy[arm] = sums[arm] + close_node(memory[arm], pulls[arm], laplace(scale, rng))
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+    return record
+
+
+@compiled
 def dp_ucb_bound_steps(
     means: FloatArray,
     horizon: int,
@@ -172,6 +214,36 @@ def dp_se_steps(
             mean[i] += noise.laplace(0.0, 1 / (epsilon * r))
         viable = viable[mean.max() - mean <= 2 * h + 2 * c]
     pulls[viable[0]] += horizon - t
+    return pulls
+
+
+@compiled
+def normal_se_steps(means: FloatArray, rho: float, horizon: int, rng: np.random.Generator) -> IntArray:
+    """Final pulls of DP-SE with normal noise, one pull at a time; Bernoulli rewards."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    left = list(range(arms))
+    epoch, t = 0, 0
+    while len(left) > 1:
+        epoch += 1
+        log = math.log(8.0 * len(left) * epoch * epoch * horizon)
+        length = 1 + max(32 * log * 4.0**epoch, 8 * math.sqrt(log / rho) * 2.0**epoch)
+        totals = np.zeros(len(left))
+        r = 0
+        while r < length:
+            r += 1
+            for place in range(len(left)):
+                if t == horizon:
+                    return pulls
+                t += 1
+                pulls[left[place]] += 1
+                totals[place] += 1.0 if rng.random() < means[left[place]] else 0.0
+        for place in range(len(left)):
+            totals[place] += rng.normal(0.0, math.sqrt(1 / (2 * rho)))
+        allowed = math.sqrt(2 * log / length) + 2 * math.sqrt(log / rho) / length
+        best = totals.max()
+        left = [left[place] for place in range(len(left)) if (best - totals[place]) / r <= allowed]
+    pulls[left[0]] += horizon - t
     return pulls
 
 

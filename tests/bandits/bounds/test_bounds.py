@@ -151,7 +151,7 @@ ANYWHERE |= {"horizon": 10**19, "v": 0.5, "u": 1.0, "noise": "laplace", "slack":
 ANYWHERE |= {"means": np.array([0.3, 0.22, 0.21]), "mean": 0.1, "variance": 0.2, "bound": 1.0, "accuracy": 0.5}
 ANYWHERE |= {"alpha": 3.1, "ratio": 2.0, "rounds": 4, "beta": 0.05, "rule": DPExponentialNAS(0.5, 0.5, 0.05)}
 ANYWHERE |= {"moments": np.array([0.5, 0.4, 0.4]), "mean_gap": 0.04, "spread": 2.0, "scales": 100.0}
-ANYWHERE |= {"start": 8, "value_variance": 2.0, "c": 3.0}
+ANYWHERE |= {"start": 8, "value_variance": 2.0, "c": 3.0, "rho": 0.125}
 
 
 def arguments(name, **changed):
@@ -180,6 +180,7 @@ def test_every_bound_is_tried():
 
 GROWING = {  # values of an argument in whose order a bound may only grow
     "epsilon": (0.9, 0.3, 0.1),
+    "rho": (0.5, 0.1, 1e-3),
     "horizon": (10**19, 10**20, 10**21),
     "arms": (2, 50),
 }
@@ -204,6 +205,7 @@ WRONG = {
     "noise": ["normal"],
     "u": [-1.0, 0.0, math.inf, math.nan],
     "epsilon": [-1.0, 0.0, math.inf, math.nan],
+    "rho": [-1.0, 0.0, math.inf, math.nan],
 }
 ANY_NUMBER = [-1.0, 0.0, math.nan]
 NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative", "spread": "may be 0"}

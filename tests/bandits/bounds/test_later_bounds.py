@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from bandits.bounds import azize2022, azize2025, hu2022, sajed2019
+from bandits.bounds.concentrated_ucb import adac_ucb_regret, failed_pulls, last_episode
 from bandits.bounds.gajane2018 import klucb_cf_misses, klucb_cf_regret
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from bandits.bounds.ren2020 import ldp_ucb_b_regret, ldp_ucb_l_regret
 from bandits.environments.bernoulli import C1, C2, C3, C4, Bernoulli
 from bandits.environments.heavy_tails import MomentBernoulli
+from bandits.loops.batches import index
+from bandits.policies.batched_index import AdaCUCB
 from bandits.policies.heavy_tailed import LDPRSE
 from bandits.policies.local_bits import KLUCBCF
 from bandits.policies.local_ucb import LDPUCBB
@@ -39,6 +42,54 @@ def test_bounds_of_azize_and_basu_by_hand():
     assert azize2022.adap_ucb_regret(np.array([0.05, 0.5]), 0.1, 100, 3.1) == pytest.approx(6914.493, rel=1e-6)
     assert azize2022.minimax_lower_bound(5, 0.1, 729) == pytest.approx(2.0)
     assert azize2022.minimax_lower_bound(132, 0.01, 4) == pytest.approx(100.0)
+
+
+def test_adac_ucb_by_hand():
+    """Gap 1/2, rho = 1/8, T = 100, alpha = 3: 3 log 100 = 13.81551; 2 x 4 x that + 2 x 2 sqrt(8 x that) = 152.5763."""
+    assert last_episode(0.5, 0.125, 100, 3.0) == pytest.approx(152.57626, rel=1e-7)
+    # 2 (1 + log2(3)) / 9 + 2 (1 + 2) / 16 + 2 (1 + log2(5)) / 25 = .574436 + .375 + .265754
+    assert failed_pulls(3.0, 5) == pytest.approx(1.215190, rel=1e-5)
+    whole = 0.5 * (1 + 4 * 152.57626 + failed_pulls(3.0, 100))
+    assert adac_ucb_regret(np.array([0.5]), 0.125, 100, 3.0) == pytest.approx(whole, rel=1e-6)
+
+
+def test_failed_pulls_have_a_limit():
+    """The integral beyond the terms that are added is above the sum, and near it."""
+    for alpha in (2.1, 3.1):
+        t = np.arange(3.0, 2e6)
+        added = float((2 * (1 + np.log2(t)) * t ** (1 - alpha)).sum())
+        rest = 2 * 2e6 ** (2 - alpha) / (alpha - 2) * (1 + math.log2(2e6) + 1 / ((alpha - 2) * math.log(2)))
+        assert added < failed_pulls(alpha, math.inf) == failed_pulls(alpha, 1001)
+        assert failed_pulls(alpha, math.inf) == pytest.approx(added + rest, rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_adac_ucb_keeps_theorem_11_2(epsilon):
+    """Mean pulls of an arm of AdaC-UCB, which come within a factor of the theorem in which episodes double."""
+    rho, horizon, closest = epsilon**2 / 2, 10**6, 0.0
+    for means in ((0.9, 0.8), (0.6, 0.3)):
+        policy, gap = AdaCUCB(rho), means[0] - means[1]
+        ends = np.array([horizon])
+        pulls = np.mean(
+            [policy.simulate(Bernoulli(means), horizon, ends, stream("11.2", run))[0][1] for run in range(30)]
+        )
+        most = 1 + 4 * last_episode(gap, rho, horizon, 3.1) + failed_pulls(3.1, horizon)
+        assert pulls <= most
+        closest = max(closest, pulls / most)
+    assert closest > 0.1
+
+
+@pytest.mark.parametrize("rho", [0.005, 0.5])
+def test_no_longer_episode_is_followed_by_another_while_nothing_fails(rho):
+    """Lemma 11.1: two widths reach the gap up to the root of n^2 gap^2 = 2 alpha L n + 4 alpha L / rho."""
+    for gap in (0.01, 0.3, 1.0):
+        for horizon in (100, 10**9):
+            longest = last_episode(gap, rho, horizon, 3.1)
+            log = 3.1 * math.log(horizon)
+            root = (2 * log + math.sqrt(4 * log**2 + 16 * log * gap**2 / rho)) / (2 * gap**2)
+            assert root <= longest <= math.sqrt(2) * root
+            widths = [index(AdaCUCB(rho).rule, n, 0.0, math.log(horizon), 0.0) for n in (0.999 * root, 1.001 * root)]
+            assert 2 * widths[1] < gap < 2 * widths[0]
 
 
 def test_orders_of_hu_and_hegde_by_hand():

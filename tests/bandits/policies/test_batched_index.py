@@ -3,11 +3,16 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.stats import binom, norm
 
 from bandits import ParameterError
+from bandits.audit.costs import AuditVerdict
+from bandits.audit.ledger import Domain
+from bandits.audit.transcripts import Convention
 from bandits.environments.bernoulli import C1, Bernoulli
 from bandits.loops.batches import (
     EXACT_KL_UCB,
+    GAUSSIAN_UCB,
     KL_UCB,
     PRIVATE_IMED,
     PRIVATE_KL_UCB,
@@ -19,7 +24,7 @@ from bandits.loops.batches import (
     index,
 )
 from bandits.noisy_sums import cost_above
-from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
+from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaCUCB, AdaPKLUCB, AdaPUCB
 from bandits.seeds import stream
 
 
@@ -33,6 +38,7 @@ def lengths(policy, count):
 
 def test_batches_by_hand():
     assert lengths(AdaPUCB(1.0), 6) == [1, 1, 2, 4, 8, 16]
+    assert lengths(AdaCUCB(0.5), 6) == [1, 1, 2, 4, 8, 16]
     assert lengths(DPKLUCB(1.0), 6) == [1, 1, 2, 4, 8, 16]
     assert np.cumsum(lengths(DPIMED(1.0, 1, 1.5), 8)).tolist() == [1, 2, 3, 5, 8, 12, 18, 27]
     assert np.cumsum(lengths(DPIMED(1.0, 7, 1.1), 8)).tolist() == [7, 8, 9, 10, 11, 13, 15, 17]
@@ -45,6 +51,8 @@ def test_indices_by_hand():
     log_t = math.log(100)  # 4.605170
     # 2.5 / 4 + sqrt(3.1 x 4.605170 / 8) + 3.1 x 4.605170 / (.5 x 4) = .625 + 1.335854 + 7.138014
     assert index(AdaPUCB(0.5).rule, 4.0, 2.5, log_t, 0.0) == pytest.approx(9.098868, rel=1e-6)
+    # rho = .125: 2.5 / 4 + sqrt((1 / 8 + 1 / (.125 x 16)) 3.1 x 4.605170) = .625 + sqrt(.625 x 14.276027)
+    assert index(AdaCUCB(0.125).rule, 4.0, 2.5, log_t, 0.0) == pytest.approx(3.612058, rel=1e-6)
     # 50 rewards, epsilon = 1: p = .4 + 3.1 x 4.605170 / 50 = .6855205, kl(p, q) = .2855205 at q = .9569756
     q = index(AdaPKLUCB(1.0).rule, 50.0, 20.0, log_t, 0.0)
     p = 0.6855205
@@ -61,6 +69,7 @@ def test_indices_by_hand():
 def test_what_an_index_counts():
     """AdaP the last batch alone, the others all batches."""
     assert AdaPUCB(0.5).rule == Rule(UCB, 0.5, 3.1, 1.0, 2.0, 0.0)
+    assert AdaCUCB(0.125, 2.5).rule == Rule(GAUSSIAN_UCB, 0.5, 2.5, 1.0, 2.0, 0.0)
     assert AdaPKLUCB(0.5, 4.0).rule == Rule(KL_UCB, 0.5, 4.0, 1.0, 2.0, 0.0)
     assert DPKLUCB(0.5, 3, 1.5).rule == Rule(PRIVATE_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
     assert DPKLUCB(0.5, 3, 1.5, "exact").rule == Rule(EXACT_KL_UCB, 0.5, 0.0, 3.0, 1.5, 1.0)
@@ -87,6 +96,54 @@ def test_exact_indices_by_hand():
     assert index(one, 20.0, 60.0, math.log(100), 0.0) == 1
 
 
+def chance_below(policy, n, t, mean):
+    """The chance that an index after an episode of n rewards is below their mean, by the exact law."""
+    k = np.arange(n + 1)
+    widths = [index(policy.rule, float(n), float(total), math.log(t), 0.0) - total / n for total in k]
+    above = (n * (mean - np.array(widths)) - k) * policy.level
+    return float(binom.pmf(k, n, mean) @ norm.cdf(above))
+
+
+@pytest.mark.parametrize("rho", [0.005, 0.5, 50.0])
+@pytest.mark.parametrize("alpha", [2.1, 3.1])
+def test_an_index_with_normal_noise_seldom_is_below_the_mean(rho, alpha):
+    """Lemma of theorem 11.1: with probability t^-alpha at most, nearly attained where noise is all that counts."""
+    for n in (1, 4, 64):
+        for t in (3, 20, 500):
+            for mean in (0.05, 0.5, 0.95):
+                assert chance_below(AdaCUCB(rho, alpha), n, t, mean) <= t**-alpha
+    assert chance_below(AdaCUCB(1e-6, 2.1), 1, 3, 0.5) > 0.6 * norm.sf(math.sqrt(2 * 2.1 * math.log(3)))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_the_third_arm_with_normal_noise(epsilon):
+    """Two arms after one reward each: that with the larger noisy reward, exactly what the audit shows."""
+    policy = AdaCUCB(epsilon**2 / 2)
+    means = norm.cdf(np.array([0.0, -1.0]) * epsilon / math.sqrt(2))
+    found = policy.transcript_cost(2, 3, Domain.BINARY, Convention.STREAM).delta
+    assert found.shown == pytest.approx(max(means[0] - math.exp(epsilon) * means[1], 0.0), rel=1e-12)
+    assert (found.shown > 0.3) is (epsilon == 4)
+    assert policy.transcript_cost(3, 100, Domain.BINARY, Convention.STREAM).delta.shown == 0
+    assert policy.transcript_cost(2, 2, Domain.BINARY, Convention.STREAM).delta.shown == 0
+    chosen_first = sum(
+        policy.play(np.array([[0.0] * 3, [1.0] * 3]), 3, stream("third", run))[2] == 0 for run in range(2000)
+    )
+    assert abs(chosen_first / 2000 - means[1]) < 5 * math.sqrt(means[1] / 2000)
+
+
+def test_concentrated_privacy_of_the_episodes():
+    policy = AdaCUCB(0.02)
+    assert (policy.guarantee.level, policy.guarantee.least_rho) == (pytest.approx(0.2), pytest.approx(0.02))
+    found = policy.release_cost(2, 1000, Domain.UNIT)
+    assert found.verdict(policy.guarantee) is AuditVerdict.TIGHT
+    assert [release.level for release in policy.ledger(2, 1000)] == pytest.approx([0.2] * 11)
+    for wrong in ({"rho": 0.0}, {"rho": -1.0}, {"rho": math.nan}):
+        with pytest.raises(ParameterError, match="rho: must be a finite number > 0"):
+            AdaCUCB(**wrong)
+    with pytest.raises(ParameterError, match="alpha: must be a finite number > 2"):
+        AdaCUCB(1.0, 2.0)
+
+
 def test_ties():
     counts, sums = np.array([4.0, 2.0, 2.0]), np.array([40.0, 20.0, 20.0])
     assert chosen(AdaPKLUCB(1.0).rule, counts, sums, 10) == 0
@@ -97,7 +154,7 @@ def test_ties():
 
 def test_pulls_lie_on_the_lattice_of_episodes():
     horizon = 10**12
-    for policy in (AdaPUCB(0.1), AdaPKLUCB(0.1), DPKLUCB(0.1)):
+    for policy in (AdaPUCB(0.1), AdaCUCB(0.005), AdaPKLUCB(0.1), DPKLUCB(0.1)):
         pulls = policy.simulate(C1(5), horizon, np.array([horizon]), stream("lattice", 0))[0]
         assert pulls.sum() == horizon
         unfinished = [count for count in pulls.tolist() if count & (count - 1)]

@@ -17,7 +17,7 @@ from bandits.environments.heavy_tails import S1, S3
 from bandits.environments.resampling import Beta
 from bandits.mechanisms.hybrid import hybrid_scale
 from bandits.mechanisms.tree import node_scale, tree_levels
-from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, AdaPUCB
+from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaCUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.distributed import DistDPSE, DistRDPSE
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
@@ -28,6 +28,7 @@ from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
+from bandits.policies.sub_gaussian import DPSEGauss, ShuffleSE
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law, varies
@@ -42,6 +43,7 @@ from tests.plain_loops.steps import (
     index_steps,
     kl_ucb_steps,
     local_ucb_steps,
+    normal_se_steps,
     perturbed_leader_steps,
 )
 
@@ -68,6 +70,10 @@ def intervals(policy, instance, ends, rng):
 
 def elimination(policy, instance, ends, rng):
     return dp_se_steps(instance.mean_rewards, policy.epsilon, ends[-1], rng, rng)[None]
+
+
+def normal_elimination(policy, instance, ends, rng):
+    return normal_se_steps(instance.mean_rewards, policy.rho, ends[-1], rng)[None]
 
 
 def batches(policy, instance, ends, rng):
@@ -149,6 +155,10 @@ CASES = [
     Case(elimination, DPSE(0.02), Bernoulli((0.9, 0.72, 0.3)), 60_000),  # the first threshold is 0.176
     Case(choices, SuccessiveElimination(), Bernoulli((0.9, 0.4, 0.3)), 3_000, 300),
     Case(batches, AdaPUCB(1.0), C2(3), 6_000),
+    Case(normal_elimination, DPSEGauss(2e-4), Bernoulli((0.9, 0.72, 0.3)), 60_000),
+    Case(choices, ShuffleSE(0.1, 1e-6), Bernoulli((0.9, 0.69)), 8_000, 150),
+    Case(batches, AdaCUCB(0.5), C2(3), 6_000),
+    Case(batches, AdaCUCB(0.02, 2.5), Bernoulli((0.3, 0.9)), 3_000),
     Case(batches, AdaPKLUCB(3.0), C2(3), 4_000),
     Case(batches, AdaPKLUCB(0.3, 4.0), Bernoulli((0.2, 0.9)), 2_000),
     Case(batches, DPKLUCB(0.3), C2(3), 1_000, 600),

@@ -4,14 +4,10 @@ strace counts the calls of a run that nothing stops, then kills a run, or refuse
 a fixed sample of calls is tried; CASES=10000 in the environment tries all.
 """
 
-import json
 import os
 import random
 import re
 import shutil
-import subprocess
-import sys
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -23,72 +19,26 @@ from experiments.simulate.pieces import Pieces
 from experiments.store import Store
 from experiments.store.index import index_of_folders
 from tests.experiments.simulate.traced_runs import WORDS
+from tests.traced import CALLS, CHANGING, Call, Traced
 
 CASES = int(os.environ.get("CASES", "300")) // 20
 WANTED = 7  # replications
-CHANGING = (
-    *("write", "pwrite64", "writev", "fsync", "fdatasync", "ftruncate", "chmod", "fchmod", "fchmodat", "utimensat"),
-    *("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir"),
-)
-CALLS = ",".join(f"?{name}" for name in ("open", "openat", "close", *CHANGING))
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed"),
 ]
 
 
-class Call(NamedTuple):
-    """A call of a run: its name, which call of that name it is, from 1, and whether it may change what is on disk."""
-
-    name: str
-    number: int
-    changes: bool
-
-
-class Runs:
-    """Runs of a command, each traced by strace or not."""
-
-    def __init__(self):
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.experiments.simulate.traced_runs"],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            bufsize=1,
-        )
+class Runs(Traced):
+    """Runs of a command that asks for replications in a folder of results."""
 
     def run(self, root, replications, *strace):
-        """How a run ended; traced if there are words for strace."""
-        self._server.stdin.write(json.dumps([f"replications={replications}", f"results_dir={root}"]) + "\n")
-        process = int(self._server.stdout.readline())
-        tracer = _attached(process, strace) if strace else None
-        self._server.stdin.write("\n")
-        ended = json.loads(self._server.stdout.readline())
-        if tracer:
-            tracer.communicate(timeout=60)
-        return ended
-
-    def end(self):
-        self._server.stdin.close()
-        assert self._server.wait(timeout=60) == 0
-        self._server.stdout.close()
-
-
-def _attached(process, words):
-    tracer = subprocess.Popen(["strace", "-p", str(process), *words], stderr=subprocess.PIPE, text=True)
-    said = tracer.stderr.readline()
-    if "attached" not in said:
-        tracer.communicate()
-        subprocess.run(["kill", "-KILL", str(process)], check=True)
-        pytest.skip(f"processes cannot be traced here: {said.strip()}")
-    return tracer
+        return super().run([f"replications={replications}", f"results_dir={root}"], *strace)
 
 
 @pytest.fixture(scope="module")
 def runs():
-    runs = Runs()
+    runs = Runs("tests.experiments.simulate.traced_runs", REPOSITORY)
     yield runs
     runs.end()
 

@@ -1,0 +1,197 @@
+"""Local privacy in two halves: a client on the device of a user sends one bit, and the server sees nothing else."""
+
+import secrets
+from fractions import Fraction
+from numbers import Integral, Real
+from pathlib import Path
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+
+from bandits.deploy.exact_bits import bernoulli, randomised
+from bandits.deploy.journal import Journal, Row
+from bandits.deploy.spending import Spent, spent
+from bandits.deploy.tickets import Outcome, Ticket, checked_ticket, described, note, replay, require_header
+from bandits.mechanisms.deployable import GRID, on_grid
+from bandits.parameters import ParameterError, require, require_arms
+from bandits.policies.local_ucb import BitPolicy, Received
+
+
+class Client:
+    """What runs on the device of a user, and needs no learner.
+
+    Guarantee: every message is epsilon-differentially private for the reward, exactly, whoever sees it: no floating
+    point is in the way, and the random bits are those of the operating system. A message may be sent again; a second
+    one for the same reward costs epsilon again.
+    """
+
+    def __init__(self, epsilon: float, domain: tuple[float, float] = (0.0, 1.0), *, clamp: bool = False) -> None:
+        require(0 < epsilon <= 700, "epsilon", epsilon, "a number in (0, 700]")
+        low, high = domain
+        require(low < high < float("inf") and low > -float("inf"), "domain", domain, "two finite numbers")
+        self.epsilon, self.domain, self.clamp = epsilon, domain, clamp
+
+    def message(self, reward: float) -> int:
+        """The bit to send: 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), r the reward on [0, 1].
+
+        r is rounded to steps of 2^-20. Raises `ParameterError` for a reward outside the domain.
+        """
+        low, high = self.domain
+        require(isinstance(reward, Real), "reward", repr(reward), "a number")
+        if self.clamp and reward == reward:  # NaN has no place in the domain
+            reward = min(max(reward, low), high)
+        require(low <= reward <= high, "reward", reward, f"a number in [{low:g}, {high:g}]")
+        unit = min(1.0, (reward - low) / (high - low))
+        return int(randomised(bernoulli(Fraction(on_grid(unit), GRID)), self.epsilon))
+
+
+class Reports:
+    """The public state of a server, which changes by rows of its journal alone.
+
+    Rows: `pull` gives out tickets, `report` is the bit of one. A ticket without a report counts as none.
+    """
+
+    def __init__(self, policy: BitPolicy, arms: int, horizon: int) -> None:
+        self.policy, self.arms = policy, arms
+        self.known: Received = policy.start(arms, horizon)
+        self.given = np.zeros(arms, dtype=np.int64)
+        self.waiting: dict[int, int] = {}
+        self.issued = 0
+
+    @property
+    def received(self) -> int:
+        return int(self.known.pulls.sum())
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        """The choice of the policy on the reports that are in; first every arm until it has one, in turn."""
+        silent = np.flatnonzero(self.known.pulls == 0)
+        if len(silent):
+            return int(silent[np.argmin(self.given[silent])])
+        return int(self.policy.select(self.known, self.received + 1, rng))
+
+    def pull(self, arm: int) -> Ticket:
+        self.issued += 1
+        self.given[arm] += 1
+        self.waiting[self.issued] = arm
+        return Ticket(self.issued, arm)
+
+    def report(self, ticket: int, bit: int) -> None:
+        arm = self.waiting.pop(ticket)
+        self.known.pulls[arm] += 1
+        self.known.sums[arm] += bit
+
+    def follow(self, row: Row) -> None:
+        """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
+        if row.kind == "report":
+            self.report(row.body["ticket"], row.body["bit"])
+            return
+        for arm, count in row.body["arms"]:
+            for _ in range(count):
+                expected = arm if self.policy.draws_arms else self.next_arm(np.random.default_rng(0))
+                if expected != arm:
+                    raise ValueError(f"arm {arm} was pulled, and this policy pulls {expected}")
+                self.pull(arm)
+
+
+class Server:
+    """The learner of `KLUCBCF`, `TSCF` or `LDPUCBB` on the bits of clients, which come late, in any order, or never.
+
+    Guarantee: none of its own is needed: it sees messages of `Client` alone, each epsilon-private, so that a user with
+    at most `contributions` of them spends that many times epsilon. That a message comes, and when, is public. The
+    journal holds the bits, and nothing that is secret.
+    """
+
+    def __init__(
+        self, policy: BitPolicy, arms: int, horizon: int, journal: Path | str, *, contributions: int = 1
+    ) -> None:
+        if not isinstance(policy, BitPolicy):
+            raise ParameterError("policy", f"{policy.name} does not learn from bits: take klucb_cf, ts_cf or ldp_ucb_b")
+        require_arms(arms)
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        require(contributions >= 1, "contributions", contributions, "a whole number >= 1")
+        self.policy, self.contributions = policy, contributions
+        self._horizon = horizon
+        self._reports = Reports(policy, arms, horizon)
+        self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling
+        self._lock = RLock()
+        self._journal = Journal(journal)
+        header = {"policy": described(policy), "arms": arms, "horizon": horizon, "contributions": contributions}
+        try:
+            self._restore(header | {"local": True})
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def _restore(self, header: dict[str, Any]) -> None:
+        rows, path = self._journal.rows(), self._journal.path
+        if not rows:
+            self._journal.write([Row("header", header)])
+            return
+        require_header(rows, header, path)
+        for _ in replay(self._reports, rows, path):
+            pass
+
+    def select(self, n: int = 1) -> list[Ticket]:
+        """The next `n` tickets, fewer where the horizon comes first, by all reports that are in.
+
+        Raises `ParameterError` at the horizon.
+        """
+        require(n >= 1, "n", n, "a whole number >= 1")
+        with self._lock, self._journal.usable():
+            if self._reports.issued == self._horizon:
+                raise ParameterError("horizon", f"all {self._horizon} pulls were given out; begin another session")
+            with self._journal.guarded():
+                rows, given = list[Row](), list[Ticket]()
+                for _ in range(min(n, self._horizon - self._reports.issued)):
+                    given.append(self._reports.pull(self._reports.next_arm(self._rng)))
+                    note(rows, "pull", given[-1])
+                self._journal.write(rows)
+                return given
+
+    def update(self, ticket: int, bit: int) -> Outcome:
+        """Take the message of a client; when this returns it is on disk. It may be repeated: the first one stays.
+
+        Raises `ParameterError` for a ticket that was never given out, and for anything else than the bits 0 and 1.
+        """
+        allowed = isinstance(bit, Integral) and not isinstance(bit, bool) and bit in (0, 1)
+        require(allowed, "bit", repr(bit), "the message of a Client: 0 or 1")
+        with self._lock, self._journal.usable():
+            ticket = checked_ticket(ticket, self._reports.issued)
+            if ticket not in self._reports.waiting:
+                return Outcome.REPEATED
+            with self._journal.guarded():
+                self._reports.report(ticket, bit)
+                self._journal.write([Row("report", {"ticket": ticket, "bit": int(bit)})])
+                return Outcome.COUNTED
+
+    def spent(self) -> Spent:
+        """What the messages cost one user: contributions x epsilon, and 0 before the first."""
+        with self._lock, self._journal.usable():
+            return spent(self.policy.epsilon, self.contributions, self._reports.received, "all messages")
+
+    def would_exceed(self, epsilon: float) -> bool:
+        """Whether going on spends more than `epsilon` of the privacy of one user."""
+        return self.spent().most > epsilon
+
+    def state(self) -> dict[str, Any]:
+        """What is known, as plain data; none of it is secret."""
+        with self._lock, self._journal.usable():
+            reports = self._reports
+            return {
+                "tickets": reports.issued,
+                "horizon": self._horizon,
+                "reports": reports.known.pulls.tolist(),
+                "sums": reports.known.sums.tolist(),
+            }
+
+    def close(self) -> None:
+        """Let another process open the journal. Nothing is lost without it."""
+        with self._lock:
+            self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,133 @@
+"""Read the journal of a session again, for a reviewer: `python -m bandits.deploy.replay JOURNAL`.
+
+Every checksum is compared, every arm is chosen again from the releases before it, and every reward is looked up in its
+one batch. Then the ledger and what was spent are printed; with `--transcript` every ticket, too. No reward is printed.
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bandits.audit.ledger import Release
+from bandits.deploy.journal import Journal, JournalError, Row
+from bandits.deploy.local import Reports
+from bandits.deploy.session import ledger_of
+from bandits.deploy.spending import Spent, spent
+from bandits.deploy.tickets import Progress, Ticket, described, replay, require_header
+from bandits.parameters import ParameterError
+from bandits.policies.base import Policy
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a journal says.
+
+    Attributes
+    ----------
+    header: what the session was opened with.
+    transcript: the tickets in their order, those that were given while a batch waited included.
+    ledger: its releases, as the audit reads them; of a local session what one message is.
+    spent: what these cost one user.
+    rewards: the number of rewards or messages that it holds; 0 in a copy from which the secret rewards were deleted.
+    """
+
+    header: dict[str, Any]
+    transcript: tuple[Ticket, ...]
+    ledger: tuple[Release, ...]
+    spent: Spent
+    rewards: int
+
+
+def review(path: Path | str, policy: Policy | None = None) -> Review:
+    """Read a journal that no session has open; `policy` is needed for a policy from outside this package.
+
+    Raises `JournalError` for a journal that is damaged, or does not fit the policy.
+    """
+    if not Path(path).is_file():
+        raise JournalError(f"{path}: no such file")
+    with Journal(path) as journal:
+        rows, rewards = journal.rows(), journal.rewards()
+    if not rows or rows[0].kind != "header":
+        raise JournalError(f"{path}: row 1 of journal is not a header")
+    header = dict(rows[0].body)
+    known = policy_of(header, path) if policy is None else policy
+    require_header(rows, header | {"policy": described(known)}, path)
+    if header.get("local"):
+        return _review_of_bits(path, rows, header, known)
+    return _review_of_sums(path, rows, header, known, rewards)
+
+
+def policy_of(header: dict[str, Any], path: Path | str) -> Policy:
+    """The policy that a header names, from this package alone: no other module is imported for a file."""
+    try:
+        module, _, name = header["policy"]["class"].rpartition(".")
+        if not module.startswith("bandits.policies."):
+            raise JournalError(f"{path}: its policy {module}.{name} is not of this package: give it to `review`")
+        policy: Policy = getattr(import_module(module), name)(**header["policy"]["fields"])
+    except (ImportError, AttributeError, KeyError, TypeError, ParameterError) as error:
+        raise JournalError(f"{path}: row 1 of journal names no policy: {error}") from None
+    return policy
+
+
+def _review_of_sums(
+    path: Path | str, rows: list[Row], header: dict[str, Any], policy: Policy, rewards: dict[int, int]
+) -> Review:
+    progress = Progress(policy.batched_run(header["arms"], header["horizon"]))
+    left = set(rewards)
+    for row in replay(progress, rows, path):
+        if row.kind == "release":
+            tickets = {ticket for arm in progress.run.due for ticket in progress.batch(arm)}
+            absent = len(tickets - left)
+            if rewards and absent != row.body.get("missing", absent):
+                told = f"{row.body['missing']} rewards are missing in it, and {absent} are not in secret_rewards"
+                raise JournalError(f"{path}: release {progress.released + 1}: {told}")
+            left -= tickets
+    if strangers := sorted(left - progress.open.keys()):
+        raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
+    contributions = header["contributions"]
+    cost = spent(progress.run.epsilon, contributions, progress.released)
+    return Review(header, transcript_of(rows), ledger_of(progress, contributions), cost, len(rewards))
+
+
+def transcript_of(rows: list[Row]) -> tuple[Ticket, ...]:
+    """The tickets that rows give out."""
+    runs = [run for row in rows if row.kind in ("pull", "wait") for run in row.body["arms"]]
+    arms = [arm for arm, count in runs for _ in range(count)]
+    return tuple(Ticket(number, arm) for number, arm in enumerate(arms, 1))
+
+
+def _review_of_bits(path: Path | str, rows: list[Row], header: dict[str, Any], policy: Any) -> Review:
+    reports = Reports(policy, header["arms"], header["horizon"])
+    for _ in replay(reports, rows, path):
+        pass
+    cost = spent(policy.epsilon, header["contributions"], reports.received, "all messages")
+    ledger = policy.ledger(header["arms"], header["horizon"])
+    return Review(header, transcript_of(rows), ledger, cost, reports.received)
+
+
+def main() -> None:
+    """Print what a journal says; code 2 and one line if it is damaged."""
+    parser = argparse.ArgumentParser(description="Check the journal of a session, and print what it spent.")
+    parser.add_argument("journal", type=Path)
+    parser.add_argument("--transcript", action="store_true", help="print every ticket, too")
+    given = parser.parse_args()
+    try:
+        found = review(given.journal)
+    except (JournalError, ParameterError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    for key, value in found.header.items():
+        print(f"{key}: {value}")
+    print(f"tickets: {len(found.transcript)}, rewards: {found.rewards}, releases: {found.spent.releases}")
+    print(f"spent: {found.spent.epsilon:g} of one user, {found.spent.most:g} at most: {found.spent.words}")
+    print("every checksum fits, every arm follows from what was released before, every reward is in one batch at most")
+    if given.transcript:
+        for ticket in found.transcript:
+            print(f"ticket {ticket.number}: arm {ticket.arm}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""A learner for real users: it gives out arms, takes rewards when they come, and survives a crash at any moment."""
+
+import math
+import secrets
+from collections import Counter
+from numbers import Real
+from pathlib import Path
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+
+from bandits.audit.ledger import LaplaceRelease, Release
+from bandits.deploy.journal import Journal, Row
+from bandits.deploy.spending import Spent, spent
+from bandits.deploy.tickets import Outcome, Progress, Ticket, checked_ticket, described, note, replay, require_header
+from bandits.mechanisms.deployable import GRID, add_noise, on_grid
+from bandits.parameters import ParameterError, require, require_arms
+from bandits.policies.base import Policy
+
+
+class Session:
+    """A private policy for real users, whose noise is exact and in a journal before anything depends on it.
+
+    A reward enters one sum, that of the batch of its ticket, which is released once with discrete Laplace noise
+    (`bandits.mechanisms.deployable`). A batch that is due is closed by `select`: when all its rewards are in, or once
+    `patience` more tickets were given out. A reward that is missing then counts as `missing`. Whoever opens the
+    same journal goes on with the same releases. All methods can be called from several threads.
+
+    Guarantee: (`contributions` x epsilon)-differential privacy of all arms and releases, epsilon that of the policy,
+    for a user with at most so many rewards whose values change. When a reward comes is public, unless
+    `wait_always`: then every batch waits for `patience` tickets, whatever has come, and users who send no reward
+    are protected as well. Times of replies are not protected.
+
+    Attributes
+    ----------
+    domain: the least and the largest reward.
+    missing: what a reward counts as that did not come, by default the least; public.
+    clamp: whether rewards outside the domain are moved to its nearest end, or else refused.
+
+    Raises `ParameterError` for a policy whose releases are not sums of batches, or without OpenDP, and `JournalError`
+    for a journal that is damaged, in use, or of another session.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        arms: int,
+        horizon: int,
+        domain: tuple[float, float],
+        journal: Path | str,
+        *,
+        contributions: int = 1,
+        missing: float | None = None,
+        patience: int = 1000,
+        wait_always: bool = False,
+        clamp: bool = False,
+    ) -> None:
+        low, high = domain
+        missing = low if missing is None else missing
+        require_arms(arms)
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        require(math.isfinite(high - low) and low < high, "domain", domain, "two finite numbers, the lower one first")
+        require(low <= missing <= high, "missing", missing, f"a reward in [{low:g}, {high:g}]")
+        require(contributions >= 1, "contributions", contributions, "a whole number >= 1")
+        require(patience >= 0, "patience", patience, "a whole number >= 0")
+        self.policy, self.contributions, self.clamp = policy, contributions, clamp
+        self._arms, self._horizon, self._patience, self._wait_always = arms, horizon, patience, wait_always
+        self._low, self._high, self._missing = low, high, (missing - low) / (high - low)
+        self._progress = Progress(policy.batched_run(arms, horizon))
+        self._check_epsilon()
+        self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling; never of noise
+        self._lock = RLock()
+        self._journal = Journal(journal)
+        try:
+            self._restore(
+                {
+                    "policy": described(policy),
+                    "arms": arms,
+                    "horizon": horizon,
+                    "domain": [low, high],
+                    "contributions": contributions,
+                    "missing": missing,
+                    "patience": patience,
+                    "wait_always": wait_always,
+                }
+            )
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def _check_epsilon(self) -> None:
+        epsilon, promised = self._progress.run.epsilon, self.policy.guarantee.epsilon
+        require(epsilon <= promised, "policy", f"{epsilon:g}", f"one whose releases cost at most {promised:g}")
+        add_noise(0, self._progress.run.grid, epsilon)  # refuses before the first user if there is no OpenDP
+
+    def _restore(self, header: dict[str, Any]) -> None:
+        rows = self._journal.rows()
+        if not rows:
+            self._journal.write([Row("header", header)])
+        else:
+            require_header(rows, header, self._journal.path)
+            for _ in replay(self._progress, rows, self._journal.path):
+                pass
+        kept = self._journal.rewards()
+        self._received = {ticket: steps for ticket, steps in kept.items() if ticket in self._progress.open}
+        self._present = Counter(self._progress.open[ticket] for ticket in self._received)  # rewards of each open batch
+
+    def select(self, n: int = 1) -> list[Ticket]:
+        """The next `n` tickets, fewer where the horizon comes first.
+
+        Nothing that one learns from their rewards before the next release changes the arms. Raises `ParameterError` at
+        the horizon.
+        """
+        require(n >= 1, "n", n, "a whole number >= 1")
+        with self._lock, self._journal.usable():
+            if self._progress.pulls == self._horizon:
+                raise ParameterError("horizon", f"all {self._horizon} pulls were given out; begin another session")
+            with self._journal.guarded():
+                return self._selected(n)
+
+    def _selected(self, n: int) -> list[Ticket]:
+        progress, rows, given = self._progress, list[Row](), list[Ticket]()
+        while len(given) < n and progress.pulls < self._horizon:
+            if not progress.run.due:
+                given.append(progress.pull(progress.run.next_arm(self._rng)))
+                note(rows, "pull", given[-1])
+            elif self._closes():
+                rows.append(self._release())
+            else:
+                given.append(progress.wait())
+                note(rows, "wait", given[-1])
+        self._journal.write(rows)
+        return given
+
+    def update(self, ticket: int, reward: float) -> Outcome:
+        """Take the reward of a ticket; when this returns it is on disk. It may be repeated: the first reward stays.
+
+        Raises `ParameterError` for a ticket that was never given out and for a reward outside the domain, and goes on.
+        """
+        unit = self._unit(reward)
+        with self._lock, self._journal.usable():
+            ticket = checked_ticket(ticket, self._progress.issued)
+            if ticket not in self._progress.open:
+                return Outcome.UNUSED
+            if ticket in self._received:
+                return Outcome.REPEATED
+            with self._journal.guarded():
+                steps = self._steps(unit)
+                self._journal.write(rewards={ticket: steps})
+                self._received[ticket] = steps
+                self._present[self._progress.open[ticket]] += 1
+                return Outcome.COUNTED
+
+    def close_batches(self) -> bool:
+        """Close the batches that are due now, for a rule of your own: by time, never by rewards. Whether any was due.
+
+        Refused with `wait_always`.
+        """
+        require(not self._wait_always, "wait_always", True, "False to close batches before they have waited")
+        with self._lock, self._journal.usable(), self._journal.guarded():
+            if not self._progress.run.due:
+                return False
+            self._journal.write([self._release()])
+            return True
+
+    def ledger(self) -> tuple[Release, ...]:
+        """What was released, as the audit reads it: the noisy sums, each moved by all rewards of one user."""
+        with self._lock, self._journal.usable():
+            return ledger_of(self._progress, self.contributions)
+
+    def spent(self) -> Spent:
+        """What the releases cost one user: contributions x epsilon, whatever their number, and 0 before the first."""
+        with self._lock, self._journal.usable():
+            return spent(self._progress.run.epsilon, self.contributions, self._progress.released)
+
+    def would_exceed(self, epsilon: float) -> bool:
+        """Whether going on spends more than `epsilon` of the privacy of one user."""
+        return self.spent().most > epsilon
+
+    def state(self) -> dict[str, Any]:
+        """What is public, as plain data: tickets, pulls that count, whether it waits for rewards, what is known."""
+        with self._lock, self._journal.usable():
+            progress = self._progress
+            return {
+                "tickets": progress.issued,
+                "pulls": progress.pulls,
+                "horizon": self._horizon,
+                "waiting": bool(progress.run.due),
+                "releases": progress.released,
+                **progress.run.summary(),
+            }
+
+    def close(self) -> None:
+        """Let another process open the journal. Nothing is lost without it."""
+        with self._lock:
+            self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _unit(self, reward: float) -> float:
+        """A reward on the scale of the policy, from 0 to 1."""
+        require(isinstance(reward, Real), "reward", repr(reward), "a number")
+        if self.clamp and not math.isnan(reward):
+            reward = min(max(reward, self._low), self._high)
+        allowed = self._low <= reward <= self._high
+        require(allowed, "reward", reward, f"a number in [{self._low:g}, {self._high:g}]")
+        return min(1.0, (reward - self._low) / (self._high - self._low))
+
+    def _steps(self, unit: float) -> int:
+        """In steps of the grid, the nearest; on a grid of the policy's own at random, with the right mean."""
+        grid, fine = self._progress.run.grid, on_grid(unit)
+        if grid == GRID:
+            return fine
+        whole, rest = divmod(fine * grid, GRID)
+        return whole + (secrets.randbelow(GRID) < rest)
+
+    def _closes(self) -> bool:
+        """Whether the batches that are due are closed before the next ticket."""
+        progress = self._progress
+        if progress.waited >= self._patience:
+            return True
+        return not self._wait_always and not self._absent()
+
+    def _absent(self) -> int:
+        """The number of rewards that are missing in batches that are due."""
+        return sum(len(self._progress.batch(arm)) - self._present[arm] for arm in self._progress.run.due)
+
+    def _release(self) -> Row:
+        """Draw the noise of the batches that are due, and go on with it; the caller writes it down before all else."""
+        progress = self._progress
+        grid, epsilon, due = progress.run.grid, progress.run.epsilon, progress.run.due
+        body: dict[str, Any] = {"arms": list(due)}
+        if not self._wait_always:
+            body["missing"] = self._absent()
+        missing = round(self._missing * grid)
+        sums = [sum(self._received.pop(t, missing) for t in progress.batch(arm)) for arm in due]
+        for arm in due:
+            del self._present[arm]
+        body["steps"] = [add_noise(total, grid, epsilon) for total in sums]
+        progress.release(body["steps"])
+        return Row("release", body)
+
+
+def ledger_of(progress: Progress, contributions: int) -> tuple[Release, ...]:
+    """The releases of a session; `high` is what one user moves a sum by, in rewards."""
+    scale = 1 / progress.run.epsilon
+    return tuple(
+        LaplaceRelease(f"release {number}", "", 0.0, float(contributions), 1.0, scale)
+        for number in range(1, progress.released + 1)
+    )

@@ -1,0 +1,70 @@
+"""Policies that learn from noisy sums of batches alone: one run of them, without rewards and without noise.
+
+`BatchedRun` says which arm is next and when the sum of a batch must be released; whoever plays it adds up rewards and
+draws the noise. `play_batches` does so for given rewards with simulated noise, `bandits.deploy.Session` for real users
+with exact noise, and writes every release down.
+"""
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Generator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from bandits.mechanisms.deployable import GRID
+
+
+class BatchedRun(ABC):
+    """One run of a policy. It changes with every pull and every release, and depends on nothing else.
+
+    Every arm has at most one open batch: its pulls since its last release, while `learning`. Once batches are `due`,
+    the sums of their rewards are released with noise of scale 1 / `epsilon` and given to `absorb`; before that no arm
+    is pulled. So a reward is in one release, and the arms are epsilon-private by parallel composition.
+
+    Attributes
+    ----------
+    epsilon: what a release costs one reward in [0, 1].
+    due: arms whose batches have ended, in the order in which `absorb` takes their sums.
+    learning: whether the reward of the next pull enters a sum.
+    draws_arms: whether `next_arm` is random given the releases, as in Thompson sampling.
+    """
+
+    draws_arms: ClassVar[bool] = False
+    epsilon: float
+    due: tuple[int, ...] = ()
+    learning: bool = True
+
+    @property
+    def grid(self) -> int:
+        """Rewards of the open batches are rounded to multiples of 1 / grid: at random if that is not `GRID`."""
+        return GRID
+
+    @abstractmethod
+    def next_arm(self, rng: np.random.Generator) -> int:
+        """The arm of the next pull; asked for only while no batch is due. Changes nothing."""
+
+    @abstractmethod
+    def pull(self, arm: int) -> None:
+        """Count a pull of `arm`."""
+
+    @abstractmethod
+    def absorb(self, sums: Sequence[float]) -> None:
+        """Go on with the noisy sums of the batches that are due."""
+
+    @abstractmethod
+    def summary(self) -> dict[str, object]:
+        """What the policy knows, as plain numbers; all of it follows from releases."""
+
+
+def play_batches(
+    run: BatchedRun, released: Callable[[list[float]], Sequence[float]], rng: np.random.Generator
+) -> Generator[int, float, None]:
+    """A run on given rewards: `released` adds noise to the sums of the batches that are due."""
+    sums: defaultdict[int, float] = defaultdict(float)
+    while True:
+        arm = run.next_arm(rng)
+        sums[arm] += yield arm
+        run.pull(arm)
+        if run.due:
+            run.absorb(released([sums.pop(ended) for ended in run.due]))

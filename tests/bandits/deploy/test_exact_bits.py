@@ -1,0 +1,68 @@
+"""Exact random bits: their probabilities, by all paths of what the generator answers."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from bandits.deploy import exact_bits
+
+
+class Walk:
+    """Stands in for the generator of the operating system and follows one path through all its answers."""
+
+    def __init__(self, path):
+        self.path, self.chance, self.place = path, Fraction(1), 0
+
+    def below(self, chance):
+        """Whether a draw of this probability is made."""
+        if self.place == len(self.path):
+            raise IndexError
+        taken = self.path[self.place]
+        self.place += 1
+        self.chance *= chance if taken else 1 - chance
+        return taken
+
+
+def law(monkeypatch, drawn, deepest):
+    """The probability of True, between two bounds, by all paths of at most so many binary answers."""
+    true, open_ = Fraction(0), Fraction(0)
+    paths = [()]
+    while paths:
+        path = paths.pop()
+        walk = Walk(path)
+        monkeypatch.setattr(exact_bits, "bernoulli", walk.below)
+        monkeypatch.setattr(exact_bits.secrets, "randbits", lambda bits, walk=walk: int(walk.below(Fraction(1, 2))))
+        try:
+            found = drawn()
+        except IndexError:
+            if len(path) == deepest:
+                open_ += walk.chance
+            elif walk.chance:
+                paths += [(*path, True), (*path, False)]
+            continue
+        true += walk.chance if found else 0
+    return float(true), float(true + open_)
+
+
+@pytest.mark.parametrize("x", [0.0, 0.3, 1.0, 2.5])
+def test_the_probability_of_an_exponential_bit_is_exact(x, monkeypatch):
+    low, high = law(monkeypatch, lambda: exact_bits.bernoulli_exp(Fraction(x)), 14)
+    assert low - 1e-12 <= math.exp(-x) <= high + 1e-12
+    assert high - low < 1e-4
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
+def test_the_probability_of_a_bit_that_is_kept_is_exact(epsilon, monkeypatch):
+    for bit in (True, False):
+        low, high = law(monkeypatch, lambda bit=bit: exact_bits.randomised(bit, epsilon) == bit, 16)
+        assert low - 1e-12 <= 1 / (1 + math.exp(-epsilon)) <= high + 1e-12
+        assert high - low < 6e-2
+
+
+def test_half_is_a_fair_bit_by_comparison_of_whole_numbers(monkeypatch):
+    asked = []
+    monkeypatch.setattr(exact_bits.secrets, "randbelow", lambda below: asked.append(below) or 0)
+    assert exact_bits.bernoulli(Fraction(3, 8))
+    assert not exact_bits.bernoulli(Fraction(0))
+    assert asked == [8, 1]

@@ -1,0 +1,340 @@
+"""Journals: damage and use by others are refused in one line, and a review finds what does not fit."""
+
+import itertools
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from bandits.deploy import JournalError, Session, replay, session
+from bandits.deploy.journal import Journal, Row, _checksum
+from bandits.deploy.replay import review
+from bandits.policies.batched_index import AdaPKLUCB, AdaPUCB
+from bandits.policies.lazy import LazyDPTS
+from experiments.config.compose import REPOSITORY
+
+pytest.importorskip("opendp")
+POLICY = AdaPUCB(1.0)
+
+
+def opened(path, policy=POLICY):
+    return Session(policy, 2, 100, (0.0, 1.0), path, patience=3, contributions=2)
+
+
+@pytest.fixture(autouse=True)
+def _no_noise(monkeypatch):
+    """So that journals are the same each time."""
+    monkeypatch.setattr(session, "add_noise", lambda steps, sensitivity, epsilon: steps)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The journal of a session that had 24 tickets, of which every fifth had no reward."""
+    path = tmp_path / "journal"
+    with opened(path) as begun:
+        for _ in range(24):
+            (ticket,) = begun.select()
+            if ticket.number % 5:
+                begun.update(ticket.number, 0.5)
+    return path
+
+
+def change(path, *statements):
+    """Change a journal behind its back."""
+    with sqlite3.connect(path) as file:
+        for trigger in ("rows_stay", "rows_are_fixed"):
+            file.execute(f"DROP TRIGGER {trigger}")
+        for statement in statements:
+            file.execute(statement)
+    file.close()
+
+
+def test_rows_are_only_appended(path):
+    file = sqlite3.connect(path)
+    for statement in ("DELETE FROM journal", "UPDATE journal SET body = ''"):
+        with pytest.raises(sqlite3.DatabaseError, match="rows are only appended"):
+            file.execute(statement)
+    file.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE journal SET body = replace(body, '[', '[ ') WHERE row = 3", "row 3 of journal is damaged"),
+        ("UPDATE journal SET kind = 'wait' WHERE row = 2", "row 2 of journal is damaged"),
+        ("DELETE FROM journal WHERE row = 4", "row 4 of journal is damaged"),
+        ("DELETE FROM journal WHERE row = 1", "row 1 of journal is damaged"),
+        ("UPDATE journal SET row = 400 WHERE row = 5", "row 5 of journal is damaged"),
+        ("INSERT INTO journal VALUES (2000, 'pull', '{}', '')", "row [0-9]+ of journal is damaged"),
+        ("DELETE FROM journal WHERE row = (SELECT max(row) FROM journal)", "row [0-9]+ of journal is missing"),
+        ("UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 1", "ticket 1 of secret_rewards is damaged"),
+    ],
+)
+def test_damage_is_told_with_file_and_row(path, statement, said):
+    change(path, statement)
+    for read in (opened, review):
+        with pytest.raises(JournalError, match=rf"^{path}: {said}[^\n]*$"):
+            read(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        ("pull", {"arms": [[0, 1000]]}, "does not fit the policy"),
+        ("pull", {"arms": [[7, 1]]}, "does not fit the policy: arm 7 was pulled, and this policy pulls"),
+        ("release", {"arms": [0], "steps": [1], "missing": 0}, "does not fit the policy"),
+        ("wait", {"arms": [[1, 1]]}, "does not fit the policy"),
+        ("nonsense", {}, "does not fit the policy"),
+    ],
+)
+def test_rows_that_this_policy_does_not_write_are_refused(path, kind, body, said):
+    with Journal(path) as journal:
+        last = len(journal.rows()) + 1
+        journal.write([Row(kind, body)])
+    for read in (opened, review):
+        with pytest.raises(JournalError, match=rf"^{path}: row {last} of journal {said}[^\n]*$"):
+            read(path)
+
+
+def test_an_arm_that_does_not_follow_from_the_releases_is_refused(path):
+    """As one does not that another version of the policy chose."""
+    rows = opened(path)
+    rows.close()
+    with Journal(path) as journal:
+        known = journal.rows()
+    forged = path.with_name("forged")
+    with Journal(forged) as journal:
+        number = next(i for i, row in enumerate(known) if row.kind == "pull" and i > 8)
+        arm, count = known[number].body["arms"][0]
+        journal.write([*known[:number], Row("pull", {"arms": [[1 - arm, count]]})])
+    with pytest.raises(JournalError, match=rf"row {number + 1} of journal does not fit the policy: arm {1 - arm} was"):
+        opened(forged)
+
+
+def test_a_row_in_the_place_of_another_is_damage(path):
+    """Its own checksum fits, but not what came before it."""
+    other = path.with_name("other")
+    with Journal(path) as journal, Journal(other) as copy:
+        first, _, *rest = journal.rows()
+        copy.write([first, Row("pull", {"arms": [[1, 1]]}), *rest])
+    with sqlite3.connect(other) as file:
+        (row,) = file.execute("SELECT * FROM journal WHERE row = 2").fetchall()
+    file.close()
+    change(path, "DELETE FROM journal WHERE row = 2")
+    with sqlite3.connect(path) as file:
+        file.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", row)
+    file.close()
+    with pytest.raises(JournalError, match=rf"^{path}: row 3 of journal is damaged"):
+        Journal(path)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_what_is_written_is_synchronised_before_it_is_told(tmp_path):
+    """The last change of the file before `write` returns is followed by a call that waits for the disk."""
+    script = """
+import os, sys
+from bandits.deploy.journal import Journal, Row
+journal = Journal(sys.argv[1])
+for number in range(3):
+    journal.write([Row("pull", {})], {number: 1})
+    os.write(1, b"told")
+"""
+    trace, calls = tmp_path / "trace", "trace=write,pwrite64,fsync,fdatasync,unlink"
+    words = [
+        "strace",
+        "-f",
+        "-y",
+        "-o",
+        str(trace),
+        "-e",
+        calls,
+        sys.executable,
+        "-c",
+        script,
+        str(tmp_path / "journal"),
+    ]
+    ended = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        pytest.skip(f"processes cannot be traced here: {ended.stderr}")
+    names = [
+        name + ("!" if "told" in line else "")
+        for line in trace.read_text().splitlines()
+        for name in re.findall(r"^\d+ +(\w+)\(", line)
+        if "journal" in line or "told" in line
+    ]
+    told = [place for place, name in enumerate(names) if name == "write!"]
+    assert len(told) == 3
+    assert all(names[place - 1] in ("fsync", "fdatasync") for place in told)
+    assert all("pwrite64" in names[a:b] for a, b in itertools.pairwise(told))
+
+
+def test_flipped_bytes_are_noticed_or_change_nothing(path):
+    """Whichever byte of the file: the session is refused in a line, or is the same as before."""
+    whole, rng = path.read_bytes(), random.Random(1)
+    with opened(path) as begun:
+        state = begun.state()
+    refused = []
+    for _ in range(150):
+        place = rng.randrange(len(whole))
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+        try:
+            with opened(path) as begun:
+                assert begun.state() == state
+        except JournalError as error:
+            refused.append(str(error))
+    assert len(refused) > 10
+    assert all(said.startswith(f"{path}: ") and "\n" not in said for said in refused)
+
+
+@pytest.mark.parametrize("content", [b"rewards\n" * 1000, b"SQLite format 3\x00" + bytes(200)])
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(JournalError, match=rf"^{path}: [^\n]*$"):
+        opened(path)
+    assert path.read_bytes() == content
+
+
+def test_databases_of_others_and_of_other_formats_are_refused(tmp_path, path):
+    other = tmp_path / "other"
+    with sqlite3.connect(other) as file:
+        file.execute("CREATE TABLE journal (row INTEGER)")
+    file.close()
+    with pytest.raises(JournalError, match=rf"^{other}: is a database of something else, not a journal$"):
+        opened(other)
+    with sqlite3.connect(path) as file:
+        file.execute("PRAGMA user_version=2")
+    file.close()
+    with pytest.raises(JournalError, match=rf"^{path}: has format 2, this version of bandits reads 1$"):
+        opened(path)
+    with pytest.raises(JournalError, match=r"unable to open database file$"):
+        opened(tmp_path / "no" / "journal")
+
+
+def test_a_journal_has_one_writer(path):
+    with opened(path) as first:
+        for read in (opened, review):
+            with pytest.raises(JournalError, match=rf"^{path}: is in use by another session$"):
+                read(path)
+        first.select()
+    opened(path).close()
+
+
+def test_after_an_error_a_session_refuses_all(path, monkeypatch):
+    """What is on disk is not known then: a release in memory may be one that is not written."""
+    begun = opened(path)
+    monkeypatch.setattr(begun._journal, "write", lambda *rows, **rewards: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        begun.select(10)
+    for asked in (begun.select, begun.state, begun.spent, begun.ledger, lambda: begun.update(1, 0.5)):
+        with pytest.raises(JournalError, match="an earlier error left it unclear"):
+            asked()
+    begun.close()
+
+
+def test_what_was_written_is_all_there_or_not_at_all(path):
+    journal = Journal(path)
+    before = len(journal.rows())
+    with pytest.raises(JournalError, match="UNIQUE"):
+        journal.write([Row("pull", {"arms": [[0, 1]]})], {1: 5})
+    journal.close()
+    with Journal(path) as journal:
+        assert len(journal.rows()) == before
+
+
+def test_the_public_table_has_no_trace_of_rewards(tmp_path):
+    """It is the same whatever the rewards are, until they are in a release."""
+    tables = []
+    for reward in (0.0, 1.0):
+        path = tmp_path / str(reward)
+        with Session(POLICY, 2, 100, (0.0, 1.0), path) as begun:
+            for _ in range(3):
+                begun.select()
+            begun.update(1, reward)
+        with sqlite3.connect(path) as file:
+            tables.append(file.execute("SELECT * FROM journal").fetchall())
+            (kept,) = file.execute("SELECT steps FROM secret_rewards").fetchall()
+            assert kept == (reward * 2**20,)
+        file.close()
+    assert tables[0] == tables[1]
+
+
+def test_a_review_of_a_sound_journal(path):
+    found = review(path)
+    assert [ticket.number for ticket in found.transcript] == list(range(1, 25))
+    with opened(path) as begun:
+        assert (found.spent, found.ledger) == (begun.spent(), begun.ledger())
+    assert found.spent.epsilon == 2.0
+    assert found.rewards > 5
+    change(path, "DELETE FROM secret_rewards")  # a copy to publish
+    assert review(path).transcript == found.transcript
+    assert review(path).rewards == 0
+
+
+def test_a_review_finds_rewards_that_are_lost_or_are_in_no_batch(path):
+    change(path, "DELETE FROM secret_rewards WHERE ticket = 1")
+    with pytest.raises(
+        JournalError, match=rf"^{path}: release 1: 0 rewards are missing in it, and 1 are not in secret"
+    ):
+        review(path)
+    change_again = sqlite3.connect(path)
+    for ticket in (1, 999):
+        steps = 2**19
+        entry = (ticket, steps, _checksum("", ticket, "reward", str(steps)))
+        change_again.execute("INSERT INTO secret_rewards VALUES (?, ?, ?)", entry)
+    change_again.commit()
+    change_again.close()
+    with pytest.raises(JournalError, match=rf"^{path}: ticket 999 of secret_rewards is in no batch$"):
+        review(path)
+
+
+def test_a_review_of_arms_that_are_drawn(tmp_path):
+    path = tmp_path / "journal"
+    with opened(path, LazyDPTS(1.0)) as begun:
+        given = begun.select(60)
+    assert list(review(path).transcript) == given
+    opened(path, LazyDPTS(1.0)).close()
+
+
+def test_the_command_prints_what_was_spent(path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["replay", str(path), "--transcript"])
+    replay.main()
+    out = capsys.readouterr().out
+    assert "spent: 2 of one user, 2 at most: all arms and releases are 2-differentially private" in out
+    assert "\nticket 24: arm " in out
+    assert "0.5" not in out
+    change(path, "DELETE FROM journal WHERE row = 4")
+    with pytest.raises(SystemExit, match="2"):
+        replay.main()
+    assert capsys.readouterr().err == f"error: {path}: row 4 of journal is damaged: its checksum does not fit\n"
+    monkeypatch.setattr(sys, "argv", ["replay", str(path.with_name("none"))])
+    with pytest.raises(SystemExit, match="2"):
+        replay.main()
+    assert capsys.readouterr().err == f"error: {path.with_name('none')}: no such file\n"
+
+
+def test_a_review_imports_no_module_of_others(tmp_path):
+    path = tmp_path / "journal"
+    with Journal(path) as journal:
+        journal.write([Row("header", {"policy": {"class": "antigravity.Open", "fields": {}}})])
+    with pytest.raises(JournalError, match=r"its policy antigravity.Open is not of this package: give it to `review`"):
+        review(path)
+    assert "antigravity" not in sys.modules
+
+
+def test_a_review_takes_a_policy_of_ones_own(tmp_path):
+    class Own(AdaPKLUCB):
+        pass
+
+    path = tmp_path / "journal"
+    with opened(path, Own(1.0)) as begun:
+        begun.select(9)
+    assert len(review(path, Own(1.0)).transcript) == 9
+    with pytest.raises(JournalError, match="is not of this package"):
+        review(path)
+    with pytest.raises(JournalError, match=r"is of another session: policy is [^\n]*$"):
+        review(path, Own(2.0))
