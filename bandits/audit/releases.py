@@ -3,11 +3,13 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from bandits.arrays import FloatArray
 from bandits.audit.composition import composed_delta
 from bandits.audit.costs import Bounds
 from bandits.audit.halting import halting_bounds
-from bandits.audit.ledger import Domain, Release, require_domain
+from bandits.audit.ledger import Domain, Release, lowest, require_domain
 from bandits.audit.noisy_max import noisy_max_cost, prefix_cost
 from bandits.loops.stopping import Constants
 from bandits.mechanisms.coins import coins_delta
@@ -133,6 +135,34 @@ class Halting(Release):
 
 
 @dataclass(frozen=True)
+class SumAndSpread(Release):
+    """A sum of values in [low, high] plus Lap(sum_scale), and that of (x - x')^2 / 2 over pairs plus Lap(pair_scale).
+
+    A value from low to high beside high in its pair moves the sum up by high - low and the other down by
+    (high - low)^2 / 2, the most that either can move, so that both costs are paid at once.
+    """
+
+    mechanism: str
+    calibration: str
+    low: float
+    high: float
+    sum_scale: float
+    pair_scale: float
+
+    def cost(self, domain: Domain) -> Bounds:
+        low = float(lowest(np.array([self.low]), domain)[0])
+        change = self.high - low
+        epsilon = change / self.sum_scale + change**2 / 2 / self.pair_scale
+        witness = (
+            f"a value from {low:g} to {self.high:g} beside {self.high:g}; the sum above both centers, the pairs below"
+        )
+        return Bounds(epsilon, epsilon, witness, "linear algebra", 1e-15 * epsilon)
+
+    def touches(self) -> int:
+        return 2
+
+
+@dataclass(frozen=True)
 class GaussianDraws(Release):
     """The mean of `count` rewards in [0, 1], seen through `draws` values of Normal(mean, `variance`).
 
@@ -171,17 +201,19 @@ class GaussianDraws(Release):
 
 @dataclass(frozen=True)
 class RandomBit(Release):
-    """A bit that is 1 with a probability that grows with one reward in [0, 1], from `low` at 0 to `high` at 1."""
+    """A bit that is 1 with a probability linear in one reward, from `low` at `least`, 0 or -1, to `high` at 1."""
 
     mechanism: str
     calibration: str
     low: float
     high: float
+    least: float = 0.0
 
     def cost(self, domain: Domain) -> Bounds:
-        require_domain(0.0, domain)
-        of_one, of_zero = math.log(self.high / self.low), math.log((1 - self.low) / (1 - self.high))
-        witness = f"one reward from 0 to 1; the bit is {int(of_one >= of_zero)}"
+        least = float(lowest(np.array([self.least]), domain)[0])
+        low = self.low if least == self.least else (self.low + self.high) / 2
+        of_one, of_zero = math.log(self.high / low), math.log((1 - low) / (1 - self.high))
+        witness = f"one reward from {least:g} to 1; the bit is {int(of_one >= of_zero)}"
         return Bounds(max(of_one, of_zero), max(of_one, of_zero), witness, "exact law", 1e-12 * of_one)
 
     def touches(self) -> int:

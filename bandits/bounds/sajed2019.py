@@ -15,7 +15,7 @@ from bandits.bounds.common import require_gap, require_gaps, require_horizon
 from bandits.divergences import bernoulli_divergence
 from bandits.environments.streams import require_bound
 from bandits.parameters import require, require_arms, require_epsilon
-from bandits.policies.stopping_rules import MOST_SAMPLES, StoppingRule
+from bandits.policies.stopping_rules import MOST_SAMPLES, HoeffdingRule
 
 
 def dp_se_pulls(gap: float, arms: int, epsilon: float, horizon: int) -> float:
@@ -148,7 +148,7 @@ def dp_exponential_nas_samples(mean: float, bound: float, epsilon: float, accura
     return 2000 * (t0 + t1 + t2)
 
 
-def samples_if_concentrated(rule: StoppingRule, mean: float, bound: float) -> int:
+def samples_if_concentrated(rule: HoeffdingRule, mean: float, bound: float) -> int:
     """A number of samples, a power of two, that `rule` exceeds with probability at most beta.
 
     The least t = 2^k with |mean| >= h_t (2 + 1/alpha) + (c_t + b + a_t) / t, where b and a_t bound |B| and

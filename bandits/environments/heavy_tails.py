@@ -11,7 +11,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
-from bandits.environments.pareto_sums import truncated_pareto_sum
+from bandits.environments.pareto_sums import truncated_moments, truncated_pareto_sum
 from bandits.parameters import ParameterError, require
 
 
@@ -29,6 +29,10 @@ class HeavyTailedInstance(Instance):
     @abstractmethod
     def truncated_sums(self, arms: IntArray, rounds: int, bound: float, rng: np.random.Generator) -> FloatArray:
         """Sum over `rounds` fresh rewards x of x 1{x <= bound}, for each of `arms`, shape (len(arms),)."""
+
+    @abstractmethod
+    def truncated_means(self, arms: IntArray, bound: float) -> FloatArray:
+        """E x 1{x <= bound} of each of `arms`, shape (len(arms),)."""
 
     def sums(self, arms: IntArray, rounds: int, rng: np.random.Generator) -> FloatArray:
         return self.truncated_sums(arms, rounds, math.inf, rng)
@@ -66,6 +70,14 @@ class ParetoInstance(HeavyTailedInstance):
     def truncated_sums(self, arms: IntArray, rounds: int, bound: float, rng: np.random.Generator) -> FloatArray:
         scales = self.scales[arms]
         return np.array([truncated_pareto_sum(float(scale), self.tail_index, bound, rounds, rng) for scale in scales])
+
+    def truncated_means(self, arms: IntArray, bound: float) -> FloatArray:
+        return np.array(
+            [
+                truncated_moments(scale, self.tail_index, bound)[0] if bound > scale else 0.0
+                for scale in self.scales[arms]
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -182,6 +194,9 @@ class TwoPoint(HeavyTailedInstance):
         prizes = np.where(self.prizes[arms] <= bound, self.prizes[arms], 0.0)
         return np.asarray(prizes * rng.binomial(rounds, self.chances[arms]))
 
+    def truncated_means(self, arms: IntArray, bound: float) -> FloatArray:
+        return np.where(self.prizes[arms] <= bound, self.mean_rewards[arms], 0.0)
+
 
 @dataclass(frozen=True)
 class MomentBernoulli(BernoulliInstance, HeavyTailedInstance):
@@ -207,3 +222,6 @@ class MomentBernoulli(BernoulliInstance, HeavyTailedInstance):
 
     def truncated_sums(self, arms: IntArray, rounds: int, bound: float, rng: np.random.Generator) -> FloatArray:
         return BernoulliInstance.sums(self, arms, rounds, rng) if bound >= 1 else np.zeros(len(arms))
+
+    def truncated_means(self, arms: IntArray, bound: float) -> FloatArray:
+        return self.mean_rewards[arms] if bound >= 1 else np.zeros(len(arms))

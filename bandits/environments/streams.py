@@ -116,6 +116,40 @@ class BernoulliStream(TwoPointStream):
 
 
 @dataclass(frozen=True)
+class EvenStream(TwoPointStream):
+    """Values `mean` - `deviation` and `mean` + `deviation`, equally likely: a mean and a deviation of one's choice.
+
+    Raises `ParameterError` for values outside [-bound, bound].
+    """
+
+    name: ClassVar[str] = "even_stream"
+    citation: ClassVar[str] = "free mean and deviation"
+    mean: float
+    deviation: float
+    bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_bound(self.bound)
+        require(abs(self.mean) <= self.bound, "mean", self.mean, f"a number in [-{self.bound:g}, {self.bound:g}]")
+        room = self.bound - abs(self.mean)
+        require(
+            0 <= self.deviation <= room, "deviation", self.deviation, f"a number in [0, {room:g}], the bound's room"
+        )
+
+    @property
+    def low(self) -> float:
+        return self.mean - self.deviation
+
+    @property
+    def high(self) -> float:
+        return self.mean + self.deviation
+
+    @property
+    def chance(self) -> float:
+        return 0.5
+
+
+@dataclass(frozen=True)
 class UniformStream(Stream):
     """Values uniform on [mean - width, mean + width], which lies in [-bound, bound].
 

@@ -1,6 +1,7 @@
 """Stopping rules: sample until the mean is known up to a factor 1 ± accuracy, with or without privacy.
 
-The four rules have one form. After t samples in [-R, R] with sum S_t they ask whether
+The four rules here have one form; that of `bandits.policies.bernstein_stopping` has another. After t samples in
+[-R, R] with sum S_t they ask whether
 
     |S_t| >= t h_t (1 + 1/accuracy) + c_t + B + A_t
 
@@ -63,16 +64,35 @@ class StoppingRule(Learner[Stream]):
 
     Attributes
     ----------
-    mean_share: the part of beta that the widths of the means may spend.
     accuracy: alpha in (0, 1), the relative error that is allowed.
     beta: in (0, 1), the probability with which it may be exceeded.
     """
 
     faces: ClassVar[type[Any]] = Stream
     domain: ClassVar[Domain] = Domain.SIGNED
-    mean_share: ClassVar[float]
     accuracy: float
     beta: float
+
+    @abstractmethod
+    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
+        """One run over fresh values of `stream`, which ends after `max_samples` at the latest."""
+
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """What a rule releases is all there is."""
+        return releases
+
+
+class HoeffdingRule(StoppingRule):
+    """A rule of the form above: it compares the sum of all samples with Hoeffding's width.
+
+    Attributes
+    ----------
+    mean_share: the part of beta that the widths of the means may spend.
+    """
+
+    mean_share: ClassVar[float]
 
     @abstractmethod
     def scales(self, bound: float) -> Scales:
@@ -86,20 +106,10 @@ class StoppingRule(Learner[Stream]):
     def samples_at(self, question: int) -> int:
         """After how many samples a question is asked, given its number."""
 
-    @abstractmethod
-    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
-        """One run over fresh values of `stream`, which ends after `max_samples` at the latest."""
-
     def start(self, bound: float, rng: np.random.Generator) -> "Running":
         """A run over values in [-bound, bound] that arrive one at a time."""
         require_bound(bound)
         return Running(self, bound, rng)
-
-    def transcript_within(
-        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
-    ) -> PrivacyCost:
-        """What a rule releases is all there is."""
-        return releases
 
     def mean_width(self, samples: int, bound: float) -> float:
         """h_t after `samples` samples; the rule must ask there."""
@@ -142,7 +152,7 @@ class Running:
     constants: what the compiled functions know about the rule.
     """
 
-    def __init__(self, rule: StoppingRule, bound: float, rng: np.random.Generator) -> None:
+    def __init__(self, rule: HoeffdingRule, bound: float, rng: np.random.Generator) -> None:
         self.samples = 0
         self.total = 0.0
         self.estimate: Estimate | None = None
@@ -175,7 +185,7 @@ class Running:
         return self.estimate
 
 
-class StepRule(StoppingRule):
+class StepRule(HoeffdingRule):
     """A rule that asks after every sample."""
 
     def question(self, samples: int) -> int | None:
@@ -194,14 +204,14 @@ class StepRule(StoppingRule):
             samples, total, halted = leap(*law, max_samples, threshold_noise, constants, rng)
         while samples < max_samples and not halted:
             values = stream.draw(min(BLOCK, max_samples - samples), rng)
-            _require_bounded(stream, float(np.abs(values).max()), 1)
+            require_bounded(stream, float(np.abs(values).max()), 1)
             samples, total, halted = walk(values, samples, total, threshold_noise, constants, rng)
         if not halted:
             return Halt(max_samples, None)
         return Halt(samples, self.release(total, samples, stream.bound, rng).value)
 
 
-class ExponentialRule(StoppingRule):
+class ExponentialRule(HoeffdingRule):
     """A rule that asks after 2, 4, 8, ... samples; its k-th question comes after 2^k."""
 
     def question(self, samples: int) -> int | None:
@@ -218,7 +228,7 @@ class ExponentialRule(StoppingRule):
         while end <= max_samples:
             fresh = end - run.samples
             total = stream.sums(fresh, rng)
-            _require_bounded(stream, abs(total), fresh)
+            require_bounded(stream, abs(total), fresh)
             estimate = run.add(total, fresh)
             if estimate is not None:
                 return Halt(estimate.samples, estimate.value)
@@ -226,7 +236,7 @@ class ExponentialRule(StoppingRule):
         return Halt(max_samples, None)
 
 
-class _Private(StoppingRule):
+class _Private(HoeffdingRule):
     """The noise of Algorithms 1 and 2, with its guarantee.
 
     Guarantee: epsilon-DP of the number of samples and the estimate together, one value of the stream
@@ -241,7 +251,7 @@ class _Private(StoppingRule):
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
-        _require_promise(self)
+        require_promise(self)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -257,13 +267,13 @@ class _Private(StoppingRule):
         return Scales(12 * bound / self.epsilon, 12 * bound / self.epsilon, 4 * bound / self.epsilon)
 
 
-class _Public(StoppingRule):
+class _Public(HoeffdingRule):
     """A rule without noise, which spends all of beta on the widths of the means."""
 
     mean_share: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        _require_promise(self)
+        require_promise(self)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -339,14 +349,15 @@ def require_max_samples(max_samples: int) -> None:
     require(1 <= max_samples <= MOST_SAMPLES, "max_samples", max_samples, f"a whole number in [1, {MOST_SAMPLES}]")
 
 
-def _require_bounded(stream: Stream, largest: float, rounds: int) -> None:
+def require_bounded(stream: Stream, largest: float, rounds: int) -> None:
     """Refuse a sum that is too large for `rounds` values within the bound, by more than rounding."""
     if not largest <= rounds * stream.bound * (1 + 1e-9):  # so that NaN is refused
         values = f"must have values in [-{stream.bound:g}, {stream.bound:g}], those of {stream.name} go beyond it"
         raise ParameterError("stream", values)
 
 
-def _require_promise(rule: StoppingRule) -> None:
+def require_promise(rule: StoppingRule) -> None:
+    """Refuse an accuracy or a beta outside (0, 1)."""
     allowed = "a number in (0, 1) (and at least 1e-100)"
     require(1e-100 <= rule.accuracy < 1, "accuracy", rule.accuracy, allowed)
     require(1e-100 <= rule.beta < 1, "beta", rule.beta, allowed)

@@ -20,12 +20,12 @@ from experiments.config.compose import CONF, Composer
 from experiments.config.plan import plan
 
 INSTANCE = {
-    **dict.fromkeys(["dprucb", "dprse", "ldprse", "ldprse_boxed", "robust_ucb"], "s1"),
+    **dict.fromkeys(["dprucb", "dprse", "ldprse", "ldprse_boxed", "robust_ucb", "robust_se", "robust_bit_se"], "s1"),
     **dict.fromkeys(
         ["rnm_ftnl", "random_prefix", "offset_ftnl", "follow_the_leader", "decreasing_hedge"], "dtol_bernoulli"
     ),
     "vote_ftnl": "dtol_deterministic",
-    **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas"], "signed_bernoulli"),
+    **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas", "dp_bernstein"], "signed_bernoulli"),
 }  # else c1
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
@@ -71,6 +71,8 @@ VARIANTS = {
     "dp_imed": [[], ["policy.first_batch=7", "policy.ratio=1.5"]],
     "anytime_lazy_ucb": [[], ["policy.logarithm=natural"]],
     "lazy_dp_ts": [[], ["policy.logarithm=binary"]],
+    "robust_se": [[], ["policy.corruption=0.1"]],
+    "robust_bit_se": [[], ["policy.corruption=0.1", "policy.order=ltc"]],
     "ldprse": [[], ["policy.constants=custom", "policy.confidence_scale=0.01", "policy.epoch_base=4"]],
 }
 
