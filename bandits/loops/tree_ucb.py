@@ -11,7 +11,7 @@ While one arm, the leader, is pulled, its rivals' indices grow with t only. In a
 first step. So the leader is pulled, with a reward and noise drawn at every pull, until that lower value falls to the
 threshold or the window ends; then all indices are compared again. Every pull of the leader is thus one that the
 comparison of all arms would choose, and all draws are those of the plain loop: exact in law, up to rounding.
-Cost: some 70 ns a pull, two thirds of it draws (the variables of a path that change are two on average).
+Cost: some 100 ns a pull, two thirds of it draws (the variables of a path that change are two on average).
 """
 
 import math
