@@ -44,6 +44,7 @@ from experiments.simulate.failures import Failures
 from experiments.store import Store, complete_places, read_cells, stored_cells
 from experiments.store.place import Place, trusted
 from experiments.stored import Replications, Stored
+from experiments.stored_cells import Cells
 from experiments.user_code import playing
 
 QUICK = 0.01  # seconds: if one replication of a cell takes less, several are simulated,
@@ -254,7 +255,7 @@ def reproduce() -> None:
     began = time.perf_counter()
     plans = command.plans()
     requests = merge(request for asked in plans for request in asked.requests)
-    stored = {found.cell.key: found for asked in plans for found in stored_cells(asked)}
+    stored = {found.cell.key: found for found in Cells.of(map(stored_cells, plans))}  # all that any plan reads of it
     folder_of = {request.cell.key: _folder(asked) for asked in reversed(plans) for request in asked.requests}
     took = dict.fromkeys(map(_folder, plans), 0.0)
     different = rounded = 0
