@@ -159,7 +159,8 @@ def _elsewhere(field: Field) -> Iterator[str]:
         (field.identified, IDENTIFIED, identification),
     ):
         if of.cells:
-            budgets = sorted({stored.columns["epsilon"] for stored in of.cells if stored.columns.get("epsilon")})
+            promised = [stored.cell.policy.guarantee for stored in of.cells]
+            budgets = sorted({guarantee.epsilon for guarantee in promised if guarantee.private})
             horizon = parameter(max(stored.cell.horizon for stored in of.cells))
             yield text.format(horizon=horizon, nothing=NOTHING, learns=f"{LEARNS:.0%}".replace("%", " %"))
             yield rows(of, field.standings, budgets, field.delta)
