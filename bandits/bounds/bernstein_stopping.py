@@ -15,10 +15,11 @@ def bernstein_samples(
     exceeded with probability at most 1.5 e^-L: sigma^2 + sigma R sqrt(8L/n) + (4/3 + 8/epsilon) R^2 L/n. Of the order
     sigma^2/(accuracy mean)^2 + R/(accuracy |mean|) (1 + 1/epsilon), times log(1/beta) + log log.
 
-    Raises `ParameterError` for a mean of 0 or beyond the bound, a deviation that the bound excludes, and what
-    `DPBernstein` refuses; `OverflowError` for more than 2^1000 samples.
+    Raises `ParameterError` for a bound that is not positive, a mean of 0 or beyond the bound, a deviation that the
+    bound excludes, and what `DPBernstein` refuses; `OverflowError` for more than 2^1000 samples.
     """
     rule = DPBernstein(epsilon, accuracy, beta)
+    require(0 < bound < math.inf, "bound", bound, "a number above 0")
     require(0 < abs(mean) <= bound, "mean", mean, f"a number other than 0 in [-{bound:g}, {bound:g}]")
     most = math.sqrt(bound**2 - mean**2)
     require(0 <= deviation <= most * (1 + 1e-12), "deviation", deviation, f"a number in [0, {most:g}]")

@@ -34,6 +34,7 @@ import experiments  # noqa: F401  # one thread for BLAS in all that is started f
 REPOSITORY = Path(__file__).resolve().parents[2]
 LISTS = Path(__file__).parent
 CODE = ("Makefile", "README.md", "bandits", "conf", "docs", "experiments", "pyproject.toml", "scripts", "tests")
+OWN = ("bandits", "experiments", "scripts", "tests")  # packages that are imported from the copy
 PATIENCE = 900  # seconds that the tests of a mutant may take
 SAID = "said.txt"  # file with the output of tests
 QUIETLY = ["-q", "--assert=plain", "-p", "no:cacheprovider"]
@@ -230,7 +231,7 @@ def enter(folder: Path) -> None:
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "loops")}
     sys.dont_write_bytecode = True
     sys.path[:] = [str(folder), *(place for place in sys.path if place not in ("", str(REPOSITORY)))]
-    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in OWN]:
         del sys.modules[name]  # to import them again from the copy
     import numba
 

@@ -37,9 +37,9 @@ def test_only_a_few_papers_are_named_in_the_order_of_the_claims():
     assert [verdict.paper for verdict in worst_failures(verdicts)] == list("abcde")[-FEW:]
 
 
-def test_the_glossary_has_fifteen_words_and_the_numbers_of_the_code():
+def test_the_glossary_is_short_and_has_the_numbers_of_the_code():
     words = glossary()
-    assert len(words) == 15
+    assert len(words) <= 20
     for word in ("bluntest setting", "open", "vacuous here", "power", "undecided", "threshold ours"):
         assert word in words
     assert f"{100 * FAMILY:g} %" in words["interval"]

@@ -111,7 +111,7 @@ def test_a_policy_of_ones_own(tmp_path):
     process = examined(tmp_path)
     assert (process.returncode, besides(process.stderr)) == (0, "")
     assert "first_try (rounds=100): promises ε = 1 (transcript)" in process.stdout
-    assert process.stdout.count("passed") == 10
+    assert process.stdout.count("passed") == 11
     assert re.search(r"audit +transcript, K = 2, T = 50 +declared +ε promised 1, kept 1, shown 0", process.stdout)
     assert re.search(r"audit +K = 2, T = 50, 1,000 plays +not possible +first_try: its arms never vary", process.stdout)
     assert re.search(r"atlas +c2, K = 5 +\d+ of 1\d \(\d+ to \d+\) +regret \S+, .* times that of", process.stdout)

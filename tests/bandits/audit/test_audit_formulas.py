@@ -126,7 +126,7 @@ def test_integrals_of_terms():
 
 def test_draws_of_an_index_rule():
     rule = IndexRule(hybrid(1.0, 7), lambda t, pulls: pulls)
-    assert [rule.draws_in(items) for items in (1, 2, 3, 6, 7)] == [
+    assert [rule.sums.draws_in(items) for items in (1, 2, 3, 6, 7)] == [
         [1],
         [2, 1],
         [3, 2, 1],

@@ -151,7 +151,7 @@ ANYWHERE |= {"horizon": 10**19, "v": 0.5, "u": 1.0, "noise": "laplace", "slack":
 ANYWHERE |= {"means": np.array([0.3, 0.22, 0.21]), "mean": 0.1, "variance": 0.2, "bound": 1.0, "accuracy": 0.5}
 ANYWHERE |= {"alpha": 3.1, "ratio": 2.0, "rounds": 4, "beta": 0.05, "rule": DPExponentialNAS(0.5, 0.5, 0.05)}
 ANYWHERE |= {"moments": np.array([0.5, 0.4, 0.4]), "mean_gap": 0.04, "spread": 2.0, "scales": 100.0}
-ANYWHERE |= {"start": 8, "value_variance": 2.0, "c": 3.0, "rho": 0.125}
+ANYWHERE |= {"start": 8, "value_variance": 2.0, "c": 3.0, "rho": 0.125, "deviation": 0.4}
 
 
 def arguments(name, **changed):
@@ -209,6 +209,7 @@ WRONG = {
 }
 ANY_NUMBER = [-1.0, 0.0, math.nan]
 NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative", "spread": "may be 0"}
+NOT_ASKED |= {"deviation": "may be 0"}
 WITHOUT_PRIVACY = {  # a limit that they have: epsilon = inf
     "azize2025.lower_bound_slope",
     "azize2025.lower_bound_line",

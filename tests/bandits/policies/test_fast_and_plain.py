@@ -166,7 +166,7 @@ CASES = [
     Case(intervals, DPUCBInt(0.05, 0.01, 1.5, calibrate=False), C2(5), 5_000),  # 20
     Case(intervals, DPUCBInt(1.0, 0.01), C2(4), 5_000),  # 137
     Case(elimination, DPSE(0.02), Bernoulli((0.9, 0.72, 0.3)), 60_000),  # the first threshold is 0.176
-    Case(choices, SVTSE(50.0, 0.5), Bernoulli((0.9, 0.35, 0.1)), 3_000, 300),
+    Case(choices, SVTSE(50.0, 0.5), Bernoulli((0.9, 0.45, 0.185)), 6_000, 300),  # the threshold at n = 512 is 0.716
     Case(choices, SuccessiveElimination(), Bernoulli((0.9, 0.4, 0.3)), 3_000, 300),
     Case(batches, AdaPUCB(1.0), C2(3), 6_000),
     Case(normal_elimination, DPSEGauss(2e-4), Bernoulli((0.9, 0.7, 0.3)), 60_000),

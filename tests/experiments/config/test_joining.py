@@ -178,7 +178,7 @@ def test_the_shell_still_picks(composer):
 def test_one_cell_can_be_joined_too(composer):
     found = plan(["policy=dp_ftpl_new", "budget=approximate", "horizon=1e3", "join=pulls"], composer).requests
     assert [request.cell.policy.name for request in found] == ["dp_ftpl_new", "pulls"]
-    assert found[1].config["budget"] == {"epsilon": 1, "delta": None}
+    assert found[1].config["budget"] == {"epsilon": 1, "delta": None, "rho": None}
 
 
 @pytest.mark.parametrize(

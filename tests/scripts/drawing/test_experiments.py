@@ -30,6 +30,7 @@ TINIER = {
     "atlas/trust": ["epsilons=[0.1,1]", "at=300"],
     "atlas/winners": ["epsilons=[0.1,1]"],
     "atlas/profiles": ["epsilons=[0.1,1]", "at=300"],
+    "atlas/identification": ["horizon=1e5"],
     "jourdan2025/samples": ["horizon=1e5"],  # the first batches are of 670 pulls
     "jourdan2025/errors": ["horizon=1e5"],
 }
