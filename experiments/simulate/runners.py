@@ -7,7 +7,9 @@ batch is retried one replication at a time; a replication that kills its worker 
 import os
 import signal
 import threading
+import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -136,11 +138,11 @@ class Processes(Runner):
         if workers == 1:
             yield Here(), 1
             return
+        processes = OfProcesses(workers)
         try:
-            yield OfProcesses(workers), 2 * workers
+            yield processes, 2 * workers
         except BaseException:
-            _processes(workers).shutdown(kill_workers=True)
-            _processes.cache_clear()
+            processes.end()
             raise
 
 
@@ -196,14 +198,26 @@ class OfProcesses:
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
+        self._submitted: deque[Any] = deque(maxlen=2 * workers)  # those before have ended
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A future of the result of the function in one of the processes."""
         try:
-            return _processes(self._workers).submit(function, *arguments)
+            future = _processes(self._workers).submit(function, *arguments)
         except BrokenProcessPool:
             _processes.cache_clear()
-            return _processes(self._workers).submit(function, *arguments)
+            future = _processes(self._workers).submit(function, *arguments)
+        self._submitted.append(future)
+        return future
+
+    def end(self) -> None:
+        """End the processes and what they simulate."""
+        for _ in range(1000):  # a second at most: loky prints a traceback if it ends before all calls are in its queue
+            if all(future.running() or future.done() for future in self._submitted):
+                break
+            time.sleep(0.001)
+        _processes(self._workers).shutdown(kill_workers=True)
+        _processes.cache_clear()
 
 
 @cache

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from experiments.results_file import read_file
+from experiments.simulate.runners import OfProcesses
 from tests.forked import python
 
 POLICY = r"""
@@ -116,6 +117,19 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_bits(folder, sent, count):
         assert "interrupted; what was simulated is stored; this goes on: " in err
         assert "Traceback" not in err
     assert "1 cell begun before" in goes_on(folder, results)
+
+
+def test_processes_end_quietly_right_after_calls_were_submitted(monkeypatch):
+    """A thread of loky fails where it is ended before it has queued all calls, and prints a traceback."""
+    failed = []
+    monkeypatch.setattr("threading.excepthook", failed.append)
+    processes = OfProcesses(2)
+    for _ in range(4):
+        processes.submit(time.sleep, 60)
+    begun = time.monotonic()
+    processes.end()
+    assert failed == []
+    assert time.monotonic() - begun < 30  # for the sleep of 60
 
 
 @pytest.mark.slow
