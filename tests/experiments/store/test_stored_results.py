@@ -72,6 +72,15 @@ def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
 
 
+@pytest.mark.parametrize("counts", ["3,2", "2,3"])
+def test_reproduce_compares_all_that_any_experiment_reads_of_a_cell(tmp_path, call, counts):
+    from experiments import rerun
+
+    asked = ["-m", "policy=dp_se", "horizon=2e3", f"replications={counts}", f"results_dir={tmp_path}"]
+    call(*asked, "runner.workers=1")
+    assert "1 identical, 0 the" in call(*asked, "runner.workers=1", main=rerun.reproduce).out
+
+
 def test_reproduce_allows_computed_numbers_to_be_rounded_otherwise(tmp_path, call, overwrite):
     from experiments import rerun
 
