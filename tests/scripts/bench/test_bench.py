@@ -71,8 +71,35 @@ def test_every_stored_cell_counts_once(monkeypatch):
     monkeypatch.setattr(again, "papers", lambda: {"azize2022": papers()["azize2022"]})
     names = ["azize2022/curves", "azize2022/epsilons", "azize2025/curves"]
     monkeypatch.setattr(Composer, "choices", lambda self, group: names)
-    first, second = again.shares(REPOSITORY / "results")
-    assert (first.paper, second.paper) == (papers()["azize2022"].cited, "azize2025")
+    monkeypatch.setattr(again, "SHORT", math.inf)
+    found = list(again.costs(REPOSITORY / "results"))
+    first, second = again.shares(found, lambda cost: cost.paper)
+    assert (first.name, second.name) == (papers()["azize2022"].cited, "azize2025")
     plans = plan_all([[f"+experiment={name}"] for name in names], Composer())
     assert first.cells + second.cells == len(merge(request for asked in plans for request in asked.requests))
     assert all(share.runs >= share.cells > 0 for share in (first, second))
+    assert all(cost.now == cost.stored > 0 for cost in found), "short cells count as they were stored"
+
+
+def test_long_cells_are_timed_and_their_time_counts_for_every_run(monkeypatch):
+    monkeypatch.setattr(again, "papers", dict)
+    monkeypatch.setattr(Composer, "choices", lambda self, group: ["azize2022/curves"])
+    monkeypatch.setattr(again, "SHORT", 0.0)
+    monkeypatch.setattr(again, "seconds", lambda action, repeats: 0.5)
+    found = list(again.costs(REPOSITORY / "results"))
+    assert found
+    assert all(cost.now == 0.5 * cost.runs for cost in found)
+
+
+def test_costs_are_summed_by_name_in_the_order_of_names():
+    first, second, third = (
+        again.Cost("a", name, 2, 1.0, seconds) for name, seconds in (("x", 3.0), ("y", 4.0), ("x", 5.0))
+    )
+    assert again.shares([first, second, third], lambda cost: cost.policy) == [
+        again.Share("x", 2, 4, 2.0, 8.0),
+        again.Share("y", 1, 2, 1.0, 4.0),
+    ]
+    assert (
+        page._again("policy", [again.Share("x", 2, 4000, 30.0, 90.0)]).splitlines()[-1]
+        == "| x | 2 | 4,000 | 0.5 | 1.5 |"
+    )
