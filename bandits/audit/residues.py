@@ -1,4 +1,4 @@
-"""The exact law of which arms survive a batch of two arms, when a server sees only sums modulo a number."""
+"""The exact law of which arm survives a batch alone, when a server sees only sums modulo a number."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,14 @@ ROUNDING = 1e-12  # subtracted from a lower bound on delta, for rounding errors
 
 @dataclass(frozen=True)
 class BatchLaws:
-    """A batch of two arms with `rounds` rewards 0 or 1 each, of which the server sees sums modulo a number.
+    """A batch of `arms` arms with `rounds` rewards 0 or 1 each, of which the server sees sums modulo a number.
 
     A reward of 1 counts as `grid`; `noise` has the probabilities of the noise of a sum modulo that number, shape
     (modulus,). A residue is decoded to the sum in (most - modulus, most], most = rounds grid + margin. An arm is
-    removed if its mean trails that of the other by more than `threshold`.
+    removed if its mean trails that of another by more than `threshold`.
     """
 
+    arms: int
     rounds: int
     grid: int
     margin: int
@@ -27,12 +28,16 @@ class BatchLaws:
     noise: FloatArray
 
     def law(self, sums: tuple[int, int]) -> FloatArray:
-        """The probabilities that arm 1 alone stays, that arm 2 alone does, and that both do."""
+        """The probabilities that arm 1 alone stays, that arm 2 alone does, and of all else.
+
+        Arm 1 has the first of the sums, every other arm the second.
+        """
         most, modulus = self.rounds * self.grid + self.margin, len(self.noise)
         seen = np.arange(most - modulus + 1, most + 1)
         first, second = (self.noise[(seen - self.grid * total) % modulus] for total in sums)
         lead = self.threshold * self.grid * self.rounds
-        alone = [_ahead(seen, *pair, lead) for pair in ((first, second), (second, first))]
+        behind_first, behind_second = (_behind(seen, law, lead) for law in (first, second))
+        alone = first @ behind_second ** (self.arms - 1), second @ (behind_first * behind_second ** (self.arms - 2))
         return np.array([*alone, max(0.0, 1 - sum(alone))])
 
     def epsilon(self, epsilon: float) -> tuple[float, str]:
@@ -47,21 +52,29 @@ class BatchLaws:
         laws = [self.law((total, rival)) for total in (own, own + 1)]
         if min(laws[0][0], laws[1][0]) <= 0:
             return 0.0, "no arm can fall"
-        told = f"arm 1 with {own} rewards of 1 in {self.rounds} or one more, arm 2 with {rival}; arm 1 alone survives"
+        others = "arm 2" if self.arms == 2 else "every other arm"
+        told = (
+            f"arm 1 with {own} rewards of 1 in {self.rounds} or one more, {others} with {rival}; arm 1 alone survives"
+        )
         return abs(float(np.log(laws[1][0] / laws[0][0]))), told
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """The largest delta at `epsilon` found, and its witness; arm 2 has sum 0, and arm 1 is near the threshold."""
+        """The largest delta at `epsilon` found, and its witness; arm 1 is near the threshold, others have sum 0.
+
+        The events are that arm 1 or arm 2 survives alone, or does not: if it is the last arm, the next pull shows it.
+        """
         best, worst = 0.0, 0
         near = self.threshold * self.rounds
         tried = np.linspace(near - 7 * self._deviation, near + 7 * self._deviation, TRIED)
         for own in sorted({int(value) for value in np.clip(np.round(tried), 0, self.rounds - 1)}):
-            laws = [self.law((total, 0)) for total in (own, own + 1)]
+            alone = [self.law((total, 0))[:2] for total in (own, own + 1)]
+            laws = [np.concatenate([law, 1 - law]) for law in alone]
             for one, other in (laws, laws[::-1]):
-                shown = float(np.maximum(one - np.exp(epsilon) * other, 0).sum()) - ROUNDING
+                shown = float((one - np.exp(epsilon) * other).max()) - ROUNDING
                 if shown > best:
                     best, worst = shown, own
-        return best, f"arm 1 with {worst} rewards of 1 in {self.rounds} or one more, arm 2 with none"
+        others = "arm 2" if self.arms == 2 else "every other arm"
+        return best, f"arm 1 with {worst} rewards of 1 in {self.rounds} or one more, {others} with none"
 
     @property
     def _deviation(self) -> float:
@@ -71,7 +84,7 @@ class BatchLaws:
         return float(np.sqrt(self.noise @ distance**2))
 
 
-def _ahead(seen: IntArray, own: FloatArray, rival: FloatArray, lead: float) -> float:
-    """The probability that a sum exceeds its rival's by more than `lead`; `own`, `rival` are their laws on `seen`."""
-    below = np.concatenate([[0.0], np.cumsum(rival)])
-    return float(own @ below[np.searchsorted(seen, seen - lead, side="left")])
+def _behind(seen: IntArray, law: FloatArray, lead: float) -> FloatArray:
+    """The probability that a sum with this law on `seen` is more than `lead` below each of the values `seen`."""
+    below = np.concatenate([[0.0], np.cumsum(law)])
+    return below[np.searchsorted(seen, seen - lead, side="left")]

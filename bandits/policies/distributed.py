@@ -152,18 +152,17 @@ class DistributedElimination(EpochElimination):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """The cost of the arms: a lower bound from the most expensive batch of two arms.
+        """The cost of the arms: a lower bound from the most expensive batch, all arms but one having equal sums.
 
-        For more arms the lower bound is 0: which of them stay depends on all residues.
+        Of all that a batch decides, only whether one arm survives it alone is used. If that is the last arm, the next
+        pull shows it.
         """
         claimed = self.guarantee
         pure = claimed.delta == 0
         best, witness = 0.0, "no choice up to this horizon depends on a reward"
-        ended = self.batches(arms, horizon)[:-1] if arms == 2 else []
-        for number, batch in enumerate(ended, 1):
-            laws = BatchLaws(
-                batch.rounds, batch.grid, batch.margin, batch.threshold, self.noise(batch.grid).wrapped(batch.modulus)
-            )
+        for number, batch in enumerate(self.batches(arms, horizon)[:-1], 1):
+            noise = self.noise(batch.grid).wrapped(batch.modulus)
+            laws = BatchLaws(arms, batch.rounds, batch.grid, batch.margin, batch.threshold, noise)
             shown, told = laws.epsilon(claimed.epsilon) if pure else laws.delta(claimed.epsilon)
             if shown > best:
                 best, witness = shown, f"batch {number}: {told}"

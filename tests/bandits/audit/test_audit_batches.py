@@ -238,7 +238,28 @@ def test_a_batch_of_residues_by_adding_up(noise):
         first, second = (decoded((2 * total + of) % 15, 15, 10) for total, of in ((1, one), (3, other)))
         lead = (first - second) / 2 / 3
         expected[0 if lead > 0.8 else 1 if lead < -0.8 else 2] += wrapped[one] * wrapped[other]
-    assert BatchLaws(3, 2, 4, 0.8, noise.wrapped(15)).law((1, 3)) == pytest.approx(expected, rel=1e-9)
+    assert BatchLaws(2, 3, 2, 4, 0.8, noise.wrapped(15)).law((1, 3)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(2.0), Skellam(3.0)], ids=str)
+def test_a_batch_of_three_arms_by_adding_up(noise):
+    """As above, one arm with 3 rewards of 1 and two with 1: all triples of residues."""
+    wrapped, expected = noise.wrapped(15), np.zeros(3)
+    for seen in itertools.product(range(15), repeat=3):
+        means = [decoded((2 * total + of) % 15, 15, 10) / 6 for total, of in zip((3, 1, 1), seen, strict=True)]
+        alone = [all(mean - other > 0.8 for other in means[:i] + means[i + 1 :]) for i, mean in enumerate(means)]
+        expected[0 if alone[0] else 1 if alone[1] else 2] += math.prod(wrapped[of] for of in seen)
+    laws = BatchLaws(3, 3, 2, 4, 0.8, wrapped)
+    assert laws.law((3, 1)) == pytest.approx(expected, rel=1e-9)
+    near = BatchLaws(3, 3, 2, 4, 0.1, wrapped)
+    gains = []
+    for own in range(3):
+        pair = [near.law((total, 0)) for total in (own, own + 1)]
+        for one, other in (pair, pair[::-1]):
+            for i in (0, 1):
+                gains += [one[i] - math.exp(0.1) * other[i], 1 - one[i] - math.exp(0.1) * (1 - other[i])]
+    assert near.delta(0.1)[0] == pytest.approx(max(gains), abs=1e-11)
+    assert near.delta(0.1)[0] > 0.01
 
 
 @pytest.mark.slow
@@ -246,7 +267,9 @@ def test_arms_without_a_server_show_all_that_residues_cost():
     found = DistDPSE(1.0).transcript_cost(2, 10_000, Domain.UNIT, Convention.STREAM)
     assert found.epsilon.shown == pytest.approx(1, rel=1e-9)
     assert found.verdict(DistDPSE(1.0).guarantee) is AuditVerdict.TIGHT
-    assert DistDPSE(1.0).transcript_cost(3, 10_000, Domain.UNIT, Convention.STREAM).epsilon.shown == 0
+    three = DistDPSE(1.0).transcript_cost(3, 20_000, Domain.UNIT, Convention.STREAM)
+    assert three.epsilon.shown == pytest.approx(1, rel=1e-6)
+    assert "every other arm" in three.epsilon.witness
     early = DistDPSE(1.0).transcript_cost(2, 100, Domain.UNIT, Convention.STREAM).epsilon
     assert early.shown == 0  # no arm can fall in the first batches
     skellam = DistRDPSE(0.5, 0.01).transcript_cost(2, 1000, Domain.UNIT, Convention.STREAM)
