@@ -91,9 +91,13 @@ class AuditRow:
     def columns(self) -> dict[str, Any]:
         """What identifies a row: what was audited, the budget that was asked for, and the parameters of the policy."""
         about = {name: getattr(self, name) for name in ("policy", "level", "domain", "convention", "arms", "horizon")}
+        return about | {"epsilon": self.paper_epsilon, "delta": self.paper_delta} | self.of_policy
+
+    @cached_property
+    def of_policy(self) -> dict[str, Any]:
+        """The parameters of the policy, by name."""
         parameters = dict(part.split("=", 1) for part in self.parameters.split(", ") if part)
-        read = {name: None if text == "None" else yaml.safe_load(text) for name, text in parameters.items()}
-        return about | {"epsilon": self.paper_epsilon, "delta": self.paper_delta} | read
+        return {name: None if text == "None" else yaml.safe_load(text) for name, text in parameters.items()}
 
     @property
     def share(self) -> tuple[float, float]:

@@ -49,6 +49,24 @@ def _sweeps(path: Path) -> list[dict[str, Any]]:
     return read
 
 
+def cases_behind(rows: Sequence[AuditRow], listed: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+    """The case that each row was made from; rows stand in the order of their cases, some of which may have no row.
+
+    None for a row, and for all after it, if no case that is left has its values.
+    """
+    left = iter(listed)
+    return [next((case for case in left if _fits(case, row)), None) for row in rows]
+
+
+def _fits(case: Mapping[str, Any], row: AuditRow) -> bool:
+    """Whether a row has what a case says of its policy, level, rewards and size."""
+    said = {f"policy.{name}": value for name, value in row.of_policy.items()}
+    said |= {name: getattr(row, name) for name in ("policy", "level", "domain", "arms", "horizon")}
+    if row.convention:  # of releases it is not said
+        said["convention"] = row.convention
+    return all(matches(said[key], None if value == "null" else value) for key, value in case.items() if key in said)
+
+
 def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> AuditRow | UserError:
     """The row of one case, or the error."""
     settings = OmegaConf.create({**about, **{key: value for key, value in case.items() if key in AUDIT_KEYS}})

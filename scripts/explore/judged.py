@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.audit.rows import AuditRow
-from experiments.audit.table import picked
+from experiments.audit.rows import NO_PROMISE, AuditRow
+from experiments.audit.table import AUDITS, cases, cases_behind, cases_of, picked
 from experiments.claims import Claim, ClaimVerdict, Results, claims, errata, judge_claim
 from experiments.claims.forms import Form
 from experiments.claims.promises import Audited
@@ -49,8 +49,21 @@ def judged(config_dirs: Sequence[Path], overrides: Sequence[str], papers: Collec
             _claim(claim, results, audits) for claim in claims(config_dirs) if papers is None or claim.paper in papers
         ],
         errata=[plain(vars(of)) for of in errata(config_dirs) if papers is None or of.paper in papers],
-        audits=[_audit(row) for row in audits],
+        audits=[_audit(row, words) for row, words in zip(audits, asked_of(audits, config_dirs), strict=True)],
     )
+
+
+def asked_of(audits: Sequence[AuditRow], config_dirs: Sequence[Path]) -> list[str]:
+    """The overrides that `experiments.audit` made each row from.
+
+    Empty for a row that no file of audits lists, or whose class promises nothing, which the command refuses.
+    """
+    listed = [*cases(AUDITS), *(case for folder in config_dirs for case in cases_of(folder))]
+    behind = cases_behind(audits, listed)
+    return [
+        "" if case is None or row.verdict == NO_PROMISE else " ".join(f"{key}={value}" for key, value in case.items())
+        for row, case in zip(audits, behind, strict=True)
+    ]
 
 
 def _claim(claim: Claim, results: Results, audits: list[AuditRow]) -> dict[str, Any]:
@@ -121,7 +134,7 @@ def _short(value: Any) -> Any:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def _audit(row: AuditRow) -> dict[str, Any]:
+def _audit(row: AuditRow, asked: str) -> dict[str, Any]:
     bounds, kept, shown = row.deciding
-    values = {**dataclasses.asdict(row), "bounds": bounds, "kept": kept, "shown": shown}
+    values = {**dataclasses.asdict(row), "bounds": bounds, "kept": kept, "shown": shown, "asked": asked}
     return {name: _short(value) for name, value in values.items()}

@@ -200,9 +200,6 @@ function auditsPart(results, state) {
  * @param {number} row
  */
 function auditCommand(results, row) {
-  const { audits } = results.content;
-  const of = (/** @type {string} */ name) => Results.valueOf(audits[name], row);
-  const parameters = String(of("parameters") ?? "").split(", ").filter((text) => text.includes("=") && !text.endsWith("=None")).map((text) => `policy.${text}`);
-  const words = [`policy=${of("policy")}`, ...parameters, `budget.epsilon=${of("paper_epsilon")}`, ...(of("paper_delta") > 0 ? ["budget=approximate", `budget.delta=${of("paper_delta")}`] : []), `level=${of("level")}`, `arms=${of("arms")}`, `horizon=${of("horizon")}`, `domain=${of("domain")}`, ...(of("convention") ? [`convention=${of("convention")}`] : [])];
-  return results.command("experiments.audit", ...words);
+  const asked = Results.valueOf(results.content.audits.asked, row);
+  return asked ? results.command("experiments.audit", asked) : "make audit";
 }

@@ -42,7 +42,7 @@ function pairsOf(results, first, second) {
     const setting = settingOf(results, cell, budgets);
     known.set(setting, [...(known.get(setting) ?? []), cell]);
   }
-  return first.flatMap((above) => {
+  const pairs = first.flatMap((above) => {
     const rivals = known.get(settingOf(results, above, budgets)) ?? [];
     const delta = results.guarantee(above).delta;
     const alike = rivals.filter((cell) => results.guarantee(cell).delta === delta && results.exact(cell) === results.exact(above));
@@ -54,6 +54,23 @@ function pairsOf(results, first, second) {
       return { above, below, setting, instance: results.column("instance", above), ratio, winner };
     });
   });
+  return toldApart(pairs, (pair) => `δ = ${parameter(results.guarantee(pair.above).delta)}`, (pair) => `cell ${results.keys[pair.above]}`);
+}
+
+/**
+ * The same pairs, those with one name for their settings told apart by δ, or else, as in legends, by the cell.
+ * @param {Pair[]} pairs
+ * @param {...((pair: Pair) => string)} words
+ * @returns {Pair[]}
+ */
+function toldApart(pairs, ...words) {
+  const [word, ...others] = words;
+  if (word === undefined) return pairs;
+  /** @type {Map<string, Set<string>>} */
+  const known = new Map();
+  for (const pair of pairs) known.set(pair.setting, (known.get(pair.setting) ?? new Set()).add(word(pair)));
+  const named = pairs.map((pair) => ((known.get(pair.setting)?.size ?? 0) > 1 ? { ...pair, setting: `${pair.setting}, ${word(pair)}` } : pair));
+  return toldApart(named, ...others);
 }
 
 /**

@@ -174,6 +174,17 @@ def test_everything_fits_into_two_megabytes(tmp_path, capsys, monkeypatch):
     assert content["cells"]["count"] == len(Store.of(plan([], Composer())).index().files)
     assert f"{content['cells']['count']} cells)" in said  # none is missing, none outdated
     assert len(content["experiments"]) > 80
+    if CHROMIUM is not None:
+        with Browser() as opened:
+            opened.open(page, 1300)
+            opened.run(WAIT)
+            assert opened.run(TWICE) == []
+
+
+TWICE = """Array.from(variantsOf(results)).flatMap(([name, cells]) => {
+  const settings = pairsOf(results, cells, cells).map(({ setting }) => `${name}: ${setting}`);
+  return settings.filter((setting, place) => settings.indexOf(setting) !== place);
+})"""  # settings with one label; all cells of a variant stand in its pairs with itself
 
 
 @pytest.mark.browser
