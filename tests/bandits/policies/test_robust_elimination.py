@@ -20,7 +20,7 @@ POLICIES = [
     RobustSE(1.0, 0.05),
     RobustBitSE(1.0),
     RobustBitSE(1.0, 0.05),
-    RobustBitSE(1.0, 0.05, order="ltc"),
+    RobustBitSE(1.0, 0.2, order="ltc"),  # so much that a struck reward and a struck bit are told apart
 ]
 
 
