@@ -74,6 +74,17 @@ def test_questions_by_hand():
     assert SVTSE(0.5).question(3, 2, 4, 10) == found
 
 
+def test_a_horizon_below_the_number_of_arms_ends_in_the_first_round():
+    """By hand: no question is asked before 2 pulls of every arm, so that T = 2 of 3 arms are pulled, then one more."""
+    arms = Bernoulli((0.9, 0.3, 0.5))
+    for horizon, pulls in ((1, [1, 0, 0]), (2, [1, 1, 0]), (3, [1, 1, 1]), (5, [2, 2, 1])):
+        policy, ends = SVTSE(1.0), np.array([horizon])
+        assert policy.simulate(arms, horizon, ends, stream("short", horizon)).tolist() == [pulls]
+        played = policy.play(np.zeros((3, horizon)), horizon, stream("short", horizon))
+        assert np.bincount(played, minlength=3).tolist() == pulls
+        assert policy.release_cost(3, horizon, Domain.BINARY).epsilon.kept <= 1.0
+
+
 def test_noises_of_an_epoch(failure):
     """Shares of yes and of kept arms at the edge: 1/2 for symmetric noises; and with one scale more or less."""
     assert failure > 1e-10
