@@ -133,6 +133,21 @@ class EpochElimination(Policy):
         """Pull each of the `viable` arms `rounds` times, in turn. False if the horizon cut this short."""
         return log.round_robin(viable, rounds)
 
+    def first_removal(self, instance: Instance, horizon: int) -> float:
+        """Steps until the first epoch ends whose threshold is below the largest gap; infinite beyond the horizon.
+
+        Until then all arms are pulled in turn, unless noisy means err and one trails the best by more than its gap.
+        """
+        means = instance.mean_rewards
+        steps = 0
+        for number in itertools.count(1):
+            epoch = self.epoch(instance, len(means), number, horizon)
+            steps += len(means) * epoch.rounds
+            if steps > horizon:
+                return math.inf
+            if epoch.threshold < means.max() - means.min():
+                return steps
+
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)
         log = PullLog(arms, horizon, checkpoints)

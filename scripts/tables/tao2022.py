@@ -1,11 +1,17 @@
 """Tables about Tao, Wu, Zhao and Wang (2022)."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 
-from experiments.intervals import Interval
+from bandits.environments.bandit import Instance
+from bandits.policies.elimination import EpochElimination
+from bandits.policies.heavy_tailed import LDPRSE
+from bandits.policies.robust_elimination import RobustBitSE, RobustSE
+from experiments.cells.regret import RegretCell
+from experiments.intervals import Interval, exactly
 from scripts.drawing.kinds.rates import fit
 from scripts.drawing.numbers import parameter
 from scripts.tables.table import Table, cells_of, measured
@@ -79,3 +85,55 @@ def rates() -> Table:
         }
         for rate in fit(cells_of("tao2022/rates"))
     )
+
+
+LONGEST = 2**62  # horizons are searched up to it
+
+
+def learning() -> Table:
+    """From which horizon on elimination can remove an arm, and regret at the horizon that was run.
+
+    Before that horizon no epoch that ends has a threshold below the largest gap (`EpochElimination.first_removal`): all
+    arms are pulled in turn, as if nothing were learned, unless means err by more than they are allowed to. The last
+    column is the same for our policies with proved constants, Robust SE, or Robust bit SE where rewards are private
+    locally. Regret is relative to that of pulling all arms in turn.
+    """
+    rows: list[dict[str, Any]] = []
+    figures = [f"tao2022/fig0{number}{printed}" for number in range(1, 5) for printed in ("", "_paper")]
+    for stored in cells_of(*figures, "tao2022/learns_nothing"):
+        cell = stored.cell
+        if isinstance(cell, RegretCell) and isinstance(cell.policy, EpochElimination):
+            local, epsilon = isinstance(cell.policy, LDPRSE), cell.policy.epsilon
+            proved = RobustBitSE(epsilon) if local else RobustSE(epsilon)
+            gaps = cell.instance.mean_rewards.max() - cell.instance.mean_rewards
+            rows.append(
+                {
+                    "instance": cell.instance.name,
+                    "arms": len(gaps),
+                    "v": stored.columns["v"],
+                    "ε": epsilon,
+                    "policy": cell.policy.legend(),
+                    "removes from T =": exactly(_shortest(cell.policy, cell.instance)),
+                    "T": cell.horizon,
+                    "regret": measured(stored.headline / (gaps.mean() * cell.horizon)),
+                    "proved, from T =": exactly(_shortest(proved, cell.instance)),
+                }
+            )
+    return Table.of(rows)
+
+
+def _shortest(policy: EpochElimination, instance: Instance) -> float:
+    """The least horizon at which an epoch that can remove an arm ends; infinite if that is beyond `LONGEST`.
+
+    Epochs grow with log T, slower than T, so horizons that are too short lie below all others.
+    """
+    low, high = 1, LONGEST
+    if math.isinf(policy.first_removal(instance, high)):
+        return math.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        if math.isinf(policy.first_removal(instance, middle)):
+            low = middle
+        else:
+            high = middle
+    return float(high)

@@ -9,7 +9,9 @@ import pytest
 from scipy import stats
 
 from bandits.environments.bernoulli import Linear9
+from bandits.environments.heavy_tails import S3
 from bandits.mechanisms import start_phases
+from bandits.policies.heavy_tailed import DPRSE
 from experiments import load, load_pulls
 from experiments.intervals import Interval, exactly
 from experiments.papers import papers
@@ -27,6 +29,7 @@ NAMES = [
     "slopes",
     "hu2022/published",
     "sajed2019/ratios",
+    "tao2022/learning",
     "tao2022/separation",
     "tao2022/lost_best_arm",
     "tao2022/rates",
@@ -203,6 +206,45 @@ def test_lost_best_arms(printed):
     scaled = [float(text.split()[-4]) for text in lines if text.split()[0] == "scaled"]
     assert (round(min(scaled), 2), round(max(scaled), 2)) == (0.02, 0.14)  # README and docs/reference.md say so
     assert all(text.split()[-4] == "0" for text in lines if text.split()[0] == "paper")
+
+
+@pytest.fixture(scope="module")
+def learning():
+    return tables()["tao2022/learning"]().numbers()
+
+
+def test_the_first_removal_by_hand(learning):
+    """DPRSE as printed on S3, v = 0.9, epsilon = 1, by the lines of Algorithm 3: at the least horizon and one less."""
+    (least,) = learning.query("instance == 's3' and v == 0.9 and ε == 1 and policy == 'DPRSE (s = 1)'")[
+        "removes from T ="
+    ]
+    instance = S3(v=0.9)
+    u, largest, power = instance.moment, np.ptp(instance.mean_rewards), 1.9 / 0.9
+
+    def first_end(horizon):
+        steps = 0
+        for epoch in range(1, 60):
+            log = np.log(4 * 5 * epoch**2 * horizon)
+            rounds = np.ceil(u ** (1 / 0.9) * 24**power * log * 2 ** (epoch * power) + 1)
+            steps += 5 * rounds
+            if 12 * u ** (1 / 1.9) * (log / rounds) ** (0.9 / 1.9) < largest:
+                return steps
+
+    assert first_end(least) <= least
+    assert first_end(least - 1) > least - 1
+    assert DPRSE(epsilon=1).first_removal(instance, int(least)) == first_end(least)
+
+
+def test_nothing_is_learned_exactly_below_the_horizon_of_the_first_removal(learning):
+    learned = learning["regret"] < 1 - 1e-9
+    assert (learned == (learning["T"] >= learning["removes from T ="])).all()
+    assert 0 < learned.sum() < len(learning) == 39
+
+
+def test_proved_constants_lie_between_printed_and_scaled_ones(learning):
+    for scaled, rows in learning[learning.policy != "Robust SE"].groupby(learning.policy.str.contains("0.0833")):
+        later = rows["proved, from T ="] > rows["removes from T ="]
+        assert (later == scaled).all(), "docs/reference.md says so"
 
 
 @pytest.mark.slow
