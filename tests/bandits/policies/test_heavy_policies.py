@@ -42,6 +42,20 @@ def test_epochs_of_ldprse_by_hand():
 
 
 @pytest.mark.slow
+def test_the_first_removal_by_hand():
+    """DPRSE as printed on two arms with gap 0.2, T = 10^7: the lines of Algorithm 3; u, the moment, is given."""
+    instance, horizon = Pareto((0.9, 0.7), v=0.9, shape=3.0), 10**7
+    steps, ends = 0, []
+    for epoch in (1, 2):
+        log = np.log(4 * 2 * epoch**2 * horizon)
+        rounds = np.ceil(instance.moment ** (1 / 0.9) * (24 * 2**epoch) ** (1.9 / 0.9) * log + 1)
+        steps += 2 * rounds
+        ends.append(12 * instance.moment ** (1 / 1.9) * (log / rounds) ** (0.9 / 1.9) < 0.2)
+    assert ends == [False, True], "thresholds are 1/4 and 1/8"
+    assert DPRSE(1.0).first_removal(instance, horizon) == steps
+    assert DPRSE(1.0).first_removal(instance, 500_000) == math.inf, "they end after the horizon"
+
+
 @pytest.mark.parametrize(
     ("policy", "variance"),
     [
