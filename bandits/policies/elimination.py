@@ -139,14 +139,14 @@ class EpochElimination(Policy):
         Until then all arms are pulled in turn, unless noisy means err and one trails the best by more than its gap.
         """
         means = instance.mean_rewards
-        steps = 0
-        for number in itertools.count(1):
+        number = steps = 0
+        while steps <= horizon:
+            number += 1
             epoch = self.epoch(instance, len(means), number, horizon)
             steps += len(means) * epoch.rounds
-            if steps > horizon:
-                return math.inf
-            if epoch.threshold < means.max() - means.min():
+            if steps <= horizon and epoch.threshold < means.max() - means.min():
                 return steps
+        return math.inf
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)

@@ -10,7 +10,6 @@ from bandits.environments.bandit import Instance
 from bandits.policies.elimination import EpochElimination
 from bandits.policies.heavy_tailed import LDPRSE
 from bandits.policies.robust_elimination import RobustBitSE, RobustSE
-from experiments.cells.regret import RegretCell
 from experiments.intervals import Interval, exactly
 from scripts.drawing.kinds.rates import fit
 from scripts.drawing.numbers import parameter
@@ -102,8 +101,8 @@ def learning() -> Table:
     figures = [f"tao2022/fig0{number}{printed}" for number in range(1, 5) for printed in ("", "_paper")]
     for stored in cells_of(*figures, "tao2022/learns_nothing"):
         cell = stored.cell
-        if isinstance(cell, RegretCell) and isinstance(cell.policy, EpochElimination):
-            local, epsilon = isinstance(cell.policy, LDPRSE), cell.policy.epsilon
+        if isinstance(cell.instance, Instance) and isinstance(cell.policy, EpochElimination):
+            local, epsilon = isinstance(cell.policy, LDPRSE), cell.policy.guarantee.epsilon
             proved = RobustBitSE(epsilon) if local else RobustSE(epsilon)
             gaps = cell.instance.mean_rewards.max() - cell.instance.mean_rewards
             rows.append(
