@@ -1,5 +1,7 @@
 """`ParameterError`, the one-line error for a parameter that is refused, and common checks."""
 
+from numbers import Real
+
 
 class ParameterError(ValueError):
     """A parameter outside its range.
@@ -27,6 +29,7 @@ def require(condition: bool, parameter: str, value: object, allowed: str) -> Non
 
 def require_epsilon(epsilon: float) -> None:
     """Refuse a privacy budget that is not positive, is NaN, or whose square overflows or underflows."""
+    require(isinstance(epsilon, Real), "epsilon", repr(epsilon), "a number")
     require(1e-100 <= epsilon <= 1e100, "epsilon", epsilon, "a finite number > 0 (in 1e-100..1e100)")
 
 

@@ -15,8 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from bandits.parameters import require
+
 FORMAT = 1  # raised when older files cannot be read any more
 APPLICATION = 0x62616E64  # "band", which tells a journal from other sqlite files
+UNCLEAR = "an earlier error left it unclear what is on disk"
 TABLES = """
 CREATE TABLE journal (row INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, checksum TEXT NOT NULL) STRICT;
 CREATE TABLE last (row INTEGER NOT NULL, checksum TEXT NOT NULL) STRICT;
@@ -45,8 +48,13 @@ class Journal:
     """
 
     def __init__(self, path: Path | str) -> None:
+        require(isinstance(path, str | Path), "journal", repr(path), "the path of a file")
         self.path = path
-        self._broken = False
+        self._refused = ""  # why it is not usable
+        if not Path(path).parent.is_dir():
+            raise JournalError(f"{path}: cannot be opened: there is no folder {Path(path).parent}")
+        if Path(path).is_dir():
+            raise JournalError(f"{path}: is a folder, not a journal")
         with self.guarded():
             self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
@@ -102,6 +110,12 @@ class Journal:
                 raise JournalError(f"{self.path}: ticket {ticket} of secret_rewards is damaged: its checksum is wrong")
         return {ticket: steps for ticket, steps, _ in found}
 
+    def has_reward(self, ticket: int) -> bool:
+        """Whether a reward of this ticket is on disk."""
+        with self.guarded():
+            found = self._file.execute("SELECT 1 FROM secret_rewards WHERE ticket = ?", (ticket,)).fetchone()
+        return found is not None
+
     def write(self, rows: Sequence[Row] = (), rewards: Mapping[int, int] | None = None) -> None:
         """Append rows and rewards in one transaction: all of them are on disk when this returns, or none is."""
         with self.guarded():
@@ -121,9 +135,9 @@ class Journal:
 
     @contextmanager
     def usable(self) -> Iterator[None]:
-        """Refuse a journal of which an earlier error left unclear what is on disk."""
-        if self._broken:
-            raise JournalError(f"{self.path}: an earlier error left it unclear what is on disk; open it again")
+        """Refuse a journal that is closed, or of which an earlier error left unclear what is on disk."""
+        if self._refused:
+            raise JournalError(f"{self.path}: {self._refused}; open it again")
         yield
 
     @contextmanager
@@ -133,16 +147,16 @@ class Journal:
             try:
                 yield
             except sqlite3.Error as error:
-                self._broken = True
+                self._refused = UNCLEAR
                 busy = "locked" in str(error)
                 raise JournalError(f"{self.path}: {'is in use by another session' if busy else error}") from None
             except BaseException:
-                self._broken = True
+                self._refused = UNCLEAR
                 raise
 
     def close(self) -> None:
         """Let another session open the file."""
-        self._broken = True
+        self._refused = self._refused or "was closed"
         self._file.close()
 
     def __enter__(self) -> Self:

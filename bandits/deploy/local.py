@@ -2,13 +2,14 @@
 
 import secrets
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 
+from bandits.deploy.checks import RewardDomain, budget, whole
 from bandits.deploy.exact_bits import bernoulli, randomised
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
@@ -27,23 +28,17 @@ class Client:
     """
 
     def __init__(self, epsilon: float, domain: tuple[float, float] = (0.0, 1.0), *, clamp: bool = False) -> None:
+        self.epsilon, self.domain, self.clamp = budget(epsilon), domain, clamp
         require(0 < epsilon <= 700, "epsilon", epsilon, "a number in (0, 700]")
-        low, high = domain
-        require(low < high < float("inf") and low > -float("inf"), "domain", domain, "two finite numbers")
-        self.epsilon, self.domain, self.clamp = epsilon, domain, clamp
+        self._domain = RewardDomain.of(domain, clamp)
 
     def message(self, reward: float) -> int:
         """The bit to send: 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), r the reward on [0, 1].
 
         r is rounded to steps of 2^-20. Raises `ParameterError` for a reward outside the domain.
         """
-        low, high = self.domain
-        require(isinstance(reward, Real), "reward", repr(reward), "a number")
-        if self.clamp and reward == reward:  # NaN has no place in the domain
-            reward = min(max(reward, low), high)
-        require(low <= reward <= high, "reward", reward, f"a number in [{low:g}, {high:g}]")
-        unit = min(1.0, (reward - low) / (high - low))
-        return int(randomised(bernoulli(Fraction(on_grid(unit), GRID)), self.epsilon))
+        chance = Fraction(on_grid(self._domain.unit(reward)), GRID)
+        return int(randomised(bernoulli(chance), self.epsilon))
 
 
 class Reports:
@@ -106,10 +101,11 @@ class Server:
         self, policy: BitPolicy, arms: int, horizon: int, journal: Path | str, *, contributions: int = 1
     ) -> None:
         if not isinstance(policy, BitPolicy):
-            raise ParameterError("policy", f"{policy.name} does not learn from bits: take klucb_cf, ts_cf or ldp_ucb_b")
+            name = getattr(policy, "name", repr(policy))
+            raise ParameterError("policy", f"{name} does not learn from bits: take klucb_cf, ts_cf or ldp_ucb_b")
+        arms, horizon = whole(arms, "arms", 2), whole(horizon, "horizon", 1)
         require_arms(arms)
-        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
-        require(contributions >= 1, "contributions", contributions, "a whole number >= 1")
+        contributions = whole(contributions, "contributions", 1)
         self.policy, self.contributions = policy, contributions
         self._horizon = horizon
         self._reports = Reports(policy, arms, horizon)
@@ -137,7 +133,7 @@ class Server:
 
         Raises `ParameterError` at the horizon.
         """
-        require(n >= 1, "n", n, "a whole number >= 1")
+        n = whole(n, "n", 1)
         with self._lock, self._journal.usable():
             if self._reports.issued == self._horizon:
                 raise ParameterError("horizon", f"all {self._horizon} pulls were given out; begin another session")
@@ -171,8 +167,8 @@ class Server:
             return spent(self.policy.epsilon, self.contributions, self._reports.received, "all messages")
 
     def would_exceed(self, epsilon: float) -> bool:
-        """Whether going on spends more than `epsilon` of the privacy of one user."""
-        return self.spent().most > epsilon
+        """Whether this server, to its end, spends more than `epsilon` of the privacy of one user."""
+        return self.spent().most > budget(epsilon)
 
     def state(self) -> dict[str, Any]:
         """What is known, as plain data; none of it is secret."""

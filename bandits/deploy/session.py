@@ -1,9 +1,7 @@
 """A learner for real users: it gives out arms, takes rewards when they come, and survives a crash at any moment."""
 
-import math
 import secrets
 from collections import Counter
-from numbers import Real
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -11,12 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from bandits.audit.ledger import LaplaceRelease, Release
+from bandits.deploy.checks import RewardDomain, budget, whole
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import Outcome, Progress, Ticket, checked_ticket, described, note, replay, require_header
 from bandits.mechanisms.deployable import GRID, add_noise, on_grid
 from bandits.parameters import ParameterError, require, require_arms
 from bandits.policies.base import Policy
+from bandits.policies.local_ucb import LocalPolicy
 
 
 class Session:
@@ -56,17 +56,17 @@ class Session:
         wait_always: bool = False,
         clamp: bool = False,
     ) -> None:
-        low, high = domain
-        missing = low if missing is None else missing
+        require(isinstance(policy, Policy), "policy", repr(policy), "a policy, as in DPKLUCB(epsilon=1.0)")
+        if isinstance(policy, LocalPolicy):
+            raise ParameterError("policy", f"{policy.name} learns from messages of clients: open a Server, no Session")
+        arms, horizon = whole(arms, "arms", 2), whole(horizon, "horizon", 1)
         require_arms(arms)
-        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
-        require(math.isfinite(high - low) and low < high, "domain", domain, "two finite numbers, the lower one first")
-        require(low <= missing <= high, "missing", missing, f"a reward in [{low:g}, {high:g}]")
-        require(contributions >= 1, "contributions", contributions, "a whole number >= 1")
-        require(patience >= 0, "patience", patience, "a whole number >= 0")
+        contributions, patience = whole(contributions, "contributions", 1), whole(patience, "patience", 0)
+        self._domain = RewardDomain.of(domain, clamp)
+        missing = self._domain.low if missing is None else missing
+        self._missing = RewardDomain.of(domain).unit(missing, "missing")
         self.policy, self.contributions, self.clamp = policy, contributions, clamp
-        self._arms, self._horizon, self._patience, self._wait_always = arms, horizon, patience, wait_always
-        self._low, self._high, self._missing = low, high, (missing - low) / (high - low)
+        self._horizon, self._patience, self._wait_always = horizon, patience, wait_always
         self._progress = Progress(policy.batched_run(arms, horizon))
         self._check_epsilon()
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling; never of noise
@@ -78,7 +78,7 @@ class Session:
                     "policy": described(policy),
                     "arms": arms,
                     "horizon": horizon,
-                    "domain": [low, high],
+                    "domain": [self._domain.low, self._domain.high],
                     "contributions": contributions,
                     "missing": missing,
                     "patience": patience,
@@ -112,7 +112,7 @@ class Session:
         Nothing that one learns from their rewards before the next release changes the arms. Raises `ParameterError` at
         the horizon.
         """
-        require(n >= 1, "n", n, "a whole number >= 1")
+        n = whole(n, "n", 1)
         with self._lock, self._journal.usable():
             if self._progress.pulls == self._horizon:
                 raise ParameterError("horizon", f"all {self._horizon} pulls were given out; begin another session")
@@ -138,11 +138,11 @@ class Session:
 
         Raises `ParameterError` for a ticket that was never given out and for a reward outside the domain, and goes on.
         """
-        unit = self._unit(reward)
+        unit = self._domain.unit(reward)
         with self._lock, self._journal.usable():
             ticket = checked_ticket(ticket, self._progress.issued)
             if ticket not in self._progress.open:
-                return Outcome.UNUSED
+                return Outcome.REPEATED if self._journal.has_reward(ticket) else Outcome.UNUSED
             if ticket in self._received:
                 return Outcome.REPEATED
             with self._journal.guarded():
@@ -175,8 +175,8 @@ class Session:
             return spent(self._progress.run.epsilon, self.contributions, self._progress.released)
 
     def would_exceed(self, epsilon: float) -> bool:
-        """Whether going on spends more than `epsilon` of the privacy of one user."""
-        return self.spent().most > epsilon
+        """Whether this session, to its end, spends more than `epsilon` of the privacy of one user."""
+        return self.spent().most > budget(epsilon)
 
     def state(self) -> dict[str, Any]:
         """What is public, as plain data: tickets, pulls that count, whether it waits for rewards, what is known."""
@@ -201,15 +201,6 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def _unit(self, reward: float) -> float:
-        """A reward on the scale of the policy, from 0 to 1."""
-        require(isinstance(reward, Real), "reward", repr(reward), "a number")
-        if self.clamp and not math.isnan(reward):
-            reward = min(max(reward, self._low), self._high)
-        allowed = self._low <= reward <= self._high
-        require(allowed, "reward", reward, f"a number in [{self._low:g}, {self._high:g}]")
-        return min(1.0, (reward - self._low) / (self._high - self._low))
 
     def _steps(self, unit: float) -> int:
         """In steps of the grid, the nearest; on a grid of the policy's own at random, with the right mean."""

@@ -48,6 +48,8 @@ def on_same_users(*sessions: Spent) -> Spent:
 
 def _together(sessions: tuple[Spent, ...], combined: object, words: str) -> Spent:
     require(len(sessions) > 0, "sessions", len(sessions), "at least one")
+    for one in sessions:
+        require(isinstance(one, Spent), "sessions", repr(one), "what `spent()` of each session returns")
     assert callable(combined)
     most = combined([one.most for one in sessions])
     epsilon, releases = combined([one.epsilon for one in sessions]), sum(one.releases for one in sessions)

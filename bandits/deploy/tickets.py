@@ -27,7 +27,8 @@ class Outcome(StrEnum):
 
     COUNTED: it is on disk, and enters the sum of its batch.
     REPEATED: its ticket has a reward already, which stays.
-    UNUSED: its batch is closed, or its ticket is of a pull from which nothing is learned; nothing was kept of it.
+    UNUSED: it came after its batch was closed, or its ticket is of a pull from which nothing is learned; nothing was
+        kept of it.
     """
 
     COUNTED = "counted"
@@ -164,7 +165,19 @@ def require_header(rows: list[Row], header: Mapping[str, Any], path: object) -> 
     """Raise `JournalError` unless a journal is of the same session, naming the first thing that differs."""
     if not rows or rows[0].kind != "header":
         raise JournalError(f"{path}: row 1 of journal is not a header")
-    known, header = rows[0].body, json.loads(json.dumps(header))  # tuples are lists there
+    known, header = _flat(rows[0].body), _flat(json.loads(json.dumps(header)))  # tuples are lists there
     for key in [*header, *known]:
         if known.get(key) != header.get(key):
             raise JournalError(f"{path}: is of another session: {key} is {known.get(key)}, not {header.get(key)}")
+
+
+def _flat(header: Mapping[str, Any]) -> dict[str, Any]:
+    """A header with the parameters of its policy one by one, after its class: `policy`, `policy.epsilon`, ..."""
+    flat = dict[str, Any]()
+    for key, value in header.items():
+        if key == "policy" and isinstance(value, Mapping) and isinstance(value.get("fields"), Mapping):
+            flat[key] = value.get("class")
+            flat |= {f"{key}.{field}": one for field, one in value["fields"].items()}
+        else:
+            flat[key] = value
+    return flat

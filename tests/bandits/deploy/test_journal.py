@@ -16,6 +16,7 @@ from bandits.deploy.replay import review
 from bandits.policies.batched_index import AdaPKLUCB, AdaPUCB
 from bandits.policies.lazy import LazyDPTS
 from experiments.config.compose import REPOSITORY
+from tests.bandits.deploy.killed_service import PAGE
 
 pytest.importorskip("opendp")
 POLICY = AdaPUCB(1.0)
@@ -211,8 +212,10 @@ def test_databases_of_others_and_of_other_formats_are_refused(tmp_path, path):
     file.close()
     with pytest.raises(JournalError, match=rf"^{path}: has format 2, this version of bandits reads 1$"):
         opened(path)
-    with pytest.raises(JournalError, match=r"unable to open database file$"):
+    with pytest.raises(JournalError, match=r"cannot be opened: there is no folder \S+no$"):
         opened(tmp_path / "no" / "journal")
+    with pytest.raises(JournalError, match=rf"^{tmp_path}: is a folder, not a journal$"):
+        opened(tmp_path)
 
 
 def test_a_journal_has_one_writer(path):
@@ -234,6 +237,17 @@ def test_after_an_error_a_session_refuses_all(path, monkeypatch):
         with pytest.raises(JournalError, match="an earlier error left it unclear"):
             asked()
     begun.close()
+    with pytest.raises(JournalError, match="an earlier error left it unclear"):
+        begun.select()
+
+
+def test_a_session_that_was_closed_says_so(path):
+    begun = opened(path)
+    begun.close()
+    begun.close()
+    for asked in (begun.select, begun.state, lambda: begun.update(1, 0.5)):
+        with pytest.raises(JournalError, match=rf"^{path}: was closed; open it again$"):
+            asked()
 
 
 def test_what_was_written_is_all_there_or_not_at_all(path):
@@ -261,6 +275,21 @@ def test_the_public_table_has_no_trace_of_rewards(tmp_path):
             assert kept == (reward * 2**20,)
         file.close()
     assert tables[0] == tables[1]
+
+
+def test_nothing_of_a_reward_is_left_in_a_copy_made_as_the_page_says(path):
+    """Also where sqlite does not overwrite what is deleted, its default; that of Debian does."""
+    (command,) = re.findall(r"`(DELETE FROM secret_rewards;[^`]*)`", PAGE.read_text())
+    with sqlite3.connect(path) as file:
+        secret = [checksum.encode() for (checksum,) in file.execute("SELECT checksum FROM secret_rewards")]
+    file.close()
+    assert any(one in path.read_bytes() for one in secret)
+    file = sqlite3.connect(path, isolation_level=None)
+    file.execute("PRAGMA secure_delete=OFF")
+    file.executescript(command)
+    file.close()
+    assert not any(one in path.read_bytes() for one in secret)
+    assert review(path).rewards == 0
 
 
 def test_a_review_of_a_sound_journal(path):
@@ -336,5 +365,5 @@ def test_a_review_takes_a_policy_of_ones_own(tmp_path):
     assert len(review(path, Own(1.0)).transcript) == 9
     with pytest.raises(JournalError, match="is not of this package"):
         review(path)
-    with pytest.raises(JournalError, match=r"is of another session: policy is [^\n]*$"):
+    with pytest.raises(JournalError, match=r"is of another session: policy.epsilon is 1.0, not 2.0$"):
         review(path, Own(2.0))

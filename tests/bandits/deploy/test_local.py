@@ -33,10 +33,10 @@ def test_a_reward_outside_the_domain_is_not_sent(bad):
 
 
 def test_what_a_client_refuses_and_clamps():
-    for epsilon in (0.0, -1.0, 701.0, math.nan):
+    for epsilon in (0.0, -1.0, 701.0, math.nan, "1", None):
         with pytest.raises(ParameterError, match=r"^epsilon: "):
             Client(epsilon)
-    for domain in ((1.0, 0.0), (0.0, math.inf), (-math.inf, 0.0)):
+    for domain in ((1.0, 0.0), (0.0, math.inf), (-math.inf, 0.0), (-1e308, 1e308), 1.0):
         with pytest.raises(ParameterError, match=r"^domain: "):
             Client(1.0, domain)
     sure = Client(700.0, clamp=True)
@@ -121,10 +121,13 @@ def test_what_a_server_refuses(tmp_path):
     path = tmp_path / "journal"
     with pytest.raises(ParameterError, match=r"^policy: dp_se does not learn from bits: take klucb_cf, ts_cf or"):
         Server(DPSE(1.0), 2, 9, path)
-    for given in ({"arms": 1}, {"horizon": 0}, {"contributions": 0}):
+    with pytest.raises(ParameterError, match=r"^policy: .* does not learn from bits"):
+        Server("klucb_cf", 2, 9, path)
+    for given in ({"arms": 1}, {"horizon": 0}, {"contributions": 0}, {"arms": 2.5}, {"contributions": 1.5}):
         with pytest.raises(ParameterError, match=f"^{next(iter(given))}: "):
             Server(**{"policy": KLUCBCF(1.0), "arms": 2, "horizon": 9, "journal": path} | given)
-    Server(KLUCBCF(1.0), 2, 9, path).close()
+    with Server(KLUCBCF(1.0), 2, 9, path) as server, pytest.raises(ParameterError, match=r"^epsilon: must be a number"):
+        server.would_exceed(math.nan)
     with pytest.raises(JournalError, match="is of another session: horizon is 9, not 10"):
         Server(KLUCBCF(1.0), 2, 10, path)
     with Journal(path) as journal:

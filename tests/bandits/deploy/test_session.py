@@ -19,6 +19,7 @@ from bandits.policies.batched_index import DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.distributed import DistDPSE
 from bandits.policies.elimination import DPSE
 from bandits.policies.lazy import AnytimeLazyUCB
+from bandits.policies.local_ucb import LDPUCBB
 from bandits.policies.ucb import UCB1
 from tests.bandits.policies.test_batched import NAMES, POLICIES
 
@@ -99,7 +100,8 @@ def test_a_batch_waits_for_late_rewards_and_its_sum_has_each_once(noise):
         assert opened.update(1, 0.5) is Outcome.REPEATED
         assert opened.select() == [(4, 1)]
         assert made.sums[1:] == [0.75 * GRID]
-        assert opened.update(1, 0.25) is Outcome.UNUSED
+        assert opened.update(1, 0.25) is Outcome.REPEATED  # whoever lost the answer learns that the reward counts
+        assert opened.update(2, 0.25) is Outcome.UNUSED
 
 
 def test_a_reward_that_does_not_come_counts_as_missing_once_the_batch_has_waited(noise):
@@ -175,7 +177,7 @@ def test_no_reward_can_leave_the_grid():
     for low, high in ((-1e-300, 1.0), (0.1, 0.3), (-1e300, 1e7), (1e-320, 2e-320)):
         opened = Session(AdaPUCB(1.0), 2, 100, (low, high), ":memory:")
         for reward in (low, high, np.nextafter(high, low), np.nextafter(low, high)):
-            assert 0 <= opened._steps(opened._unit(float(reward))) <= GRID
+            assert 0 <= opened._steps(opened._domain.unit(float(reward))) <= GRID
         opened.close()
 
 
@@ -230,8 +232,24 @@ def test_what_is_spent(noise):
         assert on_same_users(found, fresh.spent()).epsilon == 1.5
         assert on_disjoint_users(found, fresh.spent()).most == 2.0
         assert "with one reward" in fresh.spent().words
+        for bad in (math.nan, "1", -1.0, None):
+            with pytest.raises(ParameterError, match=r"^epsilon: must be a number >= 0, got "):
+                fresh.would_exceed(bad)
+        with pytest.raises(ParameterError, match=r"^n: must be a whole number >= 1, got '3'$"):
+            fresh.select("3")
+        assert fresh.would_exceed(math.inf) is False
+        with pytest.raises(ParameterError, match=r"^sessions: must be what `spent\(\)` of each session returns"):
+            on_same_users(found, fresh)
     with pytest.raises(ParameterError, match=r"^sessions: "):
         on_same_users()
+
+
+def test_a_whole_number_may_be_written_with_an_exponent(noise, tmp_path):
+    """1e6 is one; a journal goes on with 1_000_000."""
+    noise()
+    for horizon in (1e6, 1_000_000):
+        with Session(AdaPUCB(1.0), 2, horizon, UNIT, tmp_path / "journal") as opened:
+            assert repr(opened.state()["horizon"]) == "1000000"
 
 
 def test_a_restored_session_is_the_same(noise, tmp_path):
@@ -275,8 +293,8 @@ def test_noise_is_drawn_once_for_a_release_and_never_again(noise, tmp_path):
     [
         ({"arms": 3}, "arms is 2, not 3"),
         ({"horizon": 200}, "horizon is 100, not 200"),
-        ({"policy": AdaPUCB(2.0)}, "policy is .*, not .*"),
-        ({"policy": AdaPKLUCB(1.0)}, "policy is .*, not .*"),
+        ({"policy": AdaPUCB(2.0)}, "policy.epsilon is 1.0, not 2.0"),
+        ({"policy": AdaPKLUCB(1.0)}, r"policy is bandits\S*\.AdaPUCB, not bandits\S*\.AdaPKLUCB"),
         ({"domain": (0.0, 2.0)}, "domain is .*, not .*"),
         ({"contributions": 2}, "contributions is 1, not 2"),
         ({"missing": 1.0}, "missing is 0.0, not 1.0"),
@@ -299,14 +317,25 @@ def test_a_journal_of_another_session_is_refused(change, said, noise, tmp_path):
     ("change", "said"),
     [
         ({"policy": UCB1()}, "^policy: ucb1 has no batched_run"),
+        ({"policy": LDPUCBB(1.0)}, "^policy: ldp_ucb_b learns from messages of clients: open a Server"),
+        ({"policy": AdaPUCB}, "^policy: must be a policy, as in "),
+        ({"policy": "ada_pucb"}, "^policy: must be a policy, as in .*got 'ada_pucb'$"),
         ({"arms": 1}, "^arms: "),
+        ({"arms": 2.5}, "^arms: must be a whole number >= 2, got 2.5$"),
         ({"horizon": 0}, "^horizon: "),
+        ({"horizon": math.inf}, "^horizon: "),
         ({"domain": (1.0, 1.0)}, "^domain: "),
+        ({"domain": 1.0}, "^domain: must be two finite numbers, the lower one first, got 1.0$"),
+        ({"domain": "01"}, "^domain: must be two finite numbers, the lower one first, got '01'$"),
+        ({"domain": (0.0, math.nan)}, "^domain: "),
         ({"domain": (0.0, math.inf)}, "^domain: "),
         ({"domain": (-1e308, 1e308)}, "^domain: "),
         ({"missing": 2.0}, "^missing: "),
         ({"contributions": 0}, "^contributions: "),
+        ({"contributions": 2.5}, "^contributions: must be a whole number >= 1, got 2.5$"),
         ({"patience": -1}, "^patience: "),
+        ({"patience": None}, "^patience: must be a whole number >= 0, got None$"),
+        ({"journal": None}, "^journal: must be the path of a file, got None$"),
     ],
     ids=str,
 )
@@ -314,6 +343,12 @@ def test_what_is_refused(change, said, noise):
     noise()
     with pytest.raises(ParameterError, match=said):
         Session(**{"policy": AdaPUCB(1.0), "arms": 2, "horizon": 9, "domain": UNIT, "journal": ":memory:"} | change)
+
+
+@pytest.mark.parametrize("bad", ["1", None])
+def test_a_budget_that_is_no_number_is_refused_in_a_line(bad):
+    with pytest.raises(ParameterError, match=rf"^epsilon: must be a number, got {bad!r}$"):
+        AdaPUCB(bad)
 
 
 def test_noise_is_that_of_the_policy(monkeypatch):

@@ -1,0 +1,60 @@
+"""Checks of what callers give: whole numbers, budgets, and rewards with their domain."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from bandits.parameters import ParameterError, require
+
+
+def whole(value: Any, parameter: str, least: int) -> int:
+    """A whole number, which may be written 1e6. Raises `ParameterError` for any other value."""
+    allowed = _is_number(value) and math.isfinite(value) and value == int(value) and value >= least
+    require(allowed, parameter, repr(value), f"a whole number >= {least}")
+    return int(value)
+
+
+def budget(epsilon: Any) -> float:
+    """A privacy budget to compare with. Raises `ParameterError` for NaN, which no budget exceeds."""
+    require(_is_number(epsilon) and epsilon >= 0, "epsilon", repr(epsilon), "a number >= 0")
+    return float(epsilon)
+
+
+@dataclass(frozen=True)
+class RewardDomain:
+    """The least and the largest reward. Raises `ParameterError` for anything else than two numbers in this order.
+
+    Attributes
+    ----------
+    clamp: whether rewards outside are moved to the nearest end, or else refused.
+    """
+
+    low: float
+    high: float
+    clamp: bool = False
+
+    @classmethod
+    def of(cls, ends: Any, clamp: bool = False) -> "RewardDomain":
+        """The domain with these two ends."""
+        try:
+            low, high = ends
+            allowed = low < high and math.isfinite(high - low)
+        except (TypeError, ValueError):
+            allowed = False
+        if not allowed:
+            raise ParameterError("domain", f"must be two finite numbers, the lower one first, got {ends!r}")
+        return cls(low, high, clamp)
+
+    def unit(self, reward: Any, parameter: str = "reward") -> float:
+        """A reward on the scale from 0 to 1. Raises `ParameterError` for one outside the domain, and for NaN."""
+        require(_is_number(reward), parameter, repr(reward), "a number")
+        if self.clamp and not math.isnan(reward):
+            reward = min(max(reward, self.low), self.high)
+        allowed = self.low <= reward <= self.high
+        require(allowed, parameter, reward, f"a number in [{self.low:g}, {self.high:g}]")
+        return float(min(1.0, (reward - self.low) / (self.high - self.low)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real)
