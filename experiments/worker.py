@@ -21,6 +21,13 @@ def prepare(parent: int) -> None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
+def follow(parent: int) -> None:
+    """Prepare a process of loky when it starts, before it has a task; it ends if its parent is gone already."""
+    prepare(parent)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def _end_with(parent: int) -> None:
     """End this process soon after its parent; works during compiled loops too, as these release the interpreter."""
     while os.getppid() == parent:

@@ -29,7 +29,7 @@ from experiments.errors import UserError
 from experiments.fan_out import Shipped, call_shipped
 from experiments.simulate.block import Attempted, Failure, Task, attempt
 from experiments.user_code import in_words
-from experiments.worker import prepare
+from experiments.worker import follow, prepare
 
 MOST_WORKERS = 1024
 IDLE = 300.0  # seconds after which a process without work ends
@@ -222,8 +222,8 @@ class OfProcesses:
 
 @cache
 def _processes(workers: int) -> Any:
-    """The processes, which are kept for the next sweep."""
-    return loky.ProcessPoolExecutor(workers, timeout=IDLE)
+    """The processes, which are kept for the next sweep. They end with this one, also those that never had a task."""
+    return loky.ProcessPoolExecutor(workers, timeout=IDLE, initializer=follow, initargs=(os.getpid(),))
 
 
 class OfThreads(ThreadPool):

@@ -48,6 +48,17 @@ COMMAND = "from experiments.simulate import pieces; pieces.SECONDS = 0.0; from e
 COMMAND += "exit_on_user_error(main)"
 
 
+# Processes of which none has a task yet, as a kill may find them; the sleep outlives the test.
+IDLE_WORKERS = """
+import time
+from experiments.simulate.runners import OfProcesses
+processes = OfProcesses(2)
+processes.submit(time.sleep, 0).result()
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
 def same(one, other):
     return all((values == other.rows[name]).all() for name, values in one.rows.items())
 
@@ -128,6 +139,16 @@ def test_processes_end_quietly_right_after_calls_were_submitted(monkeypatch):
     processes.end()
     assert failed == []
     assert all(future.exception() for future in futures)
+
+
+def test_processes_without_a_task_end_with_the_killed_command():
+    """They hold the output of the command open, so whoever reads it waits for them."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", IDLE_WORKERS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    process.communicate(timeout=60)
 
 
 @pytest.mark.slow
