@@ -139,7 +139,8 @@ def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
 
 def piece_in(content: bytes) -> Replications:
     """The replications in a piece. Raises `DamagedFileError`."""
-    with readable(), pq.ParquetFile(BytesIO(content), page_checksum_verification=True) as file:
+    # Not `BytesIO`, which threads of Arrow would release, perhaps while the process ends: that aborts it.
+    with readable(), pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
         metadata = file.schema_arrow.metadata or {}
         footer = parsed(metadata.get(FOOTER), metadata.get(CHECKSUM))
         if not file.schema_arrow.equals(schema_of_piece(kind_of_footer(footer))):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import yaml
 from omegaconf import OmegaConf
 
@@ -79,7 +80,10 @@ def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> 
 
 def stored_audits(path: Path = ROWS) -> list[AuditRow]:
     """The rows of a file; none if there is no file."""
-    rows = pd.read_parquet(path).to_dict("records") if path.exists() else []
+    if not path.exists():
+        return []
+    with pq.ParquetFile(path) as file:
+        rows = file.read(use_threads=False).to_pandas(use_threads=False).to_dict("records")
     return [AuditRow(**{str(name): value for name, value in row.items()}) for row in rows]
 
 

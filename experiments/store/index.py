@@ -287,7 +287,8 @@ def read_cache(path: Path) -> pa.Table:
         content = path.read_bytes()
         if content[:32] != hashlib.sha256(content[32:]).digest():
             return _nothing()
-        table = pq.read_table(pa.BufferReader(content[32:]))
+        with pq.ParquetFile(pa.BufferReader(content[32:])) as file:
+            table = file.read(use_threads=False)  # those of `pq.read_table` can abort the process at its end
     except (OSError, pa.ArrowException):
         return _nothing()
     version = (table.schema.metadata or {}).get(b"version")

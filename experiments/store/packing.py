@@ -8,7 +8,6 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -130,7 +129,7 @@ def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> 
 def _write(file: Path, cells: Mapping[str, Replications]) -> None:
     """Write a pack, after reading it back in memory and comparing it with the cells. Raises `UserError`."""
     content = packed(cells)
-    made = pack_of(file, BytesIO(content))
+    made = pack_of(file, content)
     for name, contents in cells.items():
         found = made.read(name)
         whole = found.replications == contents.replications and found.footer == json.loads(footer_of(contents))

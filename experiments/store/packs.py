@@ -144,11 +144,11 @@ def _kept_open(path: Path, *_: int) -> Pack:
     return pack_of(path)
 
 
-def pack_of(path: Path, content: BytesIO | None = None) -> Pack:
+def pack_of(path: Path, content: bytes | None = None) -> Pack:
     """The pack at `path`, or the one in `content` that will be written there. Raises `DamagedFileError`."""
     record = path.stem
     with readable():
-        file = pq.ParquetFile(path if content is None else content, page_checksum_verification=True)
+        file = pq.ParquetFile(path if content is None else pa.BufferReader(content), page_checksum_verification=True)
         metadata = file.metadata.metadata or {}
         text = metadata.get(CELLS, b"")
         if metadata.get(CHECKSUM) != checksum(text).encode():

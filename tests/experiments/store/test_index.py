@@ -12,13 +12,16 @@ import pandas as pd
 import pytest
 
 from experiments import UserError, load, load_pulls
-from experiments.config.compose import Composer
+from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import merge, plan
 from experiments.growing_table import GrowingTable, repeated
+from experiments.results_file import bytes_of, read_file, schema_of_piece
 from experiments.simulate import look_up, run
 from experiments.store import Store, complete_places, index
 from experiments.store.index import CACHE, index_of_folders, index_of_places
+from experiments.store.packs import packed
 from experiments.store.place import Place
+from tests.forked import python
 
 WORDS = [
     ["instance=c1", "policy=dp_se"],
@@ -178,6 +181,43 @@ def test_a_cache_that_tells_of_other_cells_changes_no_label(results):
     assert index_of_folders([results]).cell(2)["policy"] == "dp_se"  # the cache is believed here
     assert set(load(results_dir=results, policy="dp_ucb").policy) <= {"dp_ucb"}
     assert set(load(results_dir=results, policy="dp_se").policy) == {"dp_se"}
+
+
+READ_FROM_MEMORY = """
+import os
+import sys
+from pathlib import Path
+from experiments.results_file import piece_in
+from experiments.store.index import read_cache
+from experiments.store.packs import pack_of
+
+cache, piece, pack = map(Path, sys.argv[1:4])
+content = {path: path.read_bytes() for path in (piece, pack)}
+threads = [len(os.listdir("/proc/self/task"))]
+assert read_cache(cache).num_rows == 4
+threads.append(len(os.listdir("/proc/self/task")))
+assert piece_in(content[piece]).replications == 2
+threads.append(len(os.listdir("/proc/self/task")))
+assert pack_of(pack, content[pack]).read(sys.argv[4]).replications == 2
+threads.append(len(os.listdir("/proc/self/task")))
+print(*threads)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts the threads of Linux")
+def test_threads_of_arrow_never_hold_memory_of_python(results, tmp_path):
+    """Such a thread may release it while the process ends, which aborts the process now and then (arrow 34314)."""
+    load(results_dir=results)
+    file = next(results.rglob("*.parquet"))
+    contents = read_file(file)
+    piece, pack = tmp_path / "piece", tmp_path / "regret.parquet"
+    log = {"replication": np.arange(2), "seconds": np.ones(2)}
+    piece.write_bytes(bytes_of(replace(contents, log=log), schema_of_piece(contents.kind)))
+    pack.write_bytes(packed({file.stem: contents}))
+    words = ["-c", READ_FROM_MEMORY, str(results / CACHE), str(piece), str(pack), file.stem]
+    process = python(words, REPOSITORY)
+    assert process.returncode == 0, process.stderr
+    assert len(set(process.stdout.split())) == 1, process.stdout  # reading from memory starts no thread
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(results, monkeypatch):

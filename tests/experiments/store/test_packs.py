@@ -120,14 +120,18 @@ def test_packing_again_changes_nothing(folder):
 
 
 def test_one_cell_is_read_without_the_others(folder, monkeypatch):
-    read = []
+    read, read_whole = [], pq.ParquetFile.read
 
     def counted(groups_of):
         return lambda *of, **how: read.append(np.size(of[1])) or groups_of(*of, **how)
 
+    def read_no_pack(file, **how):
+        assert packs.CELLS not in file.metadata.metadata
+        return read_whole(file, **how)
+
     for name in ("read_row_group", "read_row_groups"):
         monkeypatch.setattr(pq.ParquetFile, name, counted(getattr(pq.ParquetFile, name)))
-    monkeypatch.setattr(pq.ParquetFile, "read", None)
+    monkeypatch.setattr(pq.ParquetFile, "read", read_no_pack)
     Store(folder).read(SIMULATED[0])
     load_pulls(results_dir=folder, policy="dp_se", instance="c1")
     assert read == [1, 1]
