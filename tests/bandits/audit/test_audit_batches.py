@@ -214,7 +214,8 @@ def test_random_prefixes_of_all_binary_losses(noise):
                 worst = max(worst, math.log(laws[0] / laws[1]))
     found = prefix_cost(noise, 2.0, 2, 8)
     assert found.shown == pytest.approx(worst, rel=1e-9)
-    assert found.shown <= found.kept == noisy_max_cost(noise, 2.0, 2, 8).kept
+    assert found.kept == noisy_max_cost(noise, 2.0, 2, 8).kept
+    assert found.shown <= found.kept + found.error  # rounding differs between machines
     assert prefix_cost(noise, 2.0, 5, 2).shown == pytest.approx(noisy_max_cost(noise, 2.0, 5, 2).kept, rel=1e-12)
 
 

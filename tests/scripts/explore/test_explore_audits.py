@@ -10,6 +10,7 @@ from experiments.audit.table import AUDITS, cases, cases_behind, stored_audits
 from scripts.explore.judged import asked_of
 
 MOST_STEPS = 1000  # of an audit that is made again here
+ROUNDED = 1e-11  # of a delta, the difference of two sums of floats, on another machine
 
 
 def test_every_stored_audit_of_a_promise_has_its_command():
@@ -40,9 +41,11 @@ def forms():
 def test_a_command_makes_its_row_again(row, asked, call):
     outcome = call(*asked.split(), "runner.workers=1", main=audit_command.main)
     assert outcome.code == 0, outcome.err
-    expected = audit_command.as_text(row)
-    assert numbers(outcome.out.strip()) == pytest.approx(numbers(expected), rel=1e-9)
-    assert words(outcome.out.strip()) == words(expected)
+    found, expected = outcome.out.strip(), audit_command.as_text(row)
+    assert words(found) == words(expected)
+    # Of inputs that are equally bad, rounding may name another on another machine.
+    found, expected = (text.partition("\nwitness")[0] for text in (found, expected))
+    assert numbers(found) == pytest.approx(numbers(expected), rel=1e-9, abs=ROUNDED)
 
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
