@@ -1,11 +1,12 @@
 """Private policies for real users: noise that is exact, written down before it is acted on, and never drawn again.
 
-`Session` is a learner that trusts its server, `Client` and `Server` are the two halves of one under local privacy.
-Unlike the rest of `bandits` this package uses files and the random generator of the operating system (docs/deploy.md).
+`Session` is a learner that trusts its server; `Client`, or `LaplaceClient`, and `Server` the two halves of one under
+local privacy. Unlike the rest of `bandits` this package uses files and the random generator of the operating system
+(docs/deploy.md).
 """
 
 from bandits.deploy.journal import JournalError
-from bandits.deploy.local import Client, Server
+from bandits.deploy.local import Client, LaplaceClient, Server
 from bandits.deploy.session import Session
 from bandits.deploy.spending import Spent, on_disjoint_users, on_same_users
 from bandits.deploy.tickets import Outcome, Ticket
@@ -13,6 +14,7 @@ from bandits.deploy.tickets import Outcome, Ticket
 __all__ = [
     "Client",
     "JournalError",
+    "LaplaceClient",
     "Outcome",
     "Server",
     "Session",

@@ -57,4 +57,5 @@ class RewardDomain:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real)
+    """Whether it is a real number; a truth value is none, though Python counts with it."""
+    return isinstance(value, Real) and not isinstance(value, bool)

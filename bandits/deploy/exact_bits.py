@@ -1,4 +1,4 @@
-"""Exact random bits from the random generator of the operating system, without floating point.
+"""Exact random bits and whole numbers from the random generator of the operating system, without floating point.
 
 A double is a fraction, so that the probabilities below are met exactly, by comparing whole numbers.
 """
@@ -22,6 +22,25 @@ def bernoulli_exp(x: Fraction) -> bool:
     while bernoulli(x / k):
         k += 1
     return k % 2 == 1
+
+
+def discrete_laplace(scale: Fraction) -> int:
+    """A whole number y with a probability proportional to e^(-|y| / scale), scale > 0.
+
+    Canonne, Kamath and Steinke (2020), Algorithm 2: x / t with t the numerator of the scale has the law e^-x, in whole
+    and in parts of one; every s-th x, s its denominator, is kept; a fair coin gives the sign, and refuses -0.
+    """
+    t, s = scale.numerator, scale.denominator
+    while True:
+        part = secrets.randbelow(t)
+        if not bernoulli_exp(Fraction(part, t)):
+            continue
+        whole = 0
+        while bernoulli_exp(Fraction(1)):
+            whole += 1
+        size, negative = (part + t * whole) // s, secrets.randbits(1)
+        if size or not negative:
+            return -size if negative else size
 
 
 def randomised(bit: bool, epsilon: float) -> bool:

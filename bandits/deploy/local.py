@@ -1,6 +1,7 @@
-"""Local privacy in two halves: a client on the device of a user sends one bit, and the server sees nothing else."""
+"""Local privacy in two halves: a client on the device of a user sends one number, and the server sees nothing else."""
 
 import secrets
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Any, Self
 import numpy as np
 
 from bandits.deploy.checks import RewardDomain, budget, whole
-from bandits.deploy.exact_bits import bernoulli, randomised
+from bandits.deploy.exact_bits import bernoulli, discrete_laplace, randomised
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import Outcome, Ticket, checked_ticket, described, note, replay, require_header
 from bandits.mechanisms.deployable import GRID, on_grid
 from bandits.parameters import ParameterError, require, require_arms
-from bandits.policies.local_ucb import BitPolicy, Received
+from bandits.policies.local_ucb import LDPUCBL, BitPolicy, LocalPolicy, Received
+
+MOST_STEPS = 2**52  # of the report of a `LaplaceClient`, either way: a sum of doubles is exact to 2^53
 
 
 class Client:
@@ -41,14 +44,61 @@ class Client:
         return int(randomised(bernoulli(chance), self.epsilon))
 
 
+class LaplaceClient(Client):
+    """A `Client` for LDP-UCB-L: it sends its reward with noise, in whole steps of 2^-20.
+
+    Guarantee: that of `Client`. A reward moves the message by at most 2^20 steps, and the noise is discrete Laplace
+    noise of scale 2^20 / epsilon, drawn exactly; messages beyond 2^52 steps are moved there, which costs nothing.
+    """
+
+    def message(self, reward: float) -> int:
+        """The report to send: the reward on [0, 1], rounded to steps of 2^-20, plus noise, in these steps.
+
+        Raises `ParameterError` for a reward outside the domain.
+        """
+        steps = on_grid(self._domain.unit(reward)) + discrete_laplace(GRID / Fraction(self.epsilon))
+        return max(-MOST_STEPS, min(MOST_STEPS, steps))
+
+
+@dataclass(frozen=True)
+class MessageForm:
+    """What the clients of a policy send: a whole number from `least` to `most`, where a report of 1 is `unit`."""
+
+    least: int
+    most: int
+    unit: int
+    words: str
+
+    def checked(self, message: Any) -> int:
+        """The message. Raises `ParameterError` for anything else than such a number."""
+        whole = isinstance(message, Integral) and not isinstance(message, bool)
+        allowed = whole and self.least <= int(message) <= self.most
+        require(allowed, "message", repr(message), self.words)
+        return int(message)
+
+
+BITS = MessageForm(0, 1, 1, "that of a Client: 0 or 1")
+STEPS = MessageForm(-MOST_STEPS, MOST_STEPS, GRID, "that of a LaplaceClient: a whole number from -2^52 to 2^52")
+
+
+def form_of(policy: Any) -> MessageForm:
+    """What clients send to this policy. Raises `ParameterError` for one that has no clients here."""
+    if isinstance(policy, BitPolicy):
+        return BITS
+    if isinstance(policy, LDPUCBL):
+        return STEPS
+    name = getattr(policy, "name", repr(policy))
+    raise ParameterError("policy", f"{name} has no clients: take klucb_cf, ts_cf, ldp_ucb_b or ldp_ucb_l")
+
+
 class Reports:
     """The public state of a server, which changes by rows of its journal alone.
 
-    Rows: `pull` gives out tickets, `report` is the bit of one. A ticket without a report counts as none.
+    Rows: `pull` gives out tickets, `report` is the message for one. A ticket without a report counts as none.
     """
 
-    def __init__(self, policy: BitPolicy, arms: int, horizon: int) -> None:
-        self.policy, self.arms = policy, arms
+    def __init__(self, policy: LocalPolicy, arms: int, horizon: int) -> None:
+        self.policy, self.arms, self.form = policy, arms, form_of(policy)
         self.known: Received = policy.start(arms, horizon)
         self.given = np.zeros(arms, dtype=np.int64)
         self.waiting: dict[int, int] = {}
@@ -59,9 +109,12 @@ class Reports:
         return int(self.known.pulls.sum())
 
     def next_arm(self, rng: np.random.Generator) -> int:
-        """The choice of the policy on the reports that are in; first every arm until it has one, in turn."""
+        """The choice of the policy on the reports that are in.
+
+        If some are not in, first every arm without one, in turn: the policy needs one of each.
+        """
         silent = np.flatnonzero(self.known.pulls == 0)
-        if len(silent):
+        if self.waiting and len(silent):
             return int(silent[np.argmin(self.given[silent])])
         return int(self.policy.select(self.known, self.received + 1, rng))
 
@@ -71,15 +124,15 @@ class Reports:
         self.waiting[self.issued] = arm
         return Ticket(self.issued, arm)
 
-    def report(self, ticket: int, bit: int) -> None:
+    def report(self, ticket: int, message: int) -> None:
         arm = self.waiting.pop(ticket)
         self.known.pulls[arm] += 1
-        self.known.sums[arm] += bit
+        self.known.sums[arm] += message / self.form.unit
 
     def follow(self, row: Row) -> None:
         """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
         if row.kind == "report":
-            self.report(row.body["ticket"], row.body["bit"])
+            self.report(row.body["ticket"], row.body["message"])
             return
         for arm, count in row.body["arms"]:
             for _ in range(count):
@@ -90,19 +143,19 @@ class Reports:
 
 
 class Server:
-    """The learner of `KLUCBCF`, `TSCF` or `LDPUCBB` on the bits of clients, which come late, in any order, or never.
+    """The learner of a local policy on the messages of clients, which come late, in any order, or never.
 
-    Guarantee: none of its own is needed: it sees messages of `Client` alone, each epsilon-private, so that a user with
+    `KLUCBCF`, `TSCF` and `LDPUCBB` learn from `Client`, `LDPUCBL` from `LaplaceClient`.
+
+    Guarantee: none of its own is needed: it sees messages of clients alone, each epsilon-private, so that a user with
     at most `contributions` of them spends that many times epsilon. That a message comes, and when, is public. The
-    journal holds the bits, and nothing that is secret.
+    journal holds the messages, and nothing that is secret.
     """
 
     def __init__(
-        self, policy: BitPolicy, arms: int, horizon: int, journal: Path | str, *, contributions: int = 1
+        self, policy: LocalPolicy, arms: int, horizon: int, journal: Path | str, *, contributions: int = 1
     ) -> None:
-        if not isinstance(policy, BitPolicy):
-            name = getattr(policy, "name", repr(policy))
-            raise ParameterError("policy", f"{name} does not learn from bits: take klucb_cf, ts_cf or ldp_ucb_b")
+        form_of(policy)
         arms, horizon = whole(arms, "arms", 2), whole(horizon, "horizon", 1)
         require_arms(arms)
         contributions = whole(contributions, "contributions", 1)
@@ -145,20 +198,19 @@ class Server:
                 self._journal.write(rows)
                 return given
 
-    def update(self, ticket: int, bit: int) -> Outcome:
+    def update(self, ticket: int, message: int) -> Outcome:
         """Take the message of a client; when this returns it is on disk. It may be repeated: the first one stays.
 
-        Raises `ParameterError` for a ticket that was never given out, and for anything else than the bits 0 and 1.
+        Raises `ParameterError` for a ticket that was never given out, and for what no client of the policy sends.
         """
-        allowed = isinstance(bit, Integral) and not isinstance(bit, bool) and bit in (0, 1)
-        require(allowed, "bit", repr(bit), "the message of a Client: 0 or 1")
+        message = self._reports.form.checked(message)
         with self._lock, self._journal.usable():
             ticket = checked_ticket(ticket, self._reports.issued)
             if ticket not in self._reports.waiting:
                 return Outcome.REPEATED
             with self._journal.guarded():
-                self._reports.report(ticket, bit)
-                self._journal.write([Row("report", {"ticket": ticket, "bit": int(bit)})])
+                self._reports.report(ticket, message)
+                self._journal.write([Row("report", {"ticket": ticket, "message": message})])
                 return Outcome.COUNTED
 
     def spent(self) -> Spent:

@@ -56,7 +56,7 @@ def review(path: Path | str, policy: Policy | None = None) -> Review:
     known = policy_of(header, path) if policy is None else policy
     require_header(rows, header | {"policy": described(known)}, path)
     if header.get("local"):
-        return _review_of_bits(path, rows, header, known)
+        return _review_of_messages(path, rows, header, known)
     return _review_of_sums(path, rows, header, known, rewards)
 
 
@@ -99,7 +99,7 @@ def transcript_of(rows: list[Row]) -> tuple[Ticket, ...]:
     return tuple(Ticket(number, arm) for number, arm in enumerate(arms, 1))
 
 
-def _review_of_bits(path: Path | str, rows: list[Row], header: dict[str, Any], policy: Any) -> Review:
+def _review_of_messages(path: Path | str, rows: list[Row], header: dict[str, Any], policy: Any) -> Review:
     reports = Reports(policy, header["arms"], header["horizon"])
     for _ in replay(reports, rows, path):
         pass

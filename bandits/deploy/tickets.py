@@ -146,7 +146,7 @@ def note(rows: list[Row], kind: str, ticket: Ticket) -> None:
 
 def checked_ticket(ticket: int, issued: int) -> int:
     """The number of a ticket. Raises `ParameterError` for one that was never given out."""
-    given = isinstance(ticket, Integral) and 1 <= ticket <= issued
+    given = isinstance(ticket, Integral) and not isinstance(ticket, bool) and 1 <= ticket <= issued
     require(given, "ticket", repr(ticket), f"the number of one of the {issued} tickets that were given out")
     return int(ticket)
 

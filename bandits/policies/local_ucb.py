@@ -36,9 +36,12 @@ class Received:
 class LocalPolicy(StepwisePolicy):
     """A policy on reports; subclasses are frozen dataclasses with a field `epsilon`.
 
+    `draws_arms` says whether arms are random given the reports.
+
     Guarantee: epsilon-DP of every reward before the learner sees it, for rewards in [0, 1].
     """
 
+    draws_arms: ClassVar[bool] = False
     epsilon: float
 
     @property
@@ -67,11 +70,8 @@ class BitPolicy(LocalPolicy):
     A user with the reward r sends 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), else 0. The likelihood
     ratio of a bit is at most e^epsilon. Bits of an arm with mean m are independent Bernoulli(1 / (1 + e^epsilon)
     + m tanh(epsilon / 2)), whatever the law of its rewards: one loop over bits serves all rewards in [0, 1].
-
-    `draws_arms` says whether arms are random given the bits.
     """
 
-    draws_arms: ClassVar[bool] = False
     epsilon: float
 
     def __post_init__(self) -> None:

@@ -23,6 +23,10 @@ class Walk:
         self.chance *= chance if taken else 1 - chance
         return taken
 
+    def one_of(self, below):
+        """A whole number below this one, all as likely."""
+        return next((number for number in range(below - 1) if self.below(Fraction(1, below - number))), below - 1)
+
 
 def law(monkeypatch, drawn, deepest):
     """The probability of True, between two bounds, by all paths of at most so many binary answers."""
@@ -33,6 +37,7 @@ def law(monkeypatch, drawn, deepest):
         walk = Walk(path)
         monkeypatch.setattr(exact_bits, "bernoulli", walk.below)
         monkeypatch.setattr(exact_bits.secrets, "randbits", lambda bits, walk=walk: int(walk.below(Fraction(1, 2))))
+        monkeypatch.setattr(exact_bits.secrets, "randbelow", walk.one_of)
         try:
             found = drawn()
         except IndexError:
@@ -58,6 +63,17 @@ def test_the_probability_of_a_bit_that_is_kept_is_exact(epsilon, monkeypatch):
         low, high = law(monkeypatch, lambda bit=bit: exact_bits.randomised(bit, epsilon) == bit, 16)
         assert low - 1e-12 <= 1 / (1 + math.exp(-epsilon)) <= high + 1e-12
         assert high - low < 6e-2
+
+
+@pytest.mark.parametrize("y", [0, 1, -1, 3])
+@pytest.mark.parametrize(("scale", "deepest"), [(Fraction(3, 2), 16), (Fraction(1, 2), 14)])
+def test_the_law_of_discrete_laplace_noise_is_exact(y, scale, deepest, monkeypatch):
+    """By hand: the probabilities p^|y| with p = e^(-1 / scale) add up to (1 + p) / (1 - p)."""
+    monkeypatch.setattr(exact_bits, "bernoulli_exp", lambda x: exact_bits.bernoulli(Fraction(math.exp(-x))))
+    low, high = law(monkeypatch, lambda: exact_bits.discrete_laplace(scale) == y, deepest)
+    p = math.exp(-1 / scale)
+    assert low - 1e-12 <= (1 - p) / (1 + p) * p ** abs(y) <= high + 1e-12
+    assert high - low < 6e-2
 
 
 def test_half_is_a_fair_bit_by_comparison_of_whole_numbers(monkeypatch):

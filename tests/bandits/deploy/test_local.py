@@ -2,20 +2,23 @@
 
 import math
 import random
+from decimal import Decimal
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from bandits import ParameterError
-from bandits.deploy import Client, JournalError, Outcome, Server
+from bandits.deploy import Client, JournalError, LaplaceClient, Outcome, Server
 from bandits.deploy.journal import Journal, Row
+from bandits.deploy.local import MOST_STEPS
 from bandits.deploy.replay import review
+from bandits.mechanisms.deployable import GRID
 from bandits.policies.elimination import DPSE
 from bandits.policies.local_bits import KLUCBCF, TSCF
-from bandits.policies.local_ucb import LDPUCBB
+from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 
-POLICIES = [KLUCBCF(1.0), TSCF(1.0), LDPUCBB(1.0)]
+POLICIES = [KLUCBCF(1.0), TSCF(1.0), LDPUCBB(1.0), LDPUCBL(1.0)]
 
 
 @pytest.mark.parametrize("reward", [-1.0, 0.2, 1.0])
@@ -26,10 +29,31 @@ def test_messages_have_the_law_of_reports(reward, failure):
     assert stats.binomtest(sum(seen), 3000, float(KLUCBCF(1.5).chance(unit))).pvalue > failure
 
 
-@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, math.inf, "1", None])
-def test_a_reward_outside_the_domain_is_not_sent(bad):
+@pytest.mark.parametrize("reward", [-1.0, 0.2, 1.0])
+def test_messages_of_laplace_clients_have_the_law_of_reports(reward, failure):
+    """On steps of 2^-20 that of r + Lap(1 / epsilon), up to half a step: far less than 3,000 messages tell apart."""
+    client, unit = LaplaceClient(1.5, (-1.0, 1.0)), (reward + 1) / 2
+    seen = np.array([client.message(reward) for _ in range(3000)])
+    assert stats.kstest(seen / GRID, stats.laplace(unit, 1 / 1.5).cdf).pvalue > failure
+
+
+def test_messages_of_laplace_clients_end_at_their_bounds(monkeypatch):
+    asked = []
+    monkeypatch.setattr("bandits.deploy.local.discrete_laplace", lambda scale: asked.append(scale) or 10**20)
+    client = LaplaceClient(0.5)
+    assert client.message(0.25) == MOST_STEPS == 2**52
+    assert asked == [2**21]  # 2^20 / epsilon
+    monkeypatch.setattr("bandits.deploy.local.discrete_laplace", lambda scale: -3)
+    assert client.message(0.25) == 2**18 - 3
+    monkeypatch.setattr("bandits.deploy.local.discrete_laplace", lambda scale: -(10**20))
+    assert client.message(0.25) == -(2**52)
+
+
+@pytest.mark.parametrize("client", [Client(1.0), LaplaceClient(1.0)])
+@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, math.inf, "1", None, True, np.True_, 1j, Decimal(1)])
+def test_a_reward_outside_the_domain_is_not_sent(client, bad):
     with pytest.raises(ParameterError, match=r"^reward: "):
-        Client(1.0).message(bad)
+        client.message(bad)
 
 
 def test_what_a_client_refuses_and_clamps():
@@ -43,6 +67,11 @@ def test_what_a_client_refuses_and_clamps():
     assert [sure.message(reward) for reward in (-5, 0, 1, 5)] == [0, 0, 1, 1]
     with pytest.raises(ParameterError, match=r"^reward: "):
         sure.message(math.nan)
+
+
+def unit_of(policy):
+    """Messages of one report of 1."""
+    return GRID if isinstance(policy, LDPUCBL) else 1
 
 
 def bit_of(ticket):
@@ -61,7 +90,7 @@ def test_arms_are_those_of_the_policy_if_no_bit_is_late(policy):
             bit = bit_of(ticket)
             assert server.update(ticket.number, bit) is Outcome.COUNTED
             state.pulls[ticket.arm] += 1
-            state.sums[ticket.arm] += bit
+            state.sums[ticket.arm] += bit / unit_of(policy)
         with pytest.raises(ParameterError, match=r"^horizon: all 300 pulls were given out"):
             server.select()
 
@@ -97,7 +126,8 @@ def test_bits_late_twice_or_never_and_sessions_that_end(policy, tmp_path):
             server = Server(policy, 3, 150, path, contributions=2)
             assert server.state() == state
     bits = [[bit for arm, bit in told.values() if arm == one] for one in range(3)]
-    assert (server.state()["reports"], server.state()["sums"]) == ([len(of) for of in bits], [sum(of) for of in bits])
+    sums = [sum(of) / unit_of(policy) for of in bits]
+    assert (server.state()["reports"], server.state()["sums"]) == ([len(of) for of in bits], sums)
     assert server.spent().epsilon == 2.0
     assert [server.would_exceed(epsilon) for epsilon in (1.9, 2.0)] == [True, False]
     spent = server.spent()
@@ -110,18 +140,43 @@ def test_bits_late_twice_or_never_and_sessions_that_end(policy, tmp_path):
 def test_no_other_message_than_a_bit_is_taken(bad, tmp_path):
     with Server(KLUCBCF(1.0), 2, 9, tmp_path / "journal") as server:
         server.select()
-        with pytest.raises(ParameterError, match=r"^bit: must be the message of a Client: 0 or 1, got [^\n]*$"):
+        with pytest.raises(ParameterError, match=r"^message: must be that of a Client: 0 or 1, got [^\n]*$"):
             server.update(1, bad)
         with pytest.raises(ParameterError, match=r"^ticket: "):
             server.update(2, 1)
         assert server.update(1, 1) is Outcome.COUNTED
 
 
+@pytest.mark.parametrize("bad", [2**52 + 1, -(2**52) - 1, 0.5, 1.0, True, math.inf, "1", None, [1]])
+def test_no_other_report_than_whole_steps_is_taken(bad):
+    with Server(LDPUCBL(1.0), 2, 9, ":memory:") as server:
+        server.select()
+        with pytest.raises(ParameterError, match=r"^message: must be that of a LaplaceClient: a whole [^\n]*$"):
+            server.update(1, bad)
+        with pytest.raises(ParameterError, match=r"^ticket: "):
+            server.update(True, 1)
+        assert server.update(1, np.int64(-(2**52))) is Outcome.COUNTED
+        assert server.state()["sums"] == [-(2.0**32), 0.0]
+
+
+def test_arms_of_ldp_ucb_l_by_hand():
+    """At step t the first arm with at most 4 log(t + 1) reports; late reports: arms without one, in turn."""
+    with Server(LDPUCBL(1.0), 2, 99, ":memory:") as server:
+        arms = []
+        for _ in range(8):
+            (ticket,) = server.select()
+            arms.append(ticket.arm)
+            server.update(ticket.number, 0)
+        assert arms == [0] * 8  # 4 log(8) = 8.3 at the last step
+    with Server(LDPUCBL(1.0), 2, 99, ":memory:") as server:
+        assert [ticket.arm for ticket in server.select(4)] == [0, 1, 0, 1]
+
+
 def test_what_a_server_refuses(tmp_path):
     path = tmp_path / "journal"
-    with pytest.raises(ParameterError, match=r"^policy: dp_se does not learn from bits: take klucb_cf, ts_cf or"):
+    with pytest.raises(ParameterError, match=r"^policy: dp_se has no clients: take klucb_cf, ts_cf, ldp_ucb_b or"):
         Server(DPSE(1.0), 2, 9, path)
-    with pytest.raises(ParameterError, match=r"^policy: .* does not learn from bits"):
+    with pytest.raises(ParameterError, match=r"^policy: .* has no clients"):
         Server("klucb_cf", 2, 9, path)
     for given in ({"arms": 1}, {"horizon": 0}, {"contributions": 0}, {"arms": 2.5}, {"contributions": 1.5}):
         with pytest.raises(ParameterError, match=f"^{next(iter(given))}: "):

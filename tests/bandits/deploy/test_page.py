@@ -121,7 +121,7 @@ def test_the_table_lists_every_policy_that_is_taken():
     classes = {getattr(importlib.import_module(f"bandits.policies.{module}"), name) for module, name in listed}
     taken = {type(policy) for policy in POLICIES}
     assert taken < classes
-    assert {cls.name for cls in classes - taken} == {"ldp_ucb_b", "klucb_cf", "ts_cf"}
+    assert {cls.name for cls in classes - taken} == {"ldp_ucb_b", "ldp_ucb_l", "klucb_cf", "ts_cf"}
 
 
 def test_the_service_is_short():

@@ -152,7 +152,10 @@ def test_bad_rewards_are_refused_in_a_line_and_the_session_goes_on(noise):
         for bad in (-0.1, 2.1, math.inf, math.nan):
             with pytest.raises(ParameterError, match=r"^reward: must be a number in \[0, 2\], got [^\n]*$"):
                 opened.update(ticket.number, bad)
-        for unknown in (0, 2, -1):
+        for bad in (True, np.True_, "1", None, 1j):
+            with pytest.raises(ParameterError, match=r"^reward: must be a number, got [^\n]*$"):
+                opened.update(ticket.number, bad)
+        for unknown in (0, 2, -1, True):
             with pytest.raises(ParameterError, match=r"^ticket: "):
                 opened.update(unknown, 1.0)
         opened.update(ticket.number, 1.5)
