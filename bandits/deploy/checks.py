@@ -10,7 +10,7 @@ from bandits.parameters import ParameterError, require
 
 def whole(value: Any, parameter: str, least: int) -> int:
     """A whole number, which may be written 1e6. Raises `ParameterError` for any other value."""
-    allowed = _is_number(value) and math.isfinite(value) and value == int(value) and value >= least
+    allowed = _is_number(value) and math.isfinite(_as_float(value)) and value == int(value) and value >= least
     require(allowed, parameter, repr(value), f"a whole number >= {least}")
     return int(value)
 
@@ -38,8 +38,9 @@ class RewardDomain:
     def of(cls, ends: Any, clamp: bool = False) -> "RewardDomain":
         """The domain with these two ends."""
         try:
-            low, high = ends
-            allowed = low < high and math.isfinite(high - low)
+            numbers = all(map(_is_number, ends))
+            low, high = map(_as_float, ends)
+            allowed = numbers and low < high and math.isfinite(high - low)
         except (TypeError, ValueError):
             allowed = False
         if not allowed:
@@ -49,11 +50,20 @@ class RewardDomain:
     def unit(self, reward: Any, parameter: str = "reward") -> float:
         """A reward on the scale from 0 to 1. Raises `ParameterError` for one outside the domain, and for NaN."""
         require(_is_number(reward), parameter, repr(reward), "a number")
-        if self.clamp and not math.isnan(reward):
-            reward = min(max(reward, self.low), self.high)
-        allowed = self.low <= reward <= self.high
+        value = _as_float(reward)
+        if self.clamp and not math.isnan(value):
+            value = min(max(value, self.low), self.high)
+        allowed = self.low <= value <= self.high
         require(allowed, parameter, reward, f"a number in [{self.low:g}, {self.high:g}]")
-        return float(min(1.0, (reward - self.low) / (self.high - self.low)))
+        return min(1.0, (value - self.low) / (self.high - self.low))
+
+
+def _as_float(number: Any) -> float:
+    """A number as a double: in the type of the caller a difference may wrap around: 100 - -100 is -56 in 8 bits."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _is_number(value: Any) -> bool:

@@ -49,6 +49,24 @@ def test_messages_of_laplace_clients_end_at_their_bounds(monkeypatch):
     assert client.message(0.25) == -(2**52)
 
 
+SMALL_TYPES = [
+    ((-100, 100), np.int8(100), 1.0),
+    ((-(2**31), 2**31 - 1), np.int32(2**31 - 1), 1.0),
+    ((0, 100_000), np.float16(60_000), 0.6),
+    ((-1, 255), np.uint8(3), 4 / 256),
+    ((np.int8(-100), np.int8(100)), 50, 0.75),
+    ((0, 1), 10**400, 1.0),
+    ((0, 1), -(10**400), 0.0),
+]
+
+
+@pytest.mark.parametrize(("domain", "reward", "unit"), SMALL_TYPES)
+def test_rewards_of_small_types_do_not_overflow(domain, reward, unit, monkeypatch):
+    """A difference of 8-bit numbers wraps around: the reward would be outside [0, 1], and epsilon not kept."""
+    monkeypatch.setattr("bandits.deploy.local.discrete_laplace", lambda scale: 0)
+    assert LaplaceClient(1.0, domain, clamp=True).message(reward) == round(unit * GRID)
+
+
 @pytest.mark.parametrize("client", [Client(1.0), LaplaceClient(1.0)])
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, math.inf, "1", None, True, np.True_, 1j, Decimal(1)])
 def test_a_reward_outside_the_domain_is_not_sent(client, bad):
@@ -60,7 +78,17 @@ def test_what_a_client_refuses_and_clamps():
     for epsilon in (0.0, -1.0, 701.0, math.nan, "1", None):
         with pytest.raises(ParameterError, match=r"^epsilon: "):
             Client(epsilon)
-    for domain in ((1.0, 0.0), (0.0, math.inf), (-math.inf, 0.0), (-1e308, 1e308), 1.0):
+    for domain in (
+        (1.0, 0.0),
+        ("0", "1"),
+        (False, True),
+        (0, 1, "a"),
+        (0, 10**400),
+        (0.0, math.inf),
+        (-math.inf, 0.0),
+        (-1e308, 1e308),
+        1.0,
+    ):
         with pytest.raises(ParameterError, match=r"^domain: "):
             Client(1.0, domain)
     sure = Client(700.0, clamp=True)
@@ -178,7 +206,14 @@ def test_what_a_server_refuses(tmp_path):
         Server(DPSE(1.0), 2, 9, path)
     with pytest.raises(ParameterError, match=r"^policy: .* has no clients"):
         Server("klucb_cf", 2, 9, path)
-    for given in ({"arms": 1}, {"horizon": 0}, {"contributions": 0}, {"arms": 2.5}, {"contributions": 1.5}):
+    for given in (
+        {"arms": 1},
+        {"horizon": 0},
+        {"contributions": 0},
+        {"arms": 2.5},
+        {"horizon": 10**400},
+        {"contributions": 1.5},
+    ):
         with pytest.raises(ParameterError, match=f"^{next(iter(given))}: "):
             Server(**{"policy": KLUCBCF(1.0), "arms": 2, "horizon": 9, "journal": path} | given)
     with Server(KLUCBCF(1.0), 2, 9, path) as server, pytest.raises(ParameterError, match=r"^epsilon: must be a number"):
