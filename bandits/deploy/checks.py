@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from bandits.parameters import ParameterError, require
@@ -13,6 +13,11 @@ def whole(value: Any, parameter: str, least: int) -> int:
     allowed = _is_number(value) and math.isfinite(_as_float(value)) and value == int(value) and value >= least
     require(allowed, parameter, repr(value), f"a whole number >= {least}")
     return int(value)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether it is of an integer type; a truth value is none, though Python counts with it."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def budget(epsilon: Any) -> float:

@@ -3,14 +3,13 @@
 import secrets
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 
-from bandits.deploy.checks import RewardDomain, budget, whole
+from bandits.deploy.checks import RewardDomain, budget, is_integer, whole
 from bandits.deploy.exact_bits import bernoulli, discrete_laplace, randomised
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
@@ -71,8 +70,7 @@ class MessageForm:
 
     def checked(self, message: Any) -> int:
         """The message. Raises `ParameterError` for anything else than such a number."""
-        whole = isinstance(message, Integral) and not isinstance(message, bool)
-        allowed = whole and self.least <= int(message) <= self.most
+        allowed = is_integer(message) and self.least <= message <= self.most
         require(allowed, "message", repr(message), self.words)
         return int(message)
 

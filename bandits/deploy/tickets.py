@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
-from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from bandits.deploy.checks import is_integer
 from bandits.deploy.journal import JournalError, Row
 from bandits.parameters import require
 from bandits.policies.base import Policy
@@ -146,7 +146,7 @@ def note(rows: list[Row], kind: str, ticket: Ticket) -> None:
 
 def checked_ticket(ticket: int, issued: int) -> int:
     """The number of a ticket. Raises `ParameterError` for one that was never given out."""
-    given = isinstance(ticket, Integral) and not isinstance(ticket, bool) and 1 <= ticket <= issued
+    given = is_integer(ticket) and 1 <= ticket <= issued
     require(given, "ticket", repr(ticket), f"the number of one of the {issued} tickets that were given out")
     return int(ticket)
 
