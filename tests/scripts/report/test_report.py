@@ -474,7 +474,7 @@ def check_filters(browser):
 
 def check_sorting(browser):
     rows = "document.querySelectorAll('#mine-runs-regret > tbody > tr')"
-    ranks = f"Array.from({rows}, (row) => Number(row.cells[{{0}}].dataset.rank))"
+    ranks = f"Array.from({rows}, (row) => rank(row.cells[{{0}}]))"
     heads = browser.run("Array.from(document.querySelectorAll('#mine-runs-regret th button'), (b) => b.textContent)")
     column = heads.index("mean")
     for wanted in ("ascending", "descending"):
