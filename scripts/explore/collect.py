@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.cells import RECORDED, Cell
+from experiments.cells import Cell
 from experiments.config.command_line import CommandLine, named_experiment
 from experiments.config.plan import folder, published_folder
 from experiments.errors import UserError
@@ -133,5 +133,4 @@ def _places(command: CommandLine) -> list[Place]:
 
 def _cell(place: Place, contents: Replications) -> Cell:
     """A cell that no experiment asks for, built from its footer. Raises `UserError` if the code makes another now."""
-    checkpoints = [len(contents.t)] if "t" in contents.rows else []
-    return cell_of(place.key, Known.of(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents))
+    return cell_of(place.key, Known.of_stored(place.file, contents))

@@ -41,6 +41,7 @@ def write(folder: Path, pages: Mapping[str, str], exhibits: Sequence[Exhibit]) -
 
 
 def pictures_of(exhibits: Sequence[Exhibit]) -> list[PagePicture]:
+    """The pictures of the exhibits that have a figure."""
     return [exhibit.picture for exhibit in exhibits if exhibit.picture is not None]
 
 

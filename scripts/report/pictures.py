@@ -17,7 +17,7 @@ from scripts.drawing.style import RC_PARAMS
 from scripts.report.text import slug
 
 FOLDER = "pictures"
-COLOURS = 48  # enough for smooth letters and bands; files have a sixth of the size
+COLOURS = 32  # enough for smooth letters and bands; files have a sixth of the size
 COLOURS_OF_THUMBNAILS = 24
 THUMBNAIL = (320, 200)  # at most, in pixels
 QUALITY, METHOD = 30, 3  # effort of lossless WebP; more gains nothing here
