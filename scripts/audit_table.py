@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.audit.rows import AuditRow, AuditVerdict
+from bandits.audit.costs import AuditVerdict
+from experiments.audit.rows import AuditRow
 from experiments.audit.table import ROWS, stored_audits
 from scripts.drawing.numbers import whole
 from scripts.report.tables import Column, Entry, PageTable

@@ -1,4 +1,4 @@
-"""Results of one's own come into the explorer with the same command, and a setting that is stored twice is one entry."""
+"""Results of one's own come into the explorer with the same command; a setting that is stored twice is one entry."""
 
 import base64
 import json
@@ -8,6 +8,7 @@ import zlib
 
 import pytest
 
+from experiments import rerun
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.new import write_policy
@@ -90,7 +91,7 @@ def test_a_setting_that_is_stored_twice_is_one_group(page):
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
 def test_in_a_browser_it_is_one_entry_with_the_most_runs(page):
     """The most runs are ranked and compared; against time the one with a curve is drawn."""
-    file, data = page
+    file, _ = page
     with Browser() as browser:
         browser.open(file, 1300)
         browser.run(WAIT)
@@ -122,8 +123,6 @@ def test_its_commands_run(page, folder, call, monkeypatch):
         command = browser.run(
             "commandsOf(results, results.once(results.all).find((cell) => results.runs(cell) === 7))[0][1]"
         )
-    from experiments import rerun
-
     words = shlex.split(command)
     assert words[:3] == ["python", "-m", "experiments.replay"]
     outcome = call(*words[3:], main=rerun.replay)
