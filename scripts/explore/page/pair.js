@@ -175,8 +175,9 @@ function pairTable(results, pairs, first, second) {
  */
 function ratioChart(results, pairs, first, second) {
   const positive = pairs.filter((pair) => pair.ratio.estimate > 0);
+  const shared = positive.length > 1 ? sharedWords(positive.map(({ setting }) => setting)) : "";
   const values = positive.map(({ above, setting, ratio, winner }) => ({
-    setting,
+    setting: setting.slice(shared.length), // a phone has no room for what all have, as "c3, "
     cell: above,
     ratio: ratio.estimate,
     low: Math.max(ratio.low, ratio.estimate / 100),
@@ -198,7 +199,14 @@ function ratioChart(results, pairs, first, second) {
   };
 }
 
+/** @param {string[]} settings what all begin with, up to a comma */
+function sharedWords(settings) {
+  const words = settings[0].split(/(?<=, )/);
+  const count = words.findIndex((_, place) => !settings.every((of) => of.startsWith(words.slice(0, place + 1).join(""))));
+  return words.slice(0, Math.max(count, 0)).join("");
+}
+
 /** @param {{setting: string}[]} values */
 function settings(values) {
-  return { field: "setting", type: "nominal", sort: [...new Set(values.map(({ setting }) => setting))], title: null, axis: { labelLimit: innerWidth < 600 ? 150 : 320 } };
+  return { field: "setting", type: "nominal", sort: [...new Set(values.map(({ setting }) => setting))], title: null, axis: { labelLimit: innerWidth < 600 ? 175 : 320 } };
 }

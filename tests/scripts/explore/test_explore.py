@@ -88,10 +88,10 @@ def inside(file, name):
 
 
 def table_of(browser, caption="", place=0):
-    """The rows of a table on the page, as texts."""
+    """The rows of a table on the page, as texts, in which the spaces of equations break no line."""
     return browser.run(
         f"Array.from(document.querySelectorAll('table')[{place}].rows, "
-        "(row) => Array.from(row.cells, (cell) => cell.textContent))"
+        "(row) => Array.from(row.cells, (cell) => cell.textContent.replaceAll('\\u00a0', ' ')))"
     )
 
 
