@@ -50,7 +50,7 @@ function selectOne(word, label, choices, chosen, changes = (value) => ({ [word]:
  * @param {string[]} chosen
  */
 function selectSeveral(word, label, choices, chosen) {
-  const boxes = choices.map(({ value, text }, place) => {
+  const boxes = choices.map(({ value }, place) => {
     const box = /** @type {HTMLInputElement} */ (
       make("input", { type: "checkbox", id: `control-${word}-${place}`, value, checked: chosen.includes(value) })
     );

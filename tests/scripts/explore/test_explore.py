@@ -179,12 +179,16 @@ def test_everything_fits_into_two_megabytes(tmp_path, capsys, monkeypatch):
             opened.open(page, 1300)
             opened.run(WAIT)
             assert opened.run(TWICE) == []
+            assert opened.run(BY_KEY) == []
 
 
 TWICE = """Array.from(variantsOf(results)).flatMap(([name, cells]) => {
   const settings = pairsOf(results, cells, cells).map(({ setting }) => `${name}: ${setting}`);
   return settings.filter((setting, place) => settings.indexOf(setting) !== place);
 })"""  # settings with one label; all cells of a variant stand in its pairs with itself
+BY_KEY = """Array.from(variantsOf(results)).flatMap(([name, cells]) =>
+  pairsOf(results, cells, cells).map(({ setting }) => `${name}: ${setting}`).filter((of) => of.includes(", cell ")))
+"""  # settings that only the key tells apart: one setting would be two entries
 
 
 @pytest.mark.browser
