@@ -1,5 +1,6 @@
 """Stored results as tidy tables."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,7 @@ from experiments.store import CODE, RESULTS, RUNS, Store, complete_places
 from experiments.store.filters import chosen, require_stored
 from experiments.store.index import Index, index_of_places
 from experiments.store.place import Place, read_each
-from experiments.stored import matches, meets
+from experiments.stored import Replications, matches, meets
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
 
@@ -65,7 +66,8 @@ def load(
 
     Raises `UserError` for an unknown table, column or filter, a value that no stored cell has (with the nearest stored
     ones), a damaged file, or an experiment that is not completely stored (with the command that completes it).
-    If each value is stored, but no cell has all of them, the table is empty.
+    If each value is stored, but no cell has all of them, the table is empty. Runs that are stored twice, with other
+    checkpoints, are given once.
     """
     return _load(table, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
@@ -143,14 +145,31 @@ class Rows:
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         found: dict[str, set[Any]] = {name: set() for name in self._of_rows}
-        places = self.cells.places
+        places, once = self.cells.places, _Once()
         for place, contents in zip(places, read_each(places), strict=True):
             cell = {**contents.footer["columns"], "record": contents.record}
             if meets(cell, self._of_cells):
-                rows = self._schema.rows(contents.first(self._replications.get(place)).rows)
-                yield cell, _kept(rows, self._of_rows, found)
+                asked = contents.first(self._replications.get(place))
+                yield cell, _kept(once.rows(asked, self._schema.rows(asked.rows)), self._of_rows, found)
         for name, value in self._of_rows.items():
             require_stored(name, value, found[name])
+
+
+class _Once:
+    """Gives each row of a run once: a setting that is stored twice, with other checkpoints, has the same runs."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, list[tuple[Any, int]]] = {}  # checkpoints, and how many replications have them
+
+    def rows(self, contents: Replications, rows: dict[str, Any]) -> dict[str, Any]:
+        """The `rows` of `contents` that were not given before."""
+        setting = json.dumps([contents.footer.get(name) for name in ("identity", "revisions", "source")])
+        known, timed = self._given.setdefault(setting, []), "t" in rows
+        again = np.zeros(len(rows["replication"]), bool)
+        for steps, replications in known:
+            again |= (rows["replication"] < replications) & (np.isin(rows["t"], steps) if timed else True)
+        known.append((contents.t.copy() if timed else None, contents.replications))
+        return {name: of[~again] for name, of in rows.items()} if again.any() else rows
 
 
 def _require_one_code(cells: Index) -> None:

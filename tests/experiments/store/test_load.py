@@ -182,3 +182,23 @@ def test_files_of_others_are_left_alone(results, tmp_path):
 def test_this_repository_has_results_at_paper_scale():
     table = experiments.load(experiment="sajed2019/fig03", t=50_000_000)
     assert table.groupby(["policy", "epsilon"]).replication.nunique().eq(30).all()
+
+
+@pytest.mark.parametrize("horizon", [500, 600, 700, 800])  # by which the cell that is read first is one or the other
+def test_runs_that_are_stored_twice_are_given_once(tmp_path, horizon):
+    """With other checkpoints: all runs and all steps of both, and no row twice."""
+    from experiments.config.compose import Composer
+    from experiments.config.plan import plan
+    from experiments.simulate import Job, run
+    from experiments.store import Store
+
+    setting = ["instance=c1", "policy=ucb1", f"horizon={horizon}"]
+    for recorded, runs in ((1, 5), (20, 3)):
+        asked = plan([*setting, f"recorded={recorded}", f"replications={runs}"], Composer())
+        run([Job(request, None) for request in asked.requests], Store(tmp_path), workers=1)
+    curves, pulls = load(results_dir=tmp_path), load_pulls(results_dir=tmp_path)
+    assert not curves.duplicated(["replication", "t"]).any()
+    assert not pulls.duplicated(["replication", "arm"]).any()
+    assert sorted(curves[curves.t == horizon].replication) == list(range(5))
+    assert sorted(curves.replication[curves.t < horizon].unique()) == [0, 1, 2]
+    assert len(pulls) == 5 * 5
