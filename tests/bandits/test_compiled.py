@@ -43,7 +43,7 @@ print(counter.compiled)
 
 @pytest.fixture
 def play(tmp_path):
-    """Starts Python processes that share a module with loops and the folder of their machine code; ends them."""
+    """Start Python processes that share a module of loops and the cache of their machine code; end them in the end."""
     (tmp_path / "loops.py").write_text(LOOPS)
     paths = os.pathsep.join([str(tmp_path), str(Path.cwd())])
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -61,7 +61,7 @@ def play(tmp_path):
 
 
 def test_one_process_compiles_and_the_others_wait(play):
-    """Both processes need the loops at the same moment, and compiling takes long enough for both to try."""
+    """Both processes need the loops at the same time, and compiling takes long enough for both to try."""
     processes = [play(COUNT) for _ in range(2)]
     assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
     for process in processes:
@@ -71,7 +71,7 @@ def test_one_process_compiles_and_the_others_wait(play):
 
 
 def test_threads_do_not_wait_for_each_other_forever(play):
-    """One needs a loop that calls the loop that the other needs."""
+    """One thread needs a loop that calls the loop of the other thread."""
     threads = """
 from threading import Thread
 from loops import inner, outer

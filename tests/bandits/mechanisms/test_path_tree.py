@@ -1,4 +1,4 @@
-"""The tree of Sajed and Sheffet's introduction: all nodes above a leaf, with their noise."""
+"""The tree in the introduction of Sajed and Sheffet: the noise of all nodes above a leaf is added."""
 
 import itertools
 import math
@@ -33,7 +33,7 @@ def test_the_claims_about_the_mechanism_by_hand():
 
 
 def test_the_exact_loss_by_linear_programming():
-    """The least |z|_1 with path sums 1[t >= s], for every s; the programmes do not know the recursion."""
+    """The least |z|_1 with path sums 1[t >= s], for every s; the programmes do not use the recursion."""
     for root, depth in itertools.product([True, False], [1, 2, 3, 4, 5]):
         above = paths(depth)[:, : None if root else -1]  # the root is the last node
         least = least_moves(above)
@@ -51,7 +51,7 @@ def test_the_loss_at_all_depths():
 
 def test_the_loss_is_the_longest_non_adjacent_form():
     def terms(count):
-        """Signed powers of two in the non-adjacent form: of an odd number the digit leaves a multiple of 4."""
+        """Signed powers of two in the non-adjacent form: an odd number minus its digit is a multiple of 4."""
         used = 0
         while count:
             digit = 2 - count % 4 if count % 2 else 0
@@ -82,7 +82,7 @@ def test_two_items_by_their_density():
 
 
 def test_half_of_epsilon_is_spent():
-    """Lap(log2(T) / epsilon): epsilon at T = 4, 3/4 of it at T = 16, half in the end; 2 epsilon at T = 2, no root."""
+    """Lap(log2(T) / epsilon): epsilon at T = 4, 3/4 of it at T = 16, half in the limit; 2 epsilon at T = 2, no root."""
     assert [path_loss(depth) / depth for depth in (2, 3, 4)] == [1, 2 / 3, 3 / 4]
     assert [path_loss(depth, root=False) / depth for depth in (1, 2, 3, 4)] == [2, 1, 1, 3 / 4]
     assert abs(path_loss(10**6) / 10**6 - 0.5) < 1e-5
@@ -103,7 +103,7 @@ def test_the_variance_is_the_same_at_every_step(failure):
 
 
 def test_which_nodes_are_drawn_when():
-    """Every path sum is that of nodes drawn once each, at the first leaf below them."""
+    """Each node is drawn once, at the first leaf below it; path sums add these draws."""
     scale, depth = 2.0, 4
     rng, same = stream("next path", 0), stream("next path", 0)
     above, nodes = np.zeros(depth + 1), {}

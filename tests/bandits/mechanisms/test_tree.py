@@ -38,7 +38,7 @@ def test_prefix_sums_are_those_of_a_brute_force_tree(items, seed):
 
 @compiled
 def noises(repeats, scales, levels, rng):
-    """What mechanisms release that count nothing but zeros, one per row; the n-th node has noise of the n-th scale."""
+    """Releases of mechanisms that count only zeros, one per row; the n-th node has noise of the n-th scale."""
     out = np.empty((repeats, len(scales)))
     for repeat in range(repeats):
         prefix_noise = np.zeros(levels)
@@ -48,7 +48,7 @@ def noises(repeats, scales, levels, rng):
 
 
 def many_noises(repeats, scales, mechanism, name):
-    """The same draws as of separate mechanisms, one after another; the first 200 releases are compared."""
+    """The same draws as separate mechanisms, one after another; the first 200 releases are compared."""
     released = noises(repeats, scales, tree_levels(len(scales)), stream(name, 0))
     rng = stream(name, 0)
     by_the_class = [mechanism(rng) for _ in range(200)]
