@@ -1,4 +1,4 @@
-"""A key of an experiment file that nothing reads is an error that names the file and the key."""
+"""A key of an experiment file that nothing reads is an error that names file and key."""
 
 import textwrap
 
@@ -24,7 +24,7 @@ figure: {title: Mine, panels: [{title: a}]}
 def planned(tmp_path, text, *more):
     (tmp_path / "experiment").mkdir(exist_ok=True)
     (tmp_path / "experiment" / "mine.yaml").write_text(textwrap.dedent(text).lstrip("\n"))
-    compose._compose_choices.cache_clear()  # the file was another one a moment ago
+    compose._compose_choices.cache_clear()  # the file has just changed
     return plan(["+experiment=mine", *more], Composer([tmp_path])).requests
 
 

@@ -1,4 +1,4 @@
-"""Overrides: a wrong one is an error of one line, a paper stands for its experiments, a sweep is composed once."""
+"""Overrides: a wrong one is a one-line error, a paper stands for its experiments, a sweep is composed once."""
 
 import os
 import re
@@ -173,7 +173,7 @@ def test_output_that_cannot_be_written_is_one_line(words):
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["experiments.run", "experiments.claims", "scripts.figures", "scripts.tables"])
 def test_an_interrupted_import_is_one_line(module, tmp_path):
-    """The interruption comes at the import of a library, the first that a command brings along."""
+    """The interruption comes during the first import of a library by a command."""
     (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt\n")
     (tmp_path / "omegaconf.py").write_text("raise KeyboardInterrupt\n")
     with command(module, env={**os.environ, "PYTHONPATH": str(tmp_path)}, stdout=subprocess.PIPE) as process:
