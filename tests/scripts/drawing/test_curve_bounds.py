@@ -1,4 +1,4 @@
-"""Bounds beside curves: lines against time."""
+"""Bounds in figures of curves: lines against time."""
 
 import itertools
 import math

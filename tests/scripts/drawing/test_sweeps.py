@@ -1,4 +1,4 @@
-"""Sweeps show means with intervals, exact lines, bounds, and level lines of counterparts."""
+"""Sweeps show means with intervals, exact lines, bounds, and horizontal lines of counterparts without privacy."""
 
 import math
 from dataclasses import replace
@@ -104,7 +104,7 @@ def test_exact_lines_with_simulated_markers_and_bounds(cells):
     }
     drawing = sweep.describe(spec, found, {})
     (panel,) = drawing.panels
-    exact, simulated, lower, upper = panel.marks  # the order is about losses that vary
+    exact, simulated, lower, upper = panel.marks  # the order is for losses that vary
     assert (exact.label, exact.look.marker, exact.low) == ("RNM-FTNL(0, laplace)", "none", None)
     assert (simulated.label, simulated.look.marker, simulated.look.dashes) == ("", "o", "none")
     assert (simulated.low < simulated.high).all()
@@ -120,7 +120,7 @@ def test_exact_lines_with_simulated_markers_and_bounds(cells):
 
 
 @pytest.mark.slow
-def test_two_cells_at_one_place_are_told_apart(cells):
+def test_two_cells_at_one_point_have_different_labels(cells):
     found = cells(*([*ALL_SEEN, "exact=true", f"profile.gap={gap}"] for gap in (0.1, 0.2)))
     spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]}
     drawing = sweep.describe(spec, found, {})
@@ -175,7 +175,7 @@ def test_numbers_as_powers():
     assert power_of_ten(2**20) == "$2^{20}$"
 
 
-def test_a_legend_that_tells_what_follows_from_the_budget_does_not_split_a_curve():
+def test_a_legend_with_a_value_that_follows_from_the_budget_does_not_split_a_curve():
     found = stored_cells(plan(["+experiment=wang2024/fig06"], Composer()))
     spec = sweep.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
     points = sweep.points_of(spec, found, {})[0]
