@@ -157,7 +157,7 @@ def draws_from_its_rng_alone(policy: AnyPolicy) -> None:
 
     files = {str(module.__file__) for module in _modules_of(policy) if module.__file__}
     foreign = foreign_generator(play, files | {inspect.getfile(type(policy))})
-    assert foreign is None, f"{foreign} is made in every play; draw from the rng that is handed over"
+    assert foreign is None, f"{foreign} is made in every play; draw from the rng that is passed"
 
 
 def remembers_nothing(policy: AnyPolicy) -> None:

@@ -218,10 +218,10 @@ def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
     for part, revision in _revisions(job).items():
         then = before["revisions"][part]
         if revision != then:
-            yield f"{getattr(job.cell, part).name} has revision {revision}, stored are numbers of {then}"
+            yield f"{getattr(job.cell, part).name} has revision {revision}, stored numbers are of {then}"
     if job.cell.code != before.get("source"):
         names = " and ".join(cls.__qualname__ for cls in job.cell.own)
-        yield f"the code of {names} is another ({job.cell.code}, stored are numbers of {before.get('source')})"
+        yield f"the code of {names} has changed ({job.cell.code}, stored numbers are of {before.get('source')})"
 
 
 def summary(plans: Sequence[Plan]) -> str:

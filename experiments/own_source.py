@@ -39,7 +39,7 @@ class _Loader(SourceFileLoader):
         path = self.get_filename(fullname)
         source = self.get_data(path)
         if _sources.setdefault(fullname, source) != source:
-            raise EditedError(f"{path} was edited while the command runs; type it again")
+            raise EditedError(f"{path} was edited while the command runs; run it again")
         return self.source_to_code(source, path)
 
 

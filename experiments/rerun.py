@@ -236,7 +236,7 @@ def check() -> None:
     print(
         f"{count} stored replications of {len(chosen)} of {len(samples)} cells simulated again "
         f"({len(samples) - len(chosen)} cells left out for time): {cells} cells different; "
-        f"of those that may be rounded otherwise {len(compared) - unknown} compared, {unknown} not compared"
+        f"of those that may be rounded differently {len(compared) - unknown} compared, {unknown} not compared"
     )
     if wrong:
         print(_how_to_accept(wrong))
@@ -366,7 +366,7 @@ def cell_of(key: str, of: Known) -> Cell:
     found = next((cell for cell in cells if cell.key == key), None)
     if found is None:
         raise UserError(
-            f"key={key}: the code makes another cell of it now, {cells[0].key}: a revision was raised, or a parameter "
+            f"key={key}: the code now gives it another key, {cells[0].key}: a revision was raised, or a parameter "
             "was added"
         )
     return found
@@ -437,7 +437,9 @@ def _key(job: list[str]) -> str:
     """The key as it was typed, as some keys look like numbers. Raises `UserError`."""
     key = next((text.partition("=")[2] for text in job if text.startswith("key=")), "")
     if not (len(key) == 16 and set(key) <= set("0123456789abcdef")):
-        raise UserError(f"key={key}: must be the key of a cell, 16 of 0-9 and a-f: the end of the name of its file")
+        raise UserError(
+            f"key={key}: must be the key of a cell, 16 hexadecimal digits, as at the end of the name of its file"
+        )
     return key
 
 

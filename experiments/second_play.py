@@ -202,16 +202,16 @@ def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) 
     """
     names = names_of(cell)
     if again.problem:
-        raise NotRepeatableError(f"{names}: a second play in a fresh process failed: {again.problem}")
+        raise NotRepeatableError(f"{names}: a second play in a new process failed: {again.problem}")
     if again.foreign:
         raise NotRepeatableError(
-            f"{names} makes the generator {again.foreign} in every replication, so that all draw the same; take the "
-            "rng that is handed over"
+            f"{names} makes the generator {again.foreign} in every replication, so that all draw the same; use the "
+            "rng that is passed"
         )
     if again.unseen and cell.code:
         modules = ", ".join(again.unseen)
         raise NotRepeatableError(
-            f"{names} imports {modules} by a computed name, so that nobody would see an edit of it; have a statement "
+            f"{names} imports {modules} by a computed name, so that edits of it would not be noticed; add a statement "
             f"`import {again.unseen[0]}` anywhere in {cell.own[0].__module__}, below `if TYPE_CHECKING:` if need be"
         )
     for number, row in again.rows.items():
@@ -219,7 +219,7 @@ def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) 
             before = rows[name][list(numbers).index(number)]
             if not np.array_equal(before, values, equal_nan=np.asarray(values).dtype.kind == "f"):
                 raise NotRepeatableError(
-                    f"{names} gives another {name} when replication {number} is simulated again, in a fresh process, "
-                    "from the same seed; numbers may depend on nothing but the parameters and the rng that is handed "
-                    "over, not on what was played before, a clock or the process"
+                    f"{names} gives a different {name} when replication {number} is simulated again, in a new process, "
+                    "from the same seed; numbers may depend only on the parameters and the rng that is passed, not on "
+                    "earlier replications, a clock or the process"
                 )

@@ -183,7 +183,7 @@ def examined(command: CommandLine, job: list[str]) -> list[Line]:
     if not any(text.startswith("policy=") for text in job):
         raise UserError("policy: which one? give its name, as in policy=NAME")
     if not isinstance(policy, Policy):
-        raise UserError(f"policy={name}: is no bandit policy; the atlas is about those")
+        raise UserError(f"policy={name}: is not a bandit policy; the atlas compares only those")
     if asked.requests[0].replications < 2:
         raise UserError("replications: must be at least 2 for an interval, got 1")
     stored = of_the_atlas(asked)

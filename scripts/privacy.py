@@ -167,8 +167,8 @@ def main() -> None:
     unexcused = [row for row in rows if row.inexcusable]
     for row in unexcused:
         print(
-            f"error: {row.policy} ({row.parameters}; {row.level}): its promise is violated; mend it, declare what it "
-            f"spends, or say why under {EXCUSE} in its YAML",
+            f"error: {row.policy} ({row.parameters}; {row.level}): its promise is violated; correct it, declare what "
+            f"it spends, or give a reason under {EXCUSE} in its YAML",
             file=sys.stderr,
         )
     once = {str(problem).rpartition(", in {")[0]: problem for problem in reversed(refused)}  # the first case of each

@@ -163,7 +163,7 @@ def test_rounding_on_another_platform_is_reported_and_allowed(call, tmp_path, st
     assert outcome.code == 0
     assert "stored on VAX" in outcome.out
     assert "1e-09 is allowed" in outcome.out
-    assert ": 0 cells different; of those that may be rounded otherwise 1 compared, 0 not compared" in outcome.out
+    assert ": 0 cells different; of those that may be rounded differently 1 compared, 0 not compared" in outcome.out
 
 
 def test_another_law_on_another_platform_is_found(call, tmp_path, stored):
@@ -287,7 +287,8 @@ def test_what_could_not_be_compared_is_a_difference_unless_the_platform_explains
     outcome = call(*asked, main=rerun.check)
     assert outcome.code == (not elsewhere), outcome.out
     assert (
-        f"{int(not elsewhere)} cells different; of those that may be rounded otherwise 0 compared, 1 not" in outcome.out
+        f"{int(not elsewhere)} cells different; of those that may be rounded differently 0 compared, 1 not"
+        in outcome.out
     )
     assert "5 stored replications are too few" in outcome.out
 

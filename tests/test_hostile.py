@@ -98,7 +98,10 @@ def test_an_error_in_cells_names_file_and_item(call, mine, item, named):
 
 
 FILES = {
-    "a byte that is no text": (b"_target_: x\n# caf\xe9\n", "mine.yaml: line 2: must be text in UTF-8; the byte 0xe9"),
+    "a byte that is no text": (
+        b"_target_: x\n# caf\xe9\n",
+        "mine.yaml: line 2: must be text in UTF-8; invalid byte 0xe9",
+    ),
     "aliases of aliases": (
         b"a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
         + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 30)),
@@ -122,7 +125,7 @@ def test_a_few_aliases_are_fine(call, mine):
 
 
 CLASSES = {
-    "None": "must be a whole number, 1 at least, got None",
+    "None": "must be a whole number >= 1, got None",
     "'two'": "got 'two'",
     "-1": "got -1",
     "True": "got True",
@@ -267,14 +270,14 @@ def test_commands_without_keys_answer_help_and_change_nothing(command):
 def test_a_variable_of_the_environment_that_is_no_number(name, tmp_path):
     asked = forked.python(["-m", "experiments.run", *SMALL, f"results_dir={tmp_path}"], REPOSITORY, **{name: "0"})
     assert (asked.returncode, asked.stdout) == (2, "")
-    assert asked.stderr == f"error: {name}=0: the environment must have a whole number here, 1 at least, or none\n"
+    assert asked.stderr == f"error: {name}=0: this environment variable must be a whole number >= 1, or unset\n"
 
 
 @pytest.mark.parametrize("time", ["abc", "-1", "1.5", ""])
 def test_a_time_of_the_build_that_is_no_number(call, monkeypatch, time):
     """Matplotlib writes it into pictures; any whole number is valid, 0 included."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", time)
-    expected = f"error: SOURCE_DATE_EPOCH={time}: the environment must have a whole number here, 0 at least, or none\n"
+    expected = f"error: SOURCE_DATE_EPOCH={time}: this environment variable must be a whole number >= 0, or unset\n"
     refused(outcome := call(main=lambda: pytest.fail("began")))
     assert outcome.err == expected
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
@@ -292,7 +295,7 @@ def test_too_little_memory_is_one_line(call, arguments, shown):
 
     advice = "; a shorter horizon, fewer arms or fewer runs need less"
     refused(outcome := call(main=main))
-    assert outcome.err == f"error: more memory is needed than there is{shown}{advice}\n"
+    assert outcome.err == f"error: out of memory{shown}{advice}\n"
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def test_wrong_words_are_refused_as_in_the_shell(tmp_path):
         (["policy=dpse"], "policy=dpse: unknown policy; did you mean "),
         (["runner=thread"], "runner=thread: unknown runner; did you mean threads"),
         (["horizon=-3"], "horizon"),
-        (["+experiment=sajed2019/stopping_mean,wang2024/fig04", "horizon=1e4"], "these cells record different things"),
+        (["+experiment=sajed2019/stopping_mean,wang2024/fig04", "horizon=1e4"], "these cells have different records"),
         (
             ["instance=worst_profile", "policy=rnm_ftnl", "instance.generations=1", "instance.arms=8", "horizon=7"],
             "cells that record worst_profile are stored, but have no table of rows",

@@ -187,7 +187,7 @@ def test_an_edited_policy_is_noticed(folder):
     file.write_text(text.replace("scale=1 / self.epsilon", "scale=2 / self.epsilon"))
     process = shell(folder, command, *asked)
     assert (process.stderr, "1 simulated" in process.stdout) == ("", True)
-    assert "computed again: the code of ExploreThenCommit is another" in process.stdout
+    assert "computed again: the code of ExploreThenCommit has changed" in process.stdout
     file.write_text(text)
     assert "1 stored already, 0 simulated" in shell(folder, command, *asked).stdout
     assert len(list((folder / "mine" / "edited").rglob("explore_then_commit-*.parquet"))) == 2

@@ -187,7 +187,7 @@ def published_folder(config: DictConfig) -> Path | None:
         return None
     place = folder(config, "published_dir")
     if not place.is_dir() and place != PUBLISHED:
-        raise UserError(f"published_dir={place}: no such folder; null reads nothing that is published")
+        raise UserError(f"published_dir={place}: no such folder; null reads no published results")
     return place
 
 
@@ -332,7 +332,7 @@ def _check_revision(part: Environment | Learner[Any], file: Path) -> None:
     """Raise `UserError` unless the revision of a class is a whole number; that of a user's class may not be."""
     revision: Any = part.revision
     if isinstance(revision, bool) or not isinstance(revision, int) or revision < 1:
-        raise UserError(f"{file}: revision of {part.name}: must be a whole number, 1 at least, got {revision!r}")
+        raise UserError(f"{file}: revision of {part.name}: must be a whole number >= 1, got {revision!r}")
 
 
 def _check_budget(budget: Mapping[str, Any]) -> None:

@@ -92,7 +92,7 @@ class Priced:
     def __post_init__(self) -> None:
         if not isinstance(self.stored.cell.instance, BernoulliInstance):
             name = self.stored.cell.instance.name
-            raise UserError(f"cells: {name} has no Bernoulli arms; the bounds of the atlas are about those")
+            raise UserError(f"cells: {name} has no Bernoulli arms; the bounds of the atlas are for those")
 
     @property
     def budget(self) -> float:

@@ -127,7 +127,7 @@ def _telling_apart(cells: Cells) -> list[str]:
     if _count(cells, names) < len(cells):
         cell = cells[0].cell
         raise UserError(
-            f"cells: {cell.policy.name} on {cell.instance.name} is there twice, and nothing tells them apart"
+            f"cells: {cell.policy.name} on {cell.instance.name} occurs twice, and nothing distinguishes the two"
         )
     return names
 

@@ -78,5 +78,5 @@ def overlays(config: Any, cells: Cells, more: Collection[str] = ()) -> list[Over
         for key, names, allowed in (("arguments", words, known | WORDS | set(more)), ("filter", overlay.filter, known)):
             for name in names:
                 if name not in allowed:
-                    raise UserError(f"figure.overlays: {overlay.label}: {key}: {name} is no column of these cells")
+                    raise UserError(f"figure.overlays: {overlay.label}: {key}: {name} is not a column of these cells")
     return found

@@ -117,7 +117,7 @@ AT_PLANNING = {
     "raises in check": ({"check": "raise KeyError('a\\n\\nb')"}, "KeyError"),
     "has the name of ours": ({"name": "dp_se"}, "has the name dp_se of bandits.policies.elimination.DPSE; give it"),
     "has a list for a name": ({"body": "name = ['mine']"}, "TypeError"),
-    "has a wrong name": ({"name": "../evil"}, "is no name"),
+    "has a wrong name": ({"name": "../evil"}, "is not a name"),
     "caveats raise": ({"body": "def caveats(self, instance, horizon): raise ValueError('no')"}, "ValueError: no"),
     "a parameter no file can keep": ({"body": "extra: object = np.array([1])"}, "mine.yaml"),
 }
@@ -133,7 +133,7 @@ def test_errors_before_simulation(users, tmp_path, lines, named):
     assert not stored(tmp_path)
 
 
-AGAIN = "is simulated again, in a fresh process, from the same seed"
+AGAIN = "is simulated again, in a new process, from the same seed"
 FIXED = "in every replication, so that all draw the same"
 IN_SIMULATION = {
     "exits": ("raise SystemExit(0)", "it ends the program: 0"),
@@ -341,7 +341,9 @@ def test_a_helper_that_no_statement_names_is_refused(users, tmp_path, place):
     lines = {"top": find, "select": "return ARM"} if place == "top" else {"select": f"{find}; return ARM"}
     outcome = users(**lines)
     assert outcome.code == 1
-    assert "error: mine: Mine imports helper by a computed name, so that nobody would see an edit" in outcome.err
+    assert (
+        "error: mine: Mine imports helper by a computed name, so that edits of it would not be noticed" in outcome.err
+    )
     assert "have a statement `import helper` anywhere in mine_policy, " in outcome.err
     assert not stored(tmp_path)
     body = "def never(self):\n        import helper\n"

@@ -226,7 +226,7 @@ def test_hostile_columns_are_damage_or_values(stored, columns):
 def test_a_footer_without_end_is_damage(stored):
     table = pq.read_table(stored)
     pq.write_table(table.replace_schema_metadata({FOOTER: b"[" * 10**6}), stored)
-    with pytest.raises(UserError, match="damaged: it has no footer of this project"):
+    with pytest.raises(UserError, match="damaged: its footer is missing or incomplete"):
         load(results_dir=stored.parents[1])
 
 

@@ -177,11 +177,11 @@ def _number(x: str, stored: Stored, cells: Cells) -> float:
     if cells.lacks(stored, x):
         return math.inf
     if x not in stored.columns and x not in WORDS:
-        raise UserError(f"figure.x: {x} is no column; {nearest(x, stored.columns.keys() | WORDS)}")
+        raise UserError(f"figure.x: {x} is not a column; {nearest(x, stored.columns.keys() | WORDS)}")
     value = stored.columns[x] if x in stored.columns else stored.word(x)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UserError(
-            f"figure.x: {x} is {value}, no number, in {stored.cell.policy.name} on {stored.cell.instance.name}"
+            f"figure.x: {x} is {value}, not a number, in {stored.cell.policy.name} on {stored.cell.instance.name}"
         )
     return float(value)
 

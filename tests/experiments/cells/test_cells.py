@@ -177,7 +177,7 @@ def test_what_does_not_go_together():
         (["instance=worst_profile", "policy=rnm_ftnl", "exact=true"], "exact: has no meaning for worst_profile"),
         (["instance=worst_profile", "policy=rnm_ftnl", "horizon=0"], "horizon: must be a whole number in 1.."),
         (["instance=neighbouring_rewards", "policy=ucb1"], "policy: ucb1 has no ledger"),
-        (["instance=neighbouring_rewards", "policy=rnm_ftnl"], "policy: rnm_ftnl is no bandit policy"),
+        (["instance=neighbouring_rewards", "policy=rnm_ftnl"], "policy: rnm_ftnl is not a bandit policy"),
         (
             ["instance=neighbouring_rewards", "policy=dp_se", "horizon=1e6"],
             "horizon: must be a whole number in 1..1000",

@@ -51,7 +51,7 @@ def test_the_summary_by_hand():
     ]
     assert summary(found) == (
         "5 claims, 1 of them ours: 2 hold (1 at a threshold of ours), 2 hold under a condition (1 at a threshold of "
-        "ours, 1 chosen after the data), 1 fail (1 at a threshold of ours). Of those in favour, so many say nothing: "
+        "ours, 1 chosen after the data), 1 fail (1 at a threshold of ours). Verdicts in favour that say nothing: "
         "1 in all settings, 0 in some."
     )
 

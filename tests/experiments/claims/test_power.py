@@ -217,7 +217,7 @@ def test_cells_are_left_out_of_growth(tmp_path):
     keys = {"test": "growth", "filter": {"policy": "dp_se"}, "stretch": [0.5, 1], "at_most": 0.01}
     assert outcome(tmp_path, cells, **keys) == "fails"
     assert outcome(tmp_path, cells, **keys, without={"epsilon": 0.5}) == "holds"
-    with pytest.raises(UserError, match=r"mine: without\.epsilom: is no column"):
+    with pytest.raises(UserError, match=r"mine: without\.epsilom: is not a column"):
         outcome(tmp_path, cells, **keys, without={"epsilom": 0.5})
 
 

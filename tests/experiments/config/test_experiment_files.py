@@ -69,5 +69,5 @@ def test_a_key_of_an_experiment_may_be_given_in_the_shell(tmp_path):
 
 
 def test_a_file_that_builds_on_itself_is_one_line(tmp_path):
-    with pytest.raises(UserError, match=r"\+experiment=mine: `defaults` of a file lead back to that file"):
+    with pytest.raises(UserError, match=r"\+experiment=mine: `defaults` of a file include that file again"):
         planned(tmp_path, "# @package _global_\ndefaults: [/experiment/mine]\ncells: []\n")

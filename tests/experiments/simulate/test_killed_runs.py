@@ -125,7 +125,7 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_bits(folder, sent, count):
     _, err = process.communicate(timeout=100)
     if sent != signal.SIGKILL:
         assert process.returncode == 130
-        assert "interrupted; what was simulated is stored; this goes on: " in err
+        assert "interrupted; what was simulated is stored; to continue: " in err
         assert "Traceback" not in err
     assert "1 cell begun before" in goes_on(folder, results)
 
@@ -172,7 +172,7 @@ def test_a_replication_that_kills_its_worker_is_reported_and_the_other_cells_are
     process = started(folder, "dies", "-m", "policy.dies=true,false")
     _, err = process.communicate(timeout=400)
     assert process.returncode == 1
-    assert "was ended from outside, twice (SIGKILL(-9))" in err
+    assert "was killed twice (SIGKILL(-9))" in err
     assert same(rows(folder, "dies"), rows(folder, "whole"))
     (record,) = (folder / "dies" / "failures").iterdir()
     key, replication = record.stem, json.loads(record.read_text())["replication"]

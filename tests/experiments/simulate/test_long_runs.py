@@ -302,7 +302,7 @@ def test_a_cell_that_another_process_simulates_is_waited_for(store, monkeypatch,
     monkeypatch.setattr("experiments.simulate.sweep.time.sleep", other_process)
     run(look_up([Request(cell, 20, {}) for cell in (CELL, good)], store), store, workers=1)
     assert store.read(CELL).replications == 20
-    assert capsys.readouterr().err == "waiting for 1 cells that other processes are at\n"
+    assert capsys.readouterr().err == "waiting for 1 cells that other processes simulate\n"
 
 
 def test_status_reports_a_killed_process(store):
@@ -314,7 +314,7 @@ def test_status_reports_a_killed_process(store):
         ended.wait()
     lost = replace(status, state="running", process=ended.pid)
     assert lost.is_lost
-    assert str(lost).startswith("killed, or its machine stopped; the same command goes on")
+    assert str(lost).startswith("killed, or its machine stopped; the same command resumes it")
     assert not replace(status, state="running").is_lost
     elsewhere = replace(status, state="running", machine="elsewhere", written=time.time())
     assert not elsewhere.is_lost
@@ -427,5 +427,5 @@ def test_a_run_says_why_cells_are_simulated_again(store, monkeypatch):
         "1 cell stored with fewer replications: 2 more are simulated",
         "1 cell computed again: damaged files",
         "1 cell begun before: 2 replications are taken from there",
-        "1 cell computed again: ucb1 has revision 2, stored are numbers of 1",
+        "1 cell computed again: ucb1 has revision 2, stored numbers are of 1",
     ]

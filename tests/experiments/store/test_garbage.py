@@ -60,7 +60,7 @@ def test_pieces_of_what_is_stored_or_was_left(root, request_of_cell):
     found = Leftovers(root)
     assert found.why(stored) == "its replications are stored"
     assert found.why(beyond) is None, "replication 4 is only there"
-    assert found.why(left) == "of 2 replications that nobody went on with for a day or longer"
+    assert found.why(left) == "of 2 replications of a run that nobody resumed for a day or longer"
     assert found.why(damaged).startswith("of 0 replications")
     assert found.why(strange) is None
     assert Leftovers(root).why(aged(beyond)).startswith("of 2 replications")

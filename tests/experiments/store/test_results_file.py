@@ -136,7 +136,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(store, capsys):
     before = read_file(path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(UserError, match="damaged: it is no regular file"):
+    with pytest.raises(UserError, match="damaged: it is not a regular file"):
         load(results_dir=store.root)
     run(look_up([Request(CELL, 4, {})], store), store, workers=1)
     assert (read_file(path).regret == before.regret).all()
@@ -147,7 +147,7 @@ def test_a_folder_in_the_place_of_a_file_is_damage(store):
     path = store.path(CELL)
     path.unlink()
     path.mkdir()
-    with pytest.raises(UserError, match="damaged: it is no regular file"):
+    with pytest.raises(UserError, match="damaged: it is not a regular file"):
         load(results_dir=store.root)
 
 

@@ -207,7 +207,7 @@ def test_a_file_under_another_name_is_not_believed(store):
     simulate(store)
     other = RegretCell(C1(3), UCB1(), 2_001)
     store.path(CELL).rename(store.path(other))
-    with pytest.raises(DamagedFileError, match="not what its name says"):
+    with pytest.raises(DamagedFileError, match="not that of its name"):
         store.read(other)
 
 
@@ -282,7 +282,7 @@ def test_a_name_that_could_leave_the_folder_is_refused():
             pass
 
         Named.name = name
-        with pytest.raises(ParameterError, match=r"policy: .* is no name"):
+        with pytest.raises(ParameterError, match=r"policy: .* is not a name"):
             RegretCell(C1(3), Named(), 2_000)
 
 

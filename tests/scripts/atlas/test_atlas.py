@@ -199,5 +199,5 @@ def test_the_page_has_median_mean_and_quantile(cells):
 @pytest.mark.parametrize("words", [["join=dp_se"], ["results_dir=elsewhere"], ["horizon=1e4"]])
 def test_the_published_page_shows_what_is_published(words, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["atlas", *words])
-    with pytest.raises(UserError, match=r"page: missing; docs/atlas\.md shows what is published"):
+    with pytest.raises(UserError, match=r"page: missing; docs/atlas\.md is for published results"):
         command.main()

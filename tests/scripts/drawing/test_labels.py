@@ -120,7 +120,7 @@ def test_all_that_varies_is_in_the_labels(cells, sweep, texts):
 def test_cells_that_nothing_distinguishes_are_refused(cells):
     found = cells("{instance: c1, policy: dp_se, recorded: [1, 200]}")
     for name in KINDS:
-        with pytest.raises(UserError, match=r"^cells: dp_se on c1 is there twice, and nothing tells them apart"):
+        with pytest.raises(UserError, match=r"^cells: dp_se on c1 occurs twice, and nothing distinguishes the two"):
             describe(name, found, ONE_PANEL)
 
 
