@@ -1,4 +1,4 @@
-"""Simulate some replications a second time, in a fresh process, to see whether the numbers are the same.
+"""Simulate some replications a second time, in a new process, to see whether the numbers are the same.
 
 They differ if a class depends on what it keeps in its module, on a clock, on the process, or on a random generator of
 its own. The process is forked from one that has imported this repository, but no code of the user; its clock is set
@@ -59,7 +59,7 @@ class SecondPlays:
         self._open: set[Future[Played]] = set()
 
     def ask(self, cell: Cell, replications: Sequence[int]) -> "Future[Played]":
-        """Play these replications of a cell in a fresh process, in this order."""
+        """Play these replications of a cell in a new process, in this order."""
         found = self._thread.submit(_SERVER.play, cell, list(replications))
         self._open.add(found)
         found.add_done_callback(self._open.discard)
@@ -80,7 +80,7 @@ class _Server:
         self._one = threading.Lock()
 
     def play(self, cell: Cell, replications: list[int]) -> Played:
-        """Play these replications of a cell in a fresh process, in this order."""
+        """Play these replications of a cell in a new process, in this order."""
         with self._one:
             try:
                 process = self._process = self._process or _started()

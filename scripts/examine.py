@@ -1,10 +1,10 @@
-"""Examine a policy: conformance, audit and place in the atlas, in one table.
+"""Examine a policy: conformance, audit and rank in the atlas, in one table.
 
     python -m scripts.examine --config-dir mine policy=NAME
     python -m scripts.examine --config-dir mine policy=NAME budget.epsilon=0.1 horizon=1e6 replications=50
 
 Conformance is the checks of `bandits.conformance`. The audits are those that `audits.yaml` in your folder lists for the
-policy, else one of its ledger and one of 20,000 plays, on 50 steps. For its place the policy is played on the instances
+policy, else one of its ledger and one of 20,000 plays, on 50 steps. For its rank the policy is played on the instances
 of the atlas, and compared with every stored policy whose promise implies its own, each at the largest such ε. The exit
 code is 1 if a check fails or the promise is violated.
 """
@@ -151,7 +151,7 @@ def heading(asked: Plan) -> str:
 
 
 def footing(asked: Plan) -> str:
-    """How the lines about the atlas are to be read."""
+    """How to read the lines about the atlas."""
     request = asked.requests[0]
     return textwrap.fill(
         f"atlas: T = {parameter(request.cell.horizon)}, {request.replications} plays on each instance. The rank is "
@@ -162,7 +162,7 @@ def footing(asked: Plan) -> str:
 
 
 def of_the_atlas(asked: Plan) -> Cells:
-    """The stored cells of the atlas at the horizon of `asked`. Raises `UserError` for a horizon that it has not."""
+    """The stored cells of the atlas at the horizon of `asked`. Raises `UserError` for a horizon that it lacks."""
     (horizon,) = {request.cell.horizon for request in asked.requests}
     composer = Composer()
     try:

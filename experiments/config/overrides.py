@@ -32,7 +32,7 @@ def parsed(text: str) -> Override:
         raise UserError(f"{text}: nothing reads this key; + is for +experiment=NAME only")
     if key == "hydra/launcher":
         raise UserError(
-            f"{text}: launchers of Hydra are not used; take runner=slurm or runner=dask, see docs/machines.md"
+            f"{text}: launchers of Hydra are not used; use runner=slurm or runner=dask, see docs/machines.md"
         )
     if (key == "hydra" or key.startswith(("hydra.", "hydra/"))) and key != SEARCH_PATH:
         raise UserError(f"{key}: unknown key; of Hydra's own keys only {SEARCH_PATH} can be set")
