@@ -43,7 +43,7 @@ from bandits.recording import checkpoint_grid
 from bandits.seeds import stream
 
 HORIZON = 5_000
-FAR = 10**12  # steps that nobody walks one by one
+FAR = 10**12  # too many steps for a step-by-step simulation
 AnyPolicy = Policy | FullInformationPolicy
 INSTANCES: tuple[Instance | FullInformation, ...] = (
     C2(arms=5),
@@ -131,7 +131,7 @@ def survives_short_horizons(policy: AnyPolicy) -> None:
 
 
 def plays_far_horizons(policy: AnyPolicy) -> None:
-    """A policy that says that its time does not grow with the horizon plays 10^12 steps; one that is wrong hangs."""
+    """A policy that declares that its time does not grow with the horizon plays 10^12 steps; a wrong one hangs."""
     if not policy.time_grows:
         instance = accepted(policy)[0]
         pulls = _play(policy, instance, FAR, np.array([FAR]))

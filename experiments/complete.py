@@ -169,10 +169,10 @@ def why_again(jobs: Sequence[Job], store: Store) -> Iterator[str]:
         kept = sum(job.missing - job.left for job in begun)
         yield f"{_cells(begun)} begun before: {kept} replications are taken from there"
     older = _older(store, missing)
-    said = [(job, list(_raised(job, older[job.cell.identity]))) for job in missing if job.cell.identity in older]
-    raised = [job for job, parts in said if parts]  # of the others, other checkpoints are stored
+    changes = [(job, list(_raised(job, older[job.cell.identity]))) for job in missing if job.cell.identity in older]
+    raised = [job for job, parts in changes if parts]  # of the others, other checkpoints are stored
     if raised:
-        parts = sorted({part for _, of_job in said for part in of_job})
+        parts = sorted({part for _, of_job in changes for part in of_job})
         yield f"{_cells(raised)} computed again: {', '.join(parts)}"
 
 

@@ -247,7 +247,7 @@ def reproduce() -> None:
     """Entry point of `python -m experiments.reproduce`: simulate everything again; exit code 1 if a number differs.
 
     Cells whose bits may differ are compared by `compare`, as in `check`. With `reproduce_dir` a command that was
-    stopped goes on where it stopped.
+    stopped resumes where it stopped.
     """
     command = read_command_line()
     if not command.jobs:

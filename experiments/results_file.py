@@ -181,7 +181,7 @@ def file_stem(footer: Mapping[str, Any]) -> str:
 
 
 def _require_replications(footer: Mapping[str, Any], rows: int) -> None:
-    """Raise `DamagedFileError` unless there are as many `rows` as the footer says."""
+    """Raise `DamagedFileError` unless the number of `rows` is that of the footer."""
     try:
         count = footer["runs"][-1]["replications"][1]
     except (LookupError, TypeError) as error:

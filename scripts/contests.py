@@ -45,7 +45,7 @@ class Standing:
 
 
 def error_of_each(cells: int) -> float:
-    """The error probability of each interval for which the intervals of so many cells hold simultaneously."""
+    """The error probability of each interval with which the intervals of all cells hold simultaneously."""
     return ERROR / (cells * (1 + len(UPPER)))
 
 

@@ -77,9 +77,9 @@ def audits(command: CommandLine, job: Sequence[str], policy: str) -> Iterator[Li
     for case in [{**case, **asked} for case in listed] or [{**unlisted, "runs": 0}, unlisted]:
         row = audited(case, about, Composer(command.config_dirs))
         if isinstance(row, UserError):
-            said = str(row).removeprefix(f"audit of {policy}: ").rpartition(", in {")[0]
+            message = str(row).removeprefix(f"audit of {policy}: ").rpartition(", in {")[0]
             what = f"K = {case.get('arms', about['arms'])}, T = {case.get('horizon', command.config.horizon)}"
-            yield Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", said)
+            yield Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", message)
         else:
             yield _audit(row)
 
@@ -146,8 +146,10 @@ def heading(asked: Plan) -> str:
     parameters = ", ".join(f"{name}={value}" for name, value in values.items())
     promise = policy.guarantee
     delta = f", δ = {parameter(promise.delta)}" if promise.delta else ""
-    said = f"promises ε = {parameter(promise.epsilon)}{delta} ({promise.scope})" if promise.private else promise.absence
-    return f"{policy.name}{f' ({parameters})' if parameters else ''}: {said}"
+    promised = (
+        f"promises ε = {parameter(promise.epsilon)}{delta} ({promise.scope})" if promise.private else promise.absence
+    )
+    return f"{policy.name}{f' ({parameters})' if parameters else ''}: {promised}"
 
 
 def footing(asked: Plan) -> str:

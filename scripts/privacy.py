@@ -87,14 +87,16 @@ def page(rows: Sequence[AuditRow]) -> str:
 
 def summary(rows: Sequence[AuditRow]) -> str:
     """The number of rows with each verdict, for both promises, and the violated promises."""
-    said = [f"{len(rows)} audits."]
+    paragraphs = [f"{len(rows)} audits."]
     for whose, name in (("the paper", "paper_verdict"), ("the class", "verdict")):
         counts = Counter(getattr(row, name) for row in rows)
         numbers = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items(), key=_most_first))
         violated = [row for row in rows if getattr(row, name) == VIOLATED]
         broken = sorted({f"`{row.policy}` ({_settings(row)}; {row.level})" for row in violated})
-        said.append(f"Promises of {whose}: {numbers}. Violated: {'; '.join(broken) or 'none'}.")
-    return "\n\n".join(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in said)
+        paragraphs.append(f"Promises of {whose}: {numbers}. Violated: {'; '.join(broken) or 'none'}.")
+    return "\n\n".join(
+        textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in paragraphs
+    )
 
 
 def _most_first(count: tuple[str, int]) -> tuple[int, str]:

@@ -48,7 +48,7 @@ def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float) -
 
 
 def coin_lead(coins: int, epsilon: float, rounds: int, threshold: float) -> tuple[float, str]:
-    """The same with the heads of so many fair coins for noise: their difference is that of twice as many.
+    """The same with the heads of `coins` fair coins as noise: their difference is that of 2 `coins`.
 
     With the lead k + 1 arm 1 is ahead where the tails of 2 `coins` are at most j = k + `coins` - floor(threshold), with
     the lead k where they are fewer. The difference of the probabilities grows in j up to `last_above` and then falls.

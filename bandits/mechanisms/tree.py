@@ -21,7 +21,7 @@ from bandits.parameters import require, require_epsilon
 
 
 def tree_levels(length: int) -> int:
-    """Levels of the tree over `length` items, floor(log2 length) + 1: an item lies in at most so many nodes."""
+    """Levels of the tree over `length` items, floor(log2 length) + 1: the most nodes that contain one item."""
     return length.bit_length()
 
 

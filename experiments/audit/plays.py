@@ -58,7 +58,7 @@ def plays(
     chosen = found[most_telling(found, runs // 2, partial(player.looked_at, found))]
     played = player.both(chosen.tables, runs, player.identity)
     player.require_varying(played)
-    return Plays(played, chosen.told)
+    return Plays(played, chosen.difference)
 
 
 @dataclass

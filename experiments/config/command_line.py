@@ -217,8 +217,8 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
         sys.stdout = None
         sys.exit(0)
     except MemoryError as error:
-        said = f": {error}" if str(error) else ""  # Python itself says nothing, numpy how much
-        _end(f"out of memory{said}; a shorter horizon, fewer arms or fewer runs need less")
+        detail = f": {error}" if str(error) else ""  # only numpy says how much was requested
+        _end(f"out of memory{detail}; a shorter horizon, fewer arms or fewer runs need less")
     except BrokenProcessPool:
         _end(
             "a process was killed, most often as memory ran out; cells that were complete are stored, and "

@@ -161,9 +161,9 @@ class Composer:
 
     def help(self) -> str:
         """The text of --help: that of the file `config_name`, and every choice of every group."""
-        said = OmegaConf.load(CONF / f"{self.config_name}.yaml").hydra.help.template
+        template = OmegaConf.load(CONF / f"{self.config_name}.yaml").hydra.help.template
         return "\n".join(
-            [said, "", "== Choices ==", *(f"{group}: {', '.join(self.choices(group))}" for group in GROUPS)]
+            [template, "", "== Choices ==", *(f"{group}: {', '.join(self.choices(group))}" for group in GROUPS)]
         )
 
     def explain(self, error: Exception, overrides: Sequence[str]) -> UserError:

@@ -100,14 +100,14 @@ def _request_of_experiment(planner: "_Planner", setting: Setting, composed: Comp
     try:
         return planner.request(setting)
     except UserError as error:
-        said = str(error)
+        message = str(error)
         name = composed.choices.get("experiment")
-        key = re.split(r"[=:]", said, maxsplit=1)[0]  # the key that the error names
+        key = re.split(r"[=:]", message, maxsplit=1)[0]  # the key that the error names
         if name is None or key in composed.given or key not in dict(setting):
             raise
         items = enumerate(_sweeps(composed.config), start=1)
         place = next((place for place, axes in items if all(value in axes.get(key, ()) for key, value in setting)), 1)
-        raise UserError(f"{composer.file_of('experiment', name)}: cells: item {place}: {said}") from None
+        raise UserError(f"{composer.file_of('experiment', name)}: cells: item {place}: {message}") from None
 
 
 def plan_all(jobs: Sequence[Sequence[str]], composer: Composer) -> Iterator[Plan]:

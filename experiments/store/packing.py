@@ -95,7 +95,7 @@ def _renewed(file: Path, places: Sequence[Place], without: Collection[str]) -> R
         _write(file, cells)
     for place, version in versions.items():
         with alone(file.parents[1] / LEASES, f"{place.key}-write"):
-            if _version(place.file) == version:  # no other process has stored more meanwhile
+            if _version(place.file) == version:  # no other process has stored more by now
                 place.file.unlink()
     return Renewed(file, len(cells), taken_in, taken_out)
 

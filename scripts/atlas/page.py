@@ -146,7 +146,7 @@ def page(field: Field) -> str:
     if local:
         parts += [LOCAL.format(horizon=parameter(measured)), _by_policy(local, _over_local)]
     promises = "\n".join(
-        f"- {trust.said(field.delta)}: {', '.join(_labels(_of(private, trust)))}." for trust in _trusts(private)
+        f"- {trust.in_words(field.delta)}: {', '.join(_labels(_of(private, trust)))}." for trust in _trusts(private)
     )
     return "\n".join([*parts, FAIR.format(promises=promises, delta=parameter(field.delta))])
 

@@ -40,7 +40,7 @@ class Trust(StrEnum):
     def short(self) -> str:
         return self.partition(":")[0]
 
-    def said(self, delta: float) -> str:
+    def in_words(self, delta: float) -> str:
         """The trust model as text, with the value of delta."""
         return self.replace("δ > 0", f"δ = {parameter(delta)}")
 

@@ -65,7 +65,7 @@ class Speed:
 
     @property
     def than_python(self) -> float:
-        """How many times less a replication takes than so many steps in Python, at the longest horizon."""
+        """The speedup of a replication over as many steps in Python, at the longest horizon."""
         return self.python * self.longest / self.seconds[self.longest]
 
 

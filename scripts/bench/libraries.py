@@ -20,7 +20,7 @@ ARMS = 5
 STEPS = 20_000
 OURS = 1_000_000  # steps of this repository
 MEANS = C1(ARMS).mean_rewards
-Player = tuple[Callable[[], int], Callable[[int, float], object]]  # what asks for an arm, and what takes its reward
+Player = tuple[Callable[[], int], Callable[[int, float], object]]  # calls that return an arm, and take its reward
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ def _overlay(item: Mapping[str, Any]) -> Overlay:
     try:
         return read(Overlay, item)
     except UserError as error:
-        said = str(error).removeprefix("figure.overlays: ").removeprefix("figure.")
-        raise UserError(f"figure.overlays: {said}") from None
+        message = str(error).removeprefix("figure.overlays: ").removeprefix("figure.")
+        raise UserError(f"figure.overlays: {message}") from None
 
 
 def overlays(config: Any, cells: Cells, more: Collection[str] = ()) -> list[Overlay]:

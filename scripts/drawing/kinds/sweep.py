@@ -77,12 +77,12 @@ class Spec:
         colour of its own.
         """
         require_columns(self.panels, self.curves, cells)
-        kin: dict[tuple[Any, ...], set[str]] = {}
+        legends: dict[tuple[Any, ...], set[str]] = {}
         for stored in cells:
-            kin.setdefault(self._kin(stored), set()).add(words.legend(stored.cell.policy))
+            legends.setdefault(self._all_but_x(stored), set()).add(words.legend(stored.cell.policy))
 
-        def said(stored: Stored, behind: str) -> str:
-            return self._label(stored, kin[self._kin(stored)], behind)
+        def label_of(stored: Stored, behind: str) -> str:
+            return self._label(stored, legends[self._all_but_x(stored)], behind)
 
         def same(stored: Stored) -> Hashable:
             return _number(self.x, stored, cells), stored.exact
@@ -90,18 +90,18 @@ class Spec:
         inside = [shown(panel, cells) for panel in self.panels]
         drawn = Cells.of(inside)
         assigned = colours_of((stored.cell.policy for stored in cells), colours)
-        entries = legend(drawn, inside, assigned, said, same)
+        entries = legend(drawn, inside, assigned, label_of, same)
         return {key: _own_colour(entry) for key, entry in entries.items()} if self.curves else entries
 
-    def _kin(self, stored: Stored) -> tuple[Any, ...]:
+    def _all_but_x(self, stored: Stored) -> tuple[Any, ...]:
         """A key that is equal for cells whose policies differ in x only."""
         policy = stored.cell.policy
         return (policy.name, *((name, value) for name, value in vars(policy).items() if name != self.x))
 
     def _label(self, stored: Stored, legends: set[str], behind: str) -> str:
         of = stored.columns
-        said = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
-        return said or (next(iter(legends)) if len(legends) == 1 else words.name(stored.cell.policy)) + behind
+        label = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
+        return label or (next(iter(legends)) if len(legends) == 1 else words.name(stored.cell.policy)) + behind
 
 
 def _own_colour(entry: Entry) -> Entry:

@@ -29,16 +29,16 @@ def test_pairs_are_of_every_arm_and_every_place():
     places_that_differ = [np.argwhere(pair.tables[0] != pair.tables[1]).tolist() for pair in found]
     assert all(len(of) == 1 for of in places_that_differ)
     assert {tuple(of[0]) for of in places_that_differ} == {(arm, step) for arm in range(3) for step in range(4)}
-    assert {"reward 3 of arm 2 from 0 to 1; all others the highest"} <= {pair.told for pair in found}
+    assert {"reward 3 of arm 2 from 0 to 1; all others the highest"} <= {pair.difference for pair in found}
     for pair in found:
         assert {pair.tables[0].min(), pair.tables[1].max()} <= {0.0, 1.0}
-    highest = [pair for pair in found if "the highest" in pair.told]
+    highest = [pair for pair in found if "the highest" in pair.difference]
     assert all(pair.tables[1].min() == 1.0 for pair in highest)
 
 
 def test_pairs_of_losses_change_a_whole_step():
     found = pairs(3, 2, Neighbours.ONE_LOSS_VECTOR, (0.0, 1.0))
-    one = next(pair for pair in found if pair.told.startswith("losses of step 2: arm 3"))
+    one = next(pair for pair in found if pair.difference.startswith("losses of step 2: arm 3"))
     assert one.tables[0][:, 1].tolist() == [0, 0, 1]
     assert one.tables[1][:, 1].tolist() == [1, 1, 0]
     assert (one.tables[0][:, 0] == one.tables[1][:, 0]).all()
