@@ -14,8 +14,8 @@ from bandits.parameters import require, require_arms, require_epsilon
 def adap_ucb_regret(gaps: FloatArray, epsilon: float, horizon: int, alpha: float) -> float:
     """Expected regret of AdaP-UCB, as printed: the sum of 16 alpha log(T) / min(gap, epsilon) + alpha / (alpha - 3).
 
-    Our own count of the pulls after an episode of a suboptimal arm gives 21 instead of 16 for gap = epsilon, and at most
-    8 if gap and epsilon are far apart.
+    Our own count of the pulls after an episode of a suboptimal arm gives 21 instead of 16 for gap = epsilon, and at
+    most 8 if gap and epsilon are far apart.
     """
     require_gaps(gaps)
     require_epsilon(epsilon)
