@@ -1,6 +1,6 @@
-"""Private policies for real users: noise that is exact, written down before it is acted on, and never drawn again.
+"""Private policies for real users: exact noise that is drawn once and stored before anything depends on it.
 
-`Session` is a learner that trusts its server; `Client`, or `LaplaceClient`, and `Server` the two halves of one under
+`Session` is a learner on a trusted server; `Client`, or `LaplaceClient`, and `Server` are the two halves of one under
 local privacy. Unlike the rest of `bandits` this package uses files and the random generator of the operating system
 (docs/deploy.md).
 """

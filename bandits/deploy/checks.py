@@ -1,4 +1,4 @@
-"""Checks of what callers give: whole numbers, budgets, and rewards with their domain."""
+"""Checks of arguments: whole numbers, budgets, and rewards with their domain."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ def whole(value: Any, parameter: str, least: int) -> int:
 
 
 def is_integer(value: Any) -> bool:
-    """Whether it is of an integer type; a truth value is none, though Python counts with it."""
+    """Whether it is of an integer type; a boolean is not, though it is an `int` in Python."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -72,5 +72,5 @@ def _as_float(number: Any) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a real number; a truth value is none, though Python counts with it."""
+    """Whether it is a real number; a boolean is not, though it is an `int` in Python."""
     return isinstance(value, Real) and not isinstance(value, bool)

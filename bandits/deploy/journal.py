@@ -1,4 +1,4 @@
-"""The journal of a session: one sqlite file with one writer, to which rows are appended and never changed.
+"""The journal of a session: one append-only sqlite file with one writer.
 
 Table `journal` holds what is public: the header, tickets, releases. Its checksums form a chain, so that a row that was
 changed, removed or added is noticed; table `last` repeats the last one, for rows that are missing at the end. Table
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from bandits.parameters import require
 
-FORMAT = 1  # raised when older files cannot be read any more
+FORMAT = 1  # raised when older files become unreadable
 APPLICATION = 0x62616E64  # "band", which tells a journal from other sqlite files
 UNCLEAR = "an earlier error left it unclear what is on disk"
 TABLES = """
@@ -30,21 +30,21 @@ CREATE TRIGGER rows_are_fixed BEFORE UPDATE ON journal BEGIN SELECT RAISE(ABORT,
 
 
 class JournalError(Exception):
-    """A journal that cannot be used, in one line that names the file."""
+    """A journal cannot be used; the message is one line that names the file."""
 
 
 class Row(NamedTuple):
-    """A row of the journal: what happened, and numbers that say how."""
+    """A row of the journal: the kind of an event, and its numbers."""
 
     kind: str
     body: Mapping[str, Any]
 
 
 class Journal:
-    """An open journal. Raises `JournalError` for a file that is none, is damaged, or is in use.
+    """An open journal. Raises `JournalError` for a file that is not a journal, is damaged, or is in use.
 
-    After an error nobody knows whether the last rows are on disk: the journal then refuses everything, and only opening
-    it again tells.
+    After an error it is unknown whether the last rows are on disk: the journal then refuses everything until it is
+    opened again.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -86,7 +86,7 @@ class Journal:
             raise JournalError(f"{self.path}: has format {version}, this version of bandits reads {FORMAT}")
 
     def rows(self) -> list[Row]:
-        """The rows that were there when it was opened, each with a checksum that fits."""
+        """The rows that it had when it was opened, each with a correct checksum."""
         return self._rows
 
     def _checked_rows(self) -> Iterator[Row]:
@@ -135,14 +135,14 @@ class Journal:
 
     @contextmanager
     def usable(self) -> Iterator[None]:
-        """Refuse a journal that is closed, or of which an earlier error left unclear what is on disk."""
+        """Refuse a journal that is closed, or whose content on disk is unknown after an earlier error."""
         if self._refused:
             raise JournalError(f"{self.path}: {self._refused}; open it again")
         yield
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Changes of memory and file that belong together: after any error in between the journal is not usable."""
+        """Changes of memory and file as one step: after an error within it the journal is not usable."""
         with self.usable():
             try:
                 yield

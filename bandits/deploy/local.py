@@ -22,7 +22,7 @@ MOST_STEPS = 2**52  # of the report of a `LaplaceClient`, either way: a sum of d
 
 
 class Client:
-    """What runs on the device of a user, and needs no learner.
+    """The part of local privacy that runs on the device of a user.
 
     Guarantee: every message is epsilon-differentially private for the reward, exactly, whoever sees it: no floating
     point is in the way, and the random bits are those of the operating system. A message may be sent again; a second
@@ -107,9 +107,9 @@ class Reports:
         return int(self.known.pulls.sum())
 
     def next_arm(self, rng: np.random.Generator) -> int:
-        """The choice of the policy on the reports that are in.
+        """The choice of the policy from the reports received so far.
 
-        If some are not in, first every arm without one, in turn: the policy needs one of each.
+        If some are missing, first every arm without a report, in turn: the policy needs one of each.
         """
         silent = np.flatnonzero(self.known.pulls == 0)
         if self.waiting and len(silent):
@@ -128,7 +128,7 @@ class Reports:
         self.known.sums[arm] += message / self.form.unit
 
     def follow(self, row: Row) -> None:
-        """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
+        """Apply a row. Raises `ValueError` for a row that this policy would not have written."""
         if row.kind == "report":
             self.report(row.body["ticket"], row.body["message"])
             return
@@ -180,7 +180,7 @@ class Server:
             pass
 
     def select(self, n: int = 1) -> list[Ticket]:
-        """The next `n` tickets, fewer where the horizon comes first, by all reports that are in.
+        """The next `n` tickets, or fewer at the horizon, chosen from all reports received so far.
 
         Raises `ParameterError` at the horizon.
         """
@@ -221,7 +221,7 @@ class Server:
         return self.spent().most > budget(epsilon)
 
     def state(self) -> dict[str, Any]:
-        """What is known, as plain data; none of it is secret."""
+        """The public state, as plain data; none of it is secret."""
         with self._lock, self._journal.usable():
             reports = self._reports
             return {

@@ -23,7 +23,7 @@ from bandits.policies.base import Policy
 
 @dataclass(frozen=True)
 class Review:
-    """What a journal says.
+    """The content of a journal.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def _review_of_messages(path: Path | str, rows: list[Row], header: dict[str, Any
 
 
 def main() -> None:
-    """Print what a journal says; code 2 and one line if it is damaged."""
+    """Print the content of a journal; exit code 2 and one line if it is damaged."""
     parser = argparse.ArgumentParser(description="Check the journal of a session, and print what it spent.")
     parser.add_argument("journal", type=Path)
     parser.add_argument("--transcript", action="store_true", help="print every ticket, too")

@@ -1,4 +1,4 @@
-"""A learner for real users: it gives out arms, takes rewards when they come, and survives a crash at any moment."""
+"""A learner for real users: it returns arms, takes late rewards, and survives a crash at any moment."""
 
 import secrets
 from collections import Counter
@@ -35,7 +35,7 @@ class Session:
     Attributes
     ----------
     domain: the least and the largest reward.
-    missing: what a reward counts as that did not come, by default the least; public.
+    missing: the public value of a reward that did not come, by default the least.
     clamp: whether rewards outside the domain are moved to its nearest end, or else refused.
 
     Raises `ParameterError` for a policy whose releases are not sums of batches, or without OpenDP, and `JournalError`
@@ -107,7 +107,7 @@ class Session:
         self._present = Counter(self._progress.open[ticket] for ticket in self._received)  # rewards of each open batch
 
     def select(self, n: int = 1) -> list[Ticket]:
-        """The next `n` tickets, fewer where the horizon comes first.
+        """The next `n` tickets, or fewer at the horizon.
 
         Nothing that one learns from their rewards before the next release changes the arms. Raises `ParameterError` at
         the horizon.
@@ -222,7 +222,7 @@ class Session:
         return sum(len(self._progress.batch(arm)) - self._present[arm] for arm in self._progress.run.due)
 
     def _release(self) -> Row:
-        """Draw the noise of the batches that are due, and go on with it; the caller writes it down before all else."""
+        """Draw the noise of the due batches and absorb the noisy sums; the caller stores them before anything else."""
         progress = self._progress
         grid, epsilon, due = progress.run.grid, progress.run.epsilon, progress.run.due
         body: dict[str, Any] = {"arms": list(due)}

@@ -1,4 +1,4 @@
-"""Tickets of a session, and what follows from its journal: the public part, which needs no reward and no noise."""
+"""Tickets of a session, and its public state: it follows from the journal, without rewards and noise."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ class Ticket(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """What became of a reward.
+    """The outcome of a reward.
 
     COUNTED: it is on disk, and enters the sum of its batch.
     REPEATED: its ticket has a reward already, which stays.

@@ -1,4 +1,4 @@
-"""Journals: damage and use by others are refused in one line, and a review finds what does not fit."""
+"""Journals: damage and concurrent use are refused in one line, and a review finds inconsistencies."""
 
 import itertools
 import random
@@ -28,7 +28,7 @@ def opened(path, policy=POLICY):
 
 @pytest.fixture(autouse=True)
 def _no_noise(monkeypatch):
-    """So that journals are the same each time."""
+    """No noise, so that journals are always the same."""
     monkeypatch.setattr(session, "add_noise", lambda steps, sensitivity, epsilon: steps)
 
 
@@ -45,7 +45,7 @@ def path(tmp_path):
 
 
 def change(path, *statements):
-    """Change a journal behind its back."""
+    """Change a journal directly in its file."""
     with sqlite3.connect(path) as file:
         for trigger in ("rows_stay", "rows_are_fixed"):
             file.execute(f"DROP TRIGGER {trigger}")
@@ -75,7 +75,7 @@ def test_rows_are_only_appended(path):
         ("UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 1", "ticket 1 of secret_rewards is damaged"),
     ],
 )
-def test_damage_is_told_with_file_and_row(path, statement, said):
+def test_damage_is_reported_with_file_and_row(path, statement, said):
     change(path, statement)
     for read in (opened, review):
         with pytest.raises(JournalError, match=rf"^{path}: {said}[^\n]*$"):
@@ -102,7 +102,7 @@ def test_rows_that_this_policy_does_not_write_are_refused(path, kind, body, said
 
 
 def test_an_arm_that_does_not_follow_from_the_releases_is_refused(path):
-    """As one does not that another version of the policy chose."""
+    """For example an arm chosen by another version of the policy."""
     rows = opened(path)
     rows.close()
     with Journal(path) as journal:
@@ -134,8 +134,8 @@ def test_a_row_in_the_place_of_another_is_damage(path):
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_what_is_written_is_synchronised_before_it_is_told(tmp_path):
-    """The last change of the file before `write` returns is followed by a call that waits for the disk."""
+def test_rows_are_synchronised_before_they_are_acknowledged(tmp_path):
+    """After the last change of the file, and before `write` returns, a call waits for the disk."""
     script = """
 import os, sys
 from bandits.deploy.journal import Journal, Row
@@ -228,7 +228,7 @@ def test_a_journal_has_one_writer(path):
 
 
 def test_after_an_error_a_session_refuses_all(path, monkeypatch):
-    """What is on disk is not known then: a release in memory may be one that is not written."""
+    """The content on disk is then unknown: a release in memory may be unwritten."""
     begun = opened(path)
     monkeypatch.setattr(begun._journal, "write", lambda *rows, **rewards: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -241,7 +241,7 @@ def test_after_an_error_a_session_refuses_all(path, monkeypatch):
         begun.select()
 
 
-def test_a_session_that_was_closed_says_so(path):
+def test_a_closed_session_refuses_all_calls(path):
     begun = opened(path)
     begun.close()
     begun.close()
@@ -278,7 +278,7 @@ def test_the_public_table_has_no_trace_of_rewards(tmp_path):
 
 
 def test_nothing_of_a_reward_is_left_in_a_copy_made_as_the_page_says(path):
-    """Also where sqlite does not overwrite what is deleted, its default; that of Debian does."""
+    """Also if sqlite does not overwrite deleted data, its default; Debian's sqlite does overwrite it."""
     (command,) = re.findall(r"`(DELETE FROM secret_rewards;[^`]*)`", PAGE.read_text())
     with sqlite3.connect(path) as file:
         secret = [checksum.encode() for (checksum,) in file.execute("SELECT checksum FROM secret_rewards")]
@@ -355,7 +355,7 @@ def test_a_review_imports_no_module_of_others(tmp_path):
     assert "antigravity" not in sys.modules
 
 
-def test_a_review_takes_a_policy_of_ones_own(tmp_path):
+def test_a_review_takes_a_users_policy(tmp_path):
     class Own(AdaPKLUCB):
         pass
 

@@ -1,4 +1,4 @@
-"""A session is killed at, or refused, every system call that touches its journal: nothing is spent twice or lost.
+"""A system call that touches the journal kills the session or is refused: nothing is lost or spent twice.
 
 By default a fixed sample of calls is tried; CASES=10000 in the environment tries all.
 """

@@ -1,4 +1,4 @@
-"""Clients and servers: the law of messages, the arms of the policy, and a journal that holds bits alone."""
+"""Clients and servers: the law of messages, the arms of the policy, and a journal that holds only messages."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Sessions: the arms and sums of the policy, whatever comes late or not, and one release of each batch."""
+"""Sessions: the arms and sums of the policy, with late and missing rewards, and one release of each batch."""
 
 import math
 import sys
@@ -30,7 +30,7 @@ UNIT = (0.0, 1.0)
 
 
 class Noise:
-    """Stands in for OpenDP: noise with a seed, or none; keeps the sums that it was asked about."""
+    """A stand-in for OpenDP: seeded noise, or none; it records the sums that it gets."""
 
     def __init__(self, seed=None):
         self.rng = None if seed is None else np.random.default_rng(seed)
@@ -54,7 +54,7 @@ def noise(monkeypatch):
 
 
 def play(opened, pulls, reward):
-    """Arms of a session whose rewards come at once."""
+    """Arms of a session whose rewards come immediately."""
     arms = []
     for _ in range(pulls):
         (ticket,) = opened.select()
@@ -207,7 +207,7 @@ def test_elimination_ends_with_pulls_whose_rewards_are_not_kept(noise):
 
 
 def test_nothing_is_released_at_the_horizon(noise):
-    """No arm would follow from it."""
+    """No later arm would depend on it."""
     made = noise()
     with Session(AdaPUCB(1.0), 2, 2, UNIT, ":memory:", patience=0) as opened:
         assert len(opened.select(9)) == 2

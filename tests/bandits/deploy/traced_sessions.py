@@ -1,4 +1,4 @@
-"""A service that is killed: it serves late and missing rewards, and says what it acknowledged before it goes on."""
+"""A service to be killed: rewards are late or missing, and it reports each acknowledged one before it continues."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def command(words):
 
 
 def main():
-    """Draw noise and choose an arm once, so that no process that is killed has to import or compile."""
+    """Draw noise and choose an arm once, so that killed processes need not import or compile."""
     answer = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as folder:
