@@ -91,7 +91,7 @@ def forget(expected: Mapping[str, str] | None = None) -> None:
     Parameters
     ----------
     expected: digests by name of module; a module in it has changed if its digest differs from this one, whatever its
-        file says now.
+        file contains now.
     """
     importlib.invalidate_caches()
     ours = {name for name in list(_sources) if _is_followed(name, sys.modules.get(name))}

@@ -1,4 +1,4 @@
-"""How far a sweep is that runs in another terminal, or on another machine that writes to the same folder.
+"""The progress of a sweep in another terminal, or on another machine that writes to the same folder.
 
 python -m experiments.status
 python -m experiments.status results_dir=mine/results

@@ -45,7 +45,7 @@ def name_of(asked: "Plan") -> str:
 
 
 def figure_of(composed: Composed) -> dict[str, Any] | None:
-    """The `figure` of a config, None if it has none. Raises `UserError` if it is no mapping."""
+    """The `figure` of a config, None if it has none. Raises `UserError` if it is not a mapping."""
     figure = composed.config.figure
     if figure is None:
         return None

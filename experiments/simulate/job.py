@@ -1,4 +1,4 @@
-"""A job: a cell that is asked for, its stored replications, and those simulated since."""
+"""A job: a requested cell, its stored replications, and those simulated since."""
 
 import itertools
 import math

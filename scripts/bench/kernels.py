@@ -60,7 +60,7 @@ class Speed:
 
     @property
     def than_plain(self) -> float:
-        """How many times less a replication takes than the plain loop."""
+        """The speedup of a replication over the plain loop."""
         return self.plain / self.seconds.get(PLAIN_HORIZON, math.nan)
 
     @property

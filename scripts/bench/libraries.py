@@ -92,7 +92,7 @@ def _smpybandits() -> tuple[float, float]:
 
 
 def _step(player: Player, steps: int) -> float:
-    """Seconds of a step of a library that is asked step by step."""
+    """Seconds of a step of a library that is called step by step."""
     ask, tell = player
     rng = stream("bench", 0)
     began = time.perf_counter()

@@ -36,7 +36,7 @@ ERROR = 0.05
 
 @dataclass(frozen=True)
 class Spec:
-    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+    """The keys of a figure of this kind. Raises `UserError` for unknown values."""
 
     title: str
     panels: list[dict[str, Any]]

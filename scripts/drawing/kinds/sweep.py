@@ -44,7 +44,7 @@ from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashe
 
 @dataclass(frozen=True)
 class Spec:
-    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+    """The keys of a figure of this kind. Raises `UserError` for unknown values."""
 
     title: str
     x: str
