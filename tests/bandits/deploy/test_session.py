@@ -93,12 +93,12 @@ def test_arms_are_those_of_the_run_with_the_same_noise(policy, noise):
 def test_a_batch_waits_for_late_rewards_and_its_sum_has_each_once(noise):
     made = noise()
     with Session(AdaPUCB(1.0), 2, 100, UNIT, ":memory:", patience=5) as opened:
-        assert [tuple(ticket) for ticket in opened.select(3)] == [(1, 0), (2, 0), (3, 0)]  # one pull, and two that wait
+        assert opened.select(3) == [Ticket(1, 0), Ticket(2, 0), Ticket(3, 0)]  # one pull, and two that wait
         assert opened.update(2, 0.5) is Outcome.UNUSED
         assert opened.state()["waiting"]
         assert opened.update(1, 0.75) is Outcome.COUNTED
         assert opened.update(1, 0.5) is Outcome.REPEATED
-        assert opened.select() == [(4, 1)]
+        assert opened.select() == [Ticket(4, 1)]
         assert made.sums[1:] == [0.75 * GRID]
         assert opened.update(1, 0.25) is Outcome.REPEATED  # whoever lost the answer learns that the reward counts
         assert opened.update(2, 0.25) is Outcome.UNUSED
@@ -131,8 +131,7 @@ def test_with_wait_always_arms_do_not_depend_on_which_rewards_came(noise):
 
 def rows_of(opened):
     """The rows of an open journal, as they are in its file."""
-    opened._journal._last, opened._journal._checksum = 0, ""
-    return list(opened._journal._checked_rows())
+    return list(opened._journal.rows())
 
 
 def test_batches_are_closed_by_a_rule_of_the_caller(noise):
@@ -417,7 +416,7 @@ def test_rewards_in_any_order_late_twice_or_never(seed, noise, tmp_path):
     waiting, kept, released = {}, {}, 0
     while opened.state()["pulls"] < 100:
         due, grid = opened._progress.run.due, opened._progress.run.grid
-        tickets = {arm: list(opened._progress.batch(arm)) for arm in due}
+        tickets = {arm: list(opened._progress.open.of(arm)) for arm in due}
         closes = bool(due) and opened._closes()
         waiting |= {ticket.number: 1.0 for ticket in opened.select(1)}
         if closes:
