@@ -76,9 +76,9 @@ class Users:
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             while True:
                 ticket = ask(port, "/select")
-                self.arms[ticket["number"]] = ticket["arm"]
+                self.arms[ticket["ticket"]] = ticket["arm"]
                 if self.rng.random() < 0.97:  # else this one sends nothing
-                    self.waiting.append((ticket["number"], self.rng.randrange(5) / 4))
+                    self.waiting.append((ticket["ticket"], self.rng.randrange(5) / 4))
                 self.rng.shuffle(self.waiting)
                 while self.waiting and self.rng.random() < 0.8:
                     number, reward = self.waiting[-1]  # sent again if the answer does not come

@@ -1,6 +1,8 @@
 """Journals: damage and use by others are refused in one line, and a review finds what does not fit."""
 
+import gc
 import itertools
+import os
 import random
 import re
 import shutil
@@ -226,6 +228,51 @@ def test_a_journal_has_one_writer(path):
             with pytest.raises(JournalError, match=rf"^{path}: is in use by another session$"):
                 read(path)
         first.select()
+    opened(path).close()
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "moved"])
+def test_a_file_that_is_not_in_its_place_any_more_is_refused(how, path):
+    """A reward would be acknowledged that the next session cannot know, and its releases would be drawn again."""
+    older = path.with_name("older")
+    shutil.copy(path, older)
+    with opened(path) as begun:
+        begun.select()
+        state = begun.state()
+        match how:
+            case "removed":
+                path.unlink()
+            case "replaced":
+                older.replace(path)
+            case "moved":
+                path.rename(path.with_name("elsewhere"))
+        for asked in (begun.select, lambda: begun.update(state["tickets"], 0.5)):
+            with pytest.raises(JournalError, match=rf"^{path}: (was moved, removed or replaced|an earlier error)"):
+                asked()
+
+
+def test_a_session_does_not_pass_through_a_fork(path):
+    """Servers fork workers: the parent and each of them would draw its own noise for one release."""
+    with opened(path) as begun:
+        begun.select()
+        state = begun.state()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                for asked in (begun.select, begun.state, lambda: begun.update(24, 0.5), begun.close_batches):
+                    with pytest.raises(JournalError, match=rf"^{path}: was opened before this process was forked"):
+                        asked()
+                begun.close()
+                code = 0
+            finally:
+                del begun
+                gc.collect()
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        assert begun.state() == state
+        assert list(path.parent.glob("journal-journal"))  # the child has not removed what the parent needs
+        begun.select()
     opened(path).close()
 
 
