@@ -13,10 +13,14 @@ from bandits.deploy import Client, JournalError, LaplaceClient, Outcome, Server,
 from bandits.deploy.clients import MOST_STEPS
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.replay import review
+from bandits.deploy.reports import StepReports
+from bandits.environments.bernoulli import Bernoulli
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.elimination import DPSE
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
+from bandits.seeds import stream
+from tests.bandits.two_samples import assert_same_law
 
 POLICIES = [KLUCBCF(1.0), TSCF(1.0), LDPUCBB(1.0), LDPUCBL(1.0)]
 
@@ -121,6 +125,27 @@ def test_arms_are_those_of_the_policy_if_no_bit_is_late(policy):
             state.sums[ticket.arm] += bit / unit_of(policy)
         with pytest.raises(ParameterError, match=r"^horizon: all 300 pulls were given out"):
             server.select()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_the_law_is_that_of_simulate(policy, failure):
+    """Pulls of servers on messages that nothing delays, and of `simulate`; messages have their law by tests above."""
+    instance, horizon, runs = Bernoulli((0.9, 0.6, 0.2)), 300, 100
+
+    def served(run):
+        rng, pulls = stream("served", run), np.zeros(3)
+        reports = StepReports(policy, 3, horizon)
+        for _ in range(horizon):
+            ticket = reports.pull(reports.next_arm(rng))
+            pulls[ticket.arm] += 1
+            report = policy.report(instance.sample(ticket.arm, rng), rng)
+            reports.report(ticket.number, round(report * unit_of(policy)))
+        return pulls
+
+    checkpoints = np.array([horizon])
+    simulated = [policy.simulate(instance, horizon, checkpoints, stream("simulated", run))[0] for run in range(runs)]
+    assert_same_law([served(run) for run in range(runs)], simulated, failure)
 
 
 def test_arms_without_a_bit_come_first_in_turn():
