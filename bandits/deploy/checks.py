@@ -23,7 +23,13 @@ def is_integer(value: Any) -> bool:
 def budget(epsilon: Any) -> float:
     """A privacy budget to compare with. Raises `ParameterError` for NaN, which no budget exceeds."""
     require(is_number(epsilon) and epsilon >= 0, "epsilon", repr(epsilon), "a number >= 0")
-    return float(epsilon)
+    return as_float(epsilon)
+
+
+def truth(value: Any, parameter: str) -> bool:
+    """True or False. Raises `ParameterError` for anything else, as for "no", which counts as True elsewhere."""
+    require(isinstance(value, bool), parameter, repr(value), "True or False")
+    return bool(value)
 
 
 @dataclass(frozen=True)

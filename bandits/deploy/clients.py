@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bandits.deploy.checks import RewardDomain, as_float, budget, is_integer, is_number
+from bandits.deploy.checks import RewardDomain, as_float, budget, is_integer, is_number, truth
 from bandits.deploy.exact_bits import bernoulli, discrete_laplace, randomised
 from bandits.mechanisms.deployable import GRID, on_grid
 from bandits.parameters import ParameterError, require
@@ -26,7 +26,7 @@ class Client:
 
     def __init__(self, epsilon: float, domain: tuple[float, float] = (0.0, 1.0), *, clamp: bool = False) -> None:
         self.epsilon, self.domain, self.clamp = _budget(epsilon), domain, clamp
-        self._domain = RewardDomain.of(domain, clamp)
+        self._domain = RewardDomain.of(domain, truth(clamp, "clamp"))
 
     def message(self, reward: float) -> int:
         """The bit to send: 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), r the reward on [0, 1].

@@ -81,11 +81,18 @@ class Journal:
                 self._file.execute("PRAGMA locking_mode=EXCLUSIVE")  # until the end, not of a transaction alone
                 self._file.execute("PRAGMA synchronous=EXTRA")
                 self._begin()
-                self._place = _place(self._absolute)
+                self._place = self._only_name()
             self._last, self._checksum = self._read_last()
         except BaseException:
             self._file.close()
             raise
+
+    def _only_name(self) -> tuple[int, int] | None:
+        """Which file it is. A file with two names is refused: after a crash sqlite repairs it under one alone."""
+        place = _place(self._absolute)
+        if place is not None and self._absolute.stat().st_nlink > 1:
+            raise JournalError(f"{self.path}: has another name (a hard link): remove one of them")
+        return place
 
     def _begin(self) -> None:
         self._file.execute("BEGIN EXCLUSIVE")

@@ -47,12 +47,12 @@ class Server:
         contributions = whole(contributions, "contributions", 1)
         self.policy, self.contributions = policy, contributions
         self._horizon = horizon
-        known = _checked_moment(policy, moment)
+        known, of = _checked_moment(policy, moment), described(policy)
         self._reports = reports_to(policy, arms, horizon, known)
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling
         self._lock = RLock()
         self._journal = Journal(journal)
-        header = {"policy": described(policy), "arms": arms, "horizon": horizon, "contributions": contributions}
+        header = {"policy": of, "arms": arms, "horizon": horizon, "contributions": contributions}
         given = {} if known is None else {"moment": list(known)}
         try:
             restore(self._reports, self._journal, header | {"local": True} | given)

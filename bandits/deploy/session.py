@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from bandits.audit.ledger import LaplaceRelease, Release
-from bandits.deploy.checks import RewardDomain, budget, whole
+from bandits.deploy.checks import RewardDomain, budget, truth, whole
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import (
@@ -71,7 +71,8 @@ class Session:
         arms, horizon = whole(arms, "arms", 2), whole(horizon, "horizon", 1)
         require_arms(arms)
         contributions, patience = whole(contributions, "contributions", 1), whole(patience, "patience", 0)
-        self._domain = RewardDomain.of(domain, clamp)
+        self._domain = RewardDomain.of(domain, truth(clamp, "clamp"))
+        wait_always, known = truth(wait_always, "wait_always"), described(policy)
         missing = self._domain.low if missing is None else missing
         self._missing = RewardDomain.of(domain).unit(missing, "missing")
         self.policy, self.contributions, self.clamp = policy, contributions, clamp
@@ -84,12 +85,12 @@ class Session:
         try:
             self._restore(
                 {
-                    "policy": described(policy),
+                    "policy": known,
                     "arms": arms,
                     "horizon": horizon,
                     "domain": [self._domain.low, self._domain.high],
                     "contributions": contributions,
-                    "missing": missing,
+                    "missing": float(missing),
                     "patience": patience,
                     "wait_always": wait_always,
                 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from bandits.deploy.checks import is_integer
 from bandits.deploy.journal import Journal, JournalError, Row, Snapshot
-from bandits.parameters import require
+from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
 from bandits.policies.batched import BatchedRun
 
@@ -256,13 +256,20 @@ def checked_ticket(ticket: int, issued: int) -> int:
 
 
 def described(policy: Policy) -> dict[str, Any]:
-    """A policy as plain data: its class and its parameters."""
+    """A policy as plain data: its class and its parameters.
+
+    Raises `ParameterError` for what a journal cannot hold, as numbers of other types: what they count as depends on
+    where they are used.
+    """
+    require(is_dataclass(policy), "policy", repr(policy), "a dataclass of its parameters")
     assert is_dataclass(policy)
-    cls = type(policy)
-    return {
-        "class": f"{cls.__module__}.{cls.__qualname__}",
-        "fields": {field.name: getattr(policy, field.name) for field in fields(policy) if field.init},
-    }
+    cls, found = type(policy), {field.name: getattr(policy, field.name) for field in fields(policy) if field.init}
+    for name, value in found.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ParameterError(name, f"must be a finite int or float, a text, or a list, got {value!r}") from None
+    return {"class": f"{cls.__module__}.{cls.__qualname__}", "fields": found}
 
 
 def require_header(first: Row, header: Mapping[str, Any], path: object) -> None:

@@ -251,6 +251,26 @@ def test_a_file_that_is_not_in_its_place_any_more_is_refused(how, path):
                 asked()
 
 
+def test_a_file_with_two_names_is_refused(path):
+    other = path.with_name("other")
+    other.hardlink_to(path)
+    for name in (path, other):
+        with pytest.raises(JournalError, match=rf"^{name}: has another name \(a hard link\): remove one of them$"):
+            opened(name)
+    other.unlink()
+    link = path.with_name("link")
+    link.symlink_to(path)
+    with opened(link), pytest.raises(JournalError, match="is in use by another session"):
+        opened(path)
+
+
+def test_a_reward_of_a_batch_that_is_closed_is_looked_at_by_a_review_alone(path):
+    change(path, "UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 1")
+    opened(path).close()  # it enters no sum any more
+    with pytest.raises(JournalError, match=rf"^{path}: ticket 1 of secret_rewards is damaged: its checksum is wrong$"):
+        review(path)
+
+
 def test_a_session_does_not_pass_through_a_fork(path):
     """Servers fork workers: the parent and each of them would draw its own noise for one release."""
     with opened(path) as begun:
