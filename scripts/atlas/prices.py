@@ -133,9 +133,16 @@ class Priced:
 
 
 def priced(cells: Cells) -> list[Priced]:
-    """A `Priced` for every cell. Raises `UserError`."""
+    """A `Priced` for every cell; a policy that is there in several forms is labelled as in legends. Raises `UserError`."""
     behind = names_behind(cells)
-    return [Priced(stored, words.name_of(stored, behind[stored.cell.policy.name])) for stored in cells]
+    forms = cells.grouped(lambda stored: stored.cell.policy.name)
+    several = {name for name, kin in forms.items() if len({words.legend(of.cell.policy) for of in kin}) > 1}
+
+    def label(stored: Stored) -> str:
+        name = stored.cell.policy.name
+        return (words.legend_of if name in several else words.name_of)(stored, behind[name])
+
+    return [Priced(stored, label(stored)) for stored in cells]
 
 
 def geometric_mean(values: Iterable[float]) -> float:
