@@ -1,6 +1,7 @@
 """Regret divided by lower bounds under privacy, and the trust model of each policy."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -135,8 +136,8 @@ class Priced:
 def priced(cells: Cells) -> list[Priced]:
     """A `Priced` for every cell; a policy that is there in several forms is labelled as in legends. Raises `UserError`."""
     behind = names_behind(cells)
-    forms = cells.grouped(lambda stored: stored.cell.policy.name)
-    several = {name for name, kin in forms.items() if len({words.legend(of.cell.policy) for of in kin}) > 1}
+    forms = {(stored.cell.policy.name, words.legend(stored.cell.policy)) for stored in cells}
+    several = [name for name, many in Counter(name for name, _ in forms).items() if many > 1]
 
     def label(stored: Stored) -> str:
         name = stored.cell.policy.name
