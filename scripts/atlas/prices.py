@@ -134,7 +134,7 @@ class Priced:
 
 
 def priced(cells: Cells) -> list[Priced]:
-    """A `Priced` for every cell; a policy that is there in several forms is labelled as in legends. Raises `UserError`."""
+    """A `Priced` for every cell; several forms of a policy are labelled as in legends. Raises `UserError`."""
     behind = names_behind(cells)
     forms = {(stored.cell.policy.name, words.legend(stored.cell.policy)) for stored in cells}
     several = [name for name, many in Counter(name for name, _ in forms).items() if many > 1]
