@@ -20,6 +20,7 @@ from scripts.drawing.spec import measured
 
 ERROR = 0.05  # the probability that any of the intervals misses
 MIDDLE = 0.5
+BUDGET = ("epsilon", "delta", "rho")  # parameters of policies
 UPPER = (0.95, 0.8)  # the upper quantile is the first that has a finite interval; few runs have none for 0.95
 
 
@@ -88,5 +89,5 @@ def _epsilon(stored: Stored) -> float:
 def _without_budget(stored: Stored) -> str:
     """A key of a cell without its budget: policy, its other parameters, instance and horizon."""
     policy = stored.cell.policy
-    parameters = {name: value for name, value in vars(policy).items() if name not in ("epsilon", "delta")}
+    parameters = {name: value for name, value in vars(policy).items() if name not in BUDGET}
     return repr((policy.name, parameters, stored.cell.instance, stored.cell.horizon))

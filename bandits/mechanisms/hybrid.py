@@ -36,6 +36,19 @@ def hybrid_scale(epsilon: float, sensitivity: float = 1.0) -> float:
     return node_scale(1, epsilon / 2, sensitivity)
 
 
+def hybrid_variances(length: int, epsilon: float) -> FloatArray:
+    """Variance of the noise of the sums of n = 1..length items, shape (length,).
+
+    With 2^k <= n < 2^(k+1) it is 2 (2 / epsilon)^2 (k + 1 + k^2 b), b the set bits of n - 2^k.
+    """
+    require(length >= 1, "length", length, "a whole number >= 1")
+    require_epsilon(epsilon)
+    counts = np.arange(1, length + 1)
+    levels = np.frexp(counts)[1] - 1  # k
+    nodes = np.bitwise_count(counts) - 1.0  # of the tree that counts after 2^k
+    return np.asarray(2.0 * hybrid_scale(epsilon) ** 2 * (levels + 1 + levels**2 * nodes))
+
+
 @compiled
 def fresh_levels(count: int) -> int:
     """Scale of the fresh noise of the sum of `count` items, in units of `hybrid_scale`.

@@ -34,6 +34,14 @@ def node_scale(length: int, epsilon: float, sensitivity: float = 1.0) -> float:
     return sensitivity * tree_levels(length) / epsilon
 
 
+def tree_variances(length: int, epsilon: float) -> FloatArray:
+    """Variance of the noise of the sums of n = 1..length items, shape (length,): a node for each set bit of n."""
+    require(length >= 1, "length", length, "a whole number >= 1")
+    require_epsilon(epsilon)
+    nodes = np.bitwise_count(np.arange(1, length + 1))
+    return nodes * 2.0 * node_scale(length, epsilon) ** 2
+
+
 @compiled
 def lowest_bit(count: int) -> int:
     """Index of the lowest set bit of `count` >= 1: the level of the node that item `count` closes."""

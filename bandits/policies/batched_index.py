@@ -5,7 +5,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -60,8 +60,11 @@ class IndexRun(BatchedRun):
 
     def pull(self, arm: int) -> None:
         self._left -= 1
+        self._end()
+
+    def _end(self) -> None:
         if self._left == 0:
-            self.due = (arm,)
+            self.due = (self._arm,)
 
     def absorb(self, sums: Sequence[float]) -> None:
         (total,) = sums
@@ -73,6 +76,16 @@ class IndexRun(BatchedRun):
 
     def summary(self) -> dict[str, object]:
         return {"counts": self._counts.tolist(), "sums": self._sums.tolist()}
+
+    def saved(self) -> dict[str, Any]:
+        return {"pulls": self._pulls.tolist(), "left": self._left, **self.summary()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        for known, name in ((self._pulls, "pulls"), (self._counts, "counts"), (self._sums, "sums")):
+            known[:] = saved[name]
+        self._begin()
+        self._left = saved["left"]
+        self._end()
 
 
 class BatchedIndex(Policy):

@@ -163,7 +163,11 @@ class RobustBitSE(RobustElimination):
         struck = signs if self.order == "ltc" else q * signs
         mean_bits = np.clip((1 - alpha) * q * scaled + alpha * struck, -1.0, 1.0)
         ones = rng.binomial(epoch.rounds, (1 + mean_bits) / 2)
-        return np.asarray(epoch.truncation / q * (2 * ones / epoch.rounds - 1))
+        return np.asarray(self.mean_of_bits(ones, epoch))
+
+    def mean_of_bits(self, ones: IntArray | int, epoch: Epoch) -> FloatArray | float:
+        """The mean of a batch with so many bits +1."""
+        return epoch.truncation / self.contrast * (2 * ones / epoch.rounds - 1)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward, in units of the bound of its batch."""

@@ -1,6 +1,7 @@
 """Regret divided by lower bounds under privacy, and the trust model of each policy."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -133,9 +134,16 @@ class Priced:
 
 
 def priced(cells: Cells) -> list[Priced]:
-    """A `Priced` for every cell. Raises `UserError`."""
+    """A `Priced` for every cell; several forms of a policy are labelled as in legends. Raises `UserError`."""
     behind = names_behind(cells)
-    return [Priced(stored, words.name_of(stored, behind[stored.cell.policy.name])) for stored in cells]
+    forms = {(stored.cell.policy.name, words.legend(stored.cell.policy)) for stored in cells}
+    several = [name for name, many in Counter(name for name, _ in forms).items() if many > 1]
+
+    def label(stored: Stored) -> str:
+        name = stored.cell.policy.name
+        return (words.legend_of if name in several else words.name_of)(stored, behind[name])
+
+    return [Priced(stored, label(stored)) for stored in cells]
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -242,6 +242,16 @@ class Wanders(DPSE):
         return run
 
 
+class ForgetsItsPulls(DPSE):
+    """Saves runs without the pulls of the epoch that is under way."""
+
+    def batched_run(self, arms, horizon):
+        run = super().batched_run(arms, horizon)
+        restore = run.restore
+        run.restore = lambda saved: restore({**saved, "pulled": 0})
+        return run
+
+
 class ReleasesNothing(DPSE):
     """Declares batches due for which no arm was pulled."""
 
@@ -296,6 +306,7 @@ BROKEN = [
     (HalfTheNoise(1.0), "batches_as_declared"),
     (Wanders(1.0), "batches_as_declared"),
     (ReleasesNothing(1.0), "batches_as_declared"),
+    (ForgetsItsPulls(1.0), "batches_as_declared"),
     (BadName(), "is_described"),
     (Decreasing(), "counts_every_step"),
 ]

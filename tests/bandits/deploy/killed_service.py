@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bandits.deploy import Outcome, Session, replay
 from bandits.deploy.journal import Journal
-from bandits.deploy.tickets import Progress
+from bandits.deploy.tickets import Progress, Ticket
 from bandits.deploy.tickets import replay as followed
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.batched_index import DPKLUCB
@@ -76,9 +76,9 @@ class Users:
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             while True:
                 ticket = ask(port, "/select")
-                self.arms[ticket["number"]] = ticket["arm"]
+                self.arms[ticket["ticket"]] = ticket["arm"]
                 if self.rng.random() < 0.97:  # otherwise this user sends nothing
-                    self.waiting.append((ticket["number"], self.rng.randrange(5) / 4))
+                    self.waiting.append((ticket["ticket"], self.rng.randrange(5) / 4))
                 self.rng.shuffle(self.waiting)
                 while self.waiting and self.rng.random() < 0.8:
                     number, reward = self.waiting[-1]  # sent again if the answer does not come
@@ -91,18 +91,18 @@ def check(path, users, known):
     """Compare a journal with what was acknowledged and with the releases `known` before; return its releases."""
     found = replay.review(path)
     for number, arm in users.arms.items():
-        assert found.transcript[number - 1] == (number, arm), "another arm than the one that was shown"
+        assert found.transcript[number - 1] == Ticket(number, arm), "another arm than the one that was shown"
     policy = DPKLUCB(epsilon=1.0)
     with Journal(path) as journal:
-        rows, rewards = journal.rows(), journal.rewards()
+        rows, rewards = list(journal.rows()), journal.rewards()
     for number, reward in users.rewards.items():
         assert rewards[number] == reward * GRID, "an acknowledged reward is lost"
     released = [row.body["steps"] for row in rows if row.kind == "release"]
     assert released[: len(known)] == known, "a release was drawn again"
     progress = Progress(policy.batched_run(3, 1_000_000))
     tickets = list[int]()
-    for row in followed(progress, rows, path):
-        tickets += progress.batch(*row.body["arms"]) if row.kind == "release" else []
+    for row in followed(progress, rows[1:], path):
+        tickets += progress.open.of(*row.body["arms"]) if row.kind == "release" else []
     assert len(tickets) == len(set(tickets)), "a reward is in two releases"
     assert (found.spent.epsilon, found.spent.releases) == (1.0 if released else 0.0, len(released))
     with Session(policy, 3, 1_000_000, (0.0, 1.0), path, patience=20) as session:

@@ -1,6 +1,8 @@
 """Journals: damage and concurrent use are refused in one line, and a review finds inconsistencies."""
 
+import gc
 import itertools
+import os
 import random
 import re
 import shutil
@@ -72,7 +74,9 @@ def test_rows_are_only_appended(path):
         ("UPDATE journal SET row = 400 WHERE row = 5", "row 5 of journal is damaged"),
         ("INSERT INTO journal VALUES (2000, 'pull', '{}', '')", "row [0-9]+ of journal is damaged"),
         ("DELETE FROM journal WHERE row = (SELECT max(row) FROM journal)", "row [0-9]+ of journal is missing"),
-        ("UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 1", "ticket 1 of secret_rewards is damaged"),
+        ("UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 24", "ticket 24 of secret_rewards is damaged"),
+        ("INSERT INTO journal VALUES (-1, 'pull', '{}', '')", "row 1 of journal is damaged"),
+        ("DELETE FROM last", "table last is damaged"),
     ],
 )
 def test_damage_is_reported_with_file_and_row(path, statement, said):
@@ -94,7 +98,7 @@ def test_damage_is_reported_with_file_and_row(path, statement, said):
 )
 def test_rows_that_this_policy_does_not_write_are_refused(path, kind, body, said):
     with Journal(path) as journal:
-        last = len(journal.rows()) + 1
+        last = len(list(journal.rows())) + 1
         journal.write([Row(kind, body)])
     for read in (opened, review):
         with pytest.raises(JournalError, match=rf"^{path}: row {last} of journal {said}[^\n]*$"):
@@ -106,7 +110,7 @@ def test_an_arm_that_does_not_follow_from_the_releases_is_refused(path):
     rows = opened(path)
     rows.close()
     with Journal(path) as journal:
-        known = journal.rows()
+        known = list(journal.rows())
     forged = path.with_name("forged")
     with Journal(forged) as journal:
         number = next(i for i, row in enumerate(known) if row.kind == "pull" and i > 8)
@@ -130,7 +134,7 @@ def test_a_row_in_the_place_of_another_is_damage(path):
         file.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", row)
     file.close()
     with pytest.raises(JournalError, match=rf"^{path}: row 3 of journal is damaged"):
-        Journal(path)
+        list(Journal(path).rows())
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -227,6 +231,71 @@ def test_a_journal_has_one_writer(path):
     opened(path).close()
 
 
+@pytest.mark.parametrize("how", ["removed", "replaced", "moved"])
+def test_a_file_that_is_not_in_its_place_any_more_is_refused(how, path):
+    """A reward would be acknowledged that the next session cannot know, and its releases would be drawn again."""
+    older = path.with_name("older")
+    shutil.copy(path, older)
+    with opened(path) as begun:
+        begun.select()
+        state = begun.state()
+        match how:
+            case "removed":
+                path.unlink()
+            case "replaced":
+                older.replace(path)
+            case "moved":
+                path.rename(path.with_name("elsewhere"))
+        for asked in (begun.select, lambda: begun.update(state["tickets"], 0.5)):
+            with pytest.raises(JournalError, match=rf"^{path}: (was moved, removed or replaced|an earlier error)"):
+                asked()
+
+
+def test_a_file_with_two_names_is_refused(path):
+    other = path.with_name("other")
+    other.hardlink_to(path)
+    for name in (path, other):
+        with pytest.raises(JournalError, match=rf"^{name}: has another name \(a hard link\): remove one of them$"):
+            opened(name)
+    other.unlink()
+    link = path.with_name("link")
+    link.symlink_to(path)
+    with opened(link), pytest.raises(JournalError, match="is in use by another session"):
+        opened(path)
+
+
+def test_a_reward_of_a_batch_that_is_closed_is_looked_at_by_a_review_alone(path):
+    change(path, "UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 1")
+    opened(path).close()  # it enters no sum any more
+    with pytest.raises(JournalError, match=rf"^{path}: ticket 1 of secret_rewards is damaged: its checksum is wrong$"):
+        review(path)
+
+
+def test_a_session_does_not_pass_through_a_fork(path):
+    """Servers fork workers: the parent and each of them would draw its own noise for one release."""
+    with opened(path) as begun:
+        begun.select()
+        state = begun.state()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                for asked in (begun.select, begun.state, lambda: begun.update(24, 0.5), begun.close_batches):
+                    with pytest.raises(JournalError, match=rf"^{path}: was opened before this process was forked"):
+                        asked()
+                begun.close()
+                code = 0
+            finally:
+                del begun
+                gc.collect()
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        assert begun.state() == state
+        assert list(path.parent.glob("journal-journal"))  # the child has not removed what the parent needs
+        begun.select()
+    opened(path).close()
+
+
 def test_after_an_error_a_session_refuses_all(path, monkeypatch):
     """The content on disk is then unknown: a release in memory may be unwritten."""
     begun = opened(path)
@@ -252,12 +321,12 @@ def test_a_closed_session_refuses_all_calls(path):
 
 def test_what_was_written_is_all_there_or_not_at_all(path):
     journal = Journal(path)
-    before = len(journal.rows())
+    before = len(list(journal.rows()))
     with pytest.raises(JournalError, match="UNIQUE"):
         journal.write([Row("pull", {"arms": [[0, 1]]})], {1: 5})
     journal.close()
     with Journal(path) as journal:
-        assert len(journal.rows()) == before
+        assert len(list(journal.rows())) == before
 
 
 def test_the_public_table_has_no_trace_of_rewards(tmp_path):

@@ -61,7 +61,7 @@ def test_the_service_answers_as_shown_and_goes_on_after_kill_9(tmp_path):
     killed(service)
     service, port = started(tmp_path)
     assert answer(port, "/update", ASKED[1][0]) == '"repeated"'
-    assert answer(port, "/select", "{}") == '{"number": 2, "arm": 1}'
+    assert answer(port, "/select", "{}") == '{"ticket": 2, "arm": 1}'
     killed(service)
     told = subprocess.run(
         [sys.executable, *shlex.split(CONSOLE.rpartition("$ python ")[2])],

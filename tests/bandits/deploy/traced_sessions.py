@@ -7,11 +7,12 @@ import tempfile
 
 import numpy as np
 
-from bandits.deploy import JournalError, Outcome, Session
+from bandits.deploy import JournalError, Outcome, Session, tickets
 from bandits.policies.batched_index import AdaPUCB
 from tests.traced import serve
 
 PULLS = 16
+tickets.EVERY = 5  # so that snapshots are written, and restarts begin with one
 
 
 def opened(path):

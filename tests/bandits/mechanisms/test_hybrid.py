@@ -8,7 +8,14 @@ from scipy.stats import ks_2samp
 
 from bandits import ParameterError
 from bandits.compiled import compiled
-from bandits.mechanisms.hybrid import ENDLESS, HybridMechanism, close_hybrid, fresh_levels, hybrid_scale
+from bandits.mechanisms.hybrid import (
+    ENDLESS,
+    HybridMechanism,
+    close_hybrid,
+    fresh_levels,
+    hybrid_scale,
+    hybrid_variances,
+)
 from bandits.mechanisms.laplace import laplace
 from bandits.seeds import stream
 
@@ -70,6 +77,7 @@ def test_noise_variance(failure):
     length, epsilon, repeats = 21, 0.7, 10_000
     released = many_releases(repeats, length, 0.0, epsilon, 1.0, "hybrid variance")
     expected = np.array([variance(count, epsilon) for count in range(1, length + 1)])
+    assert hybrid_variances(length, epsilon) == pytest.approx(expected)
     # The variance of a sum of Laplace draws is estimated within sqrt(5 / repeats), 7 sigma and 21 counts: < 1e-10.
     assert failure > 1e-10
     np.testing.assert_allclose(released.var(axis=0), expected, rtol=7 * math.sqrt(5 / repeats))

@@ -15,8 +15,9 @@ from bandits.mechanisms.path_tree import (
     path_depth,
     path_loss,
     path_losses,
+    path_node_scale,
     path_nodes,
-    path_variance,
+    path_variances,
 )
 from bandits.seeds import stream
 from experiments.claims.checks import sajed2019
@@ -89,17 +90,15 @@ def test_half_of_epsilon_is_spent():
 
 
 def test_the_variance_is_the_same_at_every_step(failure):
-    depth, epsilon, runs = 4, 0.5, 20_000
-    rng = stream("path tree", 0)
-    above = paths(depth)
-    draws = rng.laplace(scale=depth / epsilon, size=(runs, above.shape[1]))
-    # The variance of a sum of five Laplace draws is estimated within sqrt(2.6 / runs); 16 steps, 7 sigma: < 1e-10.
+    length, epsilon, runs = 13, 0.5, 20_000
+    depth, printed = 4, path_variances(length, epsilon, printed=True)
+    above = paths(depth)[:length]
+    draws = stream("path tree", 0).laplace(scale=depth / epsilon, size=(runs, above.shape[1]))
+    # The variance of a sum of five Laplace draws is estimated within sqrt(2.6 / runs); 13 steps, 7 sigma: < 1e-10.
     assert failure > 1e-10
-    np.testing.assert_allclose(
-        (draws @ above.T).var(axis=0), path_variance(depth, epsilon), rtol=7 * math.sqrt(2.6 / runs)
-    )
-    assert path_variance(depth, epsilon) == 5 * 2 * 64
-    assert path_variance(depth, epsilon, root=False) == 4 * 2 * 64
+    np.testing.assert_allclose((draws @ above.T).var(axis=0), printed, rtol=7 * math.sqrt(2.6 / runs))
+    assert printed.tolist() == [5 * 2 * 64] * 13
+    assert path_variances(length, epsilon).tolist() == [5 * 2 * 36] * 13  # the exact loss is 3
 
 
 def test_which_nodes_are_drawn_when():
@@ -154,4 +153,4 @@ def test_bad_arguments_are_named():
         with pytest.raises(ParameterError, match="depth"):
             function(0)
     with pytest.raises(ParameterError, match="epsilon"):
-        path_variance(3, 0.0)
+        path_node_scale(3, 0.0)

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from bandits import ParameterError
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace, laplace_above
-from bandits.mechanisms.tree import AdaptiveTreeMechanism, TreeMechanism, close_node, node_scale, tree_levels
+from bandits.mechanisms.tree import (
+    AdaptiveTreeMechanism,
+    TreeMechanism,
+    close_node,
+    node_scale,
+    tree_levels,
+    tree_variances,
+)
 from bandits.seeds import stream
 
 
@@ -66,6 +73,7 @@ def test_noise_variance_is_one_node_per_set_bit(failure):
 
     released = many_noises(repeats, np.full(length, scale), mechanism, "tree variance")
     expected = 2 * scale**2 * np.array([count.bit_count() for count in range(1, length + 1)])
+    assert tree_variances(length, epsilon) == pytest.approx(expected)
     # The variance of a sum of Laplace draws is estimated within sqrt(5 / repeats), 7 sigma and 37 counts: < 1e-10.
     assert failure > 1e-10
     np.testing.assert_allclose(released.var(axis=0), expected, rtol=7 * math.sqrt(5 / repeats))

@@ -20,7 +20,7 @@ COMPOSER = Composer()
 EXPERIMENTS = COMPOSER.choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
 WRITTEN = ("sajed2019/fig01", "tao2022/rates", "wang2024/fig02", "wang2024/fig07")
-WRITTEN += ("atlas/winners", "atlas/profiles", "audit/decision_vs_transcript")
+WRITTEN += ("atlas/winners", "atlas/profiles", "audit/decision_vs_transcript", "sajed2019/path_tree_variance")
 # A search is slow at every horizon.
 TINIER = {
     "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=8", "horizon=7"],
