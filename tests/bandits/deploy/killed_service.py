@@ -28,17 +28,17 @@ from bandits.policies.batched_index import DPKLUCB
 
 PAGE = Path(__file__).parents[3] / "docs" / "deploy.md"
 LIVES = 25  # of a journal
-LONGEST = 0.4  # seconds that a service runs after its first answer
+LONGEST = 0.4  # seconds of a life, after the first answer
 
 
 def block(name):
-    """The text of a file that the page shows."""
+    """A file of the page."""
     found = re.search(rf"^```python\n(# {re.escape(name)}\n.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
     return found[1]
 
 
 def start(folder):
-    """Start a service in its own process; return the process id and the port."""
+    """A service in a process of its own; its number and its port."""
     heard, said = os.pipe()
     child = os.fork()
     if child == 0:
@@ -77,7 +77,7 @@ class Users:
             while True:
                 ticket = ask(port, "/select")
                 self.arms[ticket["ticket"]] = ticket["arm"]
-                if self.rng.random() < 0.97:  # otherwise this user sends nothing
+                if self.rng.random() < 0.97:  # else this one sends nothing
                     self.waiting.append((ticket["ticket"], self.rng.randrange(5) / 4))
                 self.rng.shuffle(self.waiting)
                 while self.waiting and self.rng.random() < 0.8:
@@ -88,7 +88,7 @@ class Users:
 
 
 def check(path, users, known):
-    """Compare a journal with what was acknowledged and with the releases `known` before; return its releases."""
+    """Compare a journal with what was acknowledged, and with the releases that were `known` before; its releases."""
     found = replay.review(path)
     for number, arm in users.arms.items():
         assert found.transcript[number - 1] == Ticket(number, arm), "another arm than the one that was shown"
@@ -111,7 +111,7 @@ def check(path, users, known):
 
 
 def kill_often(kills, seed, said=print):
-    """Kill the service `kills` times; return the numbers of checked tickets, rewards and releases."""
+    """Kill the service so many times; the numbers of tickets, rewards and releases that were checked."""
     rng, began = random.Random(seed), time.monotonic()
     Session(DPKLUCB(epsilon=1.0), 2, 9, (0.0, 1.0), ":memory:", patience=0).select(9)  # loads machine code
     tickets = rewards = releases = 0

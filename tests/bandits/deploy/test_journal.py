@@ -79,7 +79,7 @@ def test_rows_are_only_appended(path):
         ("DELETE FROM last", "table last is damaged"),
     ],
 )
-def test_damage_is_reported_with_file_and_row(path, statement, said):
+def test_damage_is_told_with_file_and_row(path, statement, said):
     change(path, statement)
     for read in (opened, review):
         with pytest.raises(JournalError, match=rf"^{path}: {said}[^\n]*$"):
@@ -138,7 +138,7 @@ def test_a_row_in_the_place_of_another_is_damage(path):
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_rows_are_synchronised_before_they_are_acknowledged(tmp_path):
+def test_what_is_written_is_synchronised_before_it_is_told(tmp_path):
     """After the last change of the file, and before `write` returns, a call waits for the disk."""
     script = """
 import os, sys
@@ -310,7 +310,7 @@ def test_after_an_error_a_session_refuses_all(path, monkeypatch):
         begun.select()
 
 
-def test_a_closed_session_refuses_all_calls(path):
+def test_a_session_that_was_closed_says_so(path):
     begun = opened(path)
     begun.close()
     begun.close()
@@ -424,7 +424,7 @@ def test_a_review_imports_no_module_of_others(tmp_path):
     assert "antigravity" not in sys.modules
 
 
-def test_a_review_takes_a_users_policy(tmp_path):
+def test_a_review_takes_a_policy_of_ones_own(tmp_path):
     class Own(AdaPKLUCB):
         pass
 

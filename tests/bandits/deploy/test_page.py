@@ -1,4 +1,4 @@
-"""The code and commands of docs/deploy.md work as shown, and its service survives `kill -9`."""
+"""What docs/deploy.md shows works as typed, and its service survives `kill -9`."""
 
 import http.client
 import importlib
@@ -76,7 +76,7 @@ def test_the_service_answers_as_shown_and_goes_on_after_kill_9(tmp_path):
 
 @pytest.mark.slow
 def test_the_service_is_killed_at_random_moments():
-    """A few of the kills that the command on the page repeats."""
+    """A few times of those that the page tells how to repeat."""
     command = re.search(r"-m (\S+killed_service) ", TEXT)[1]
     told = subprocess.run(
         [sys.executable, "-m", command, "8"], cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=300
@@ -103,7 +103,7 @@ def test_the_survey_learns_without_a_trusted_server(tmp_path):
     assert review(tmp_path / "bits.journal").rewards == 600
 
 
-def test_the_users_policy_of_the_page_is_taken(tmp_path):
+def test_the_policy_of_ones_own_is_taken(tmp_path):
     given: dict[str, Any] = {"__name__": "own"}
     exec(block("own.py"), given)
     policy = given["ExploreThenCommit"](epsilon=100.0, rounds=5)

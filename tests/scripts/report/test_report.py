@@ -1,4 +1,4 @@
-"""The report is a folder of self-contained pages that list what is missing and work in a browser."""
+"""The report is a folder of pages that hold all they show, say what is missing, and work in a browser."""
 
 import html
 import re
@@ -112,7 +112,7 @@ def pages_in(folder):
 
 @pytest.fixture
 def make(mine, call, monkeypatch, tmp_path):
-    """Run the report; return the outcome and its pages."""
+    """Run the report; what came of it and its pages."""
 
     def make(*arguments, names, ledger=UNJUDGED, folder=tmp_path / "report"):
         plant(monkeypatch, ledger)
@@ -138,7 +138,7 @@ def everything(mine):
 
 
 def plant(patch, ledger):
-    """Replace the claims and errata by those of `ledger`, and verdicts by those of `judged`."""
+    """Let the claims and errata be those of `ledger`, and verdicts what `judged` says."""
     patch.setattr(Ledger, "read", lambda _: ledger)
     patch.setattr(report_claims, "judged", lambda claims, _: ([judged(claim) for claim in claims], []))
 
@@ -239,7 +239,7 @@ def test_what_the_paper_prints_must_be_complete(make):
         assert html.escape(problem) in page
 
 
-def test_the_page_shows_what_is_stored(everything):
+def test_the_page_tells_what_is_stored(everything):
     page = pages_in(everything[1].parent)
     for text in ("every run as a thin line", "What the comment says.", "4 of each of 14 cells", "has median"):
         assert text in page
@@ -282,7 +282,7 @@ def test_nothing_is_missing(make):
     assert outcome.out.endswith(" MB, 1 experiments, 0 gaps)\n")
 
 
-def test_claims_by_outcome_and_by_remarks():
+def test_claims_by_outcome_and_by_what_takes_away_from_them():
     table = report_claims.outcomes([judged(claim) for claim in LEDGER.claims])
     rows = [[entry.text for entry in row] for row in table.rows]
     titles = [column.title for column in table.columns]
