@@ -21,6 +21,7 @@ import numpy as np
 from omegaconf import OmegaConf
 
 import bandits
+from bandits import checkpoint_grid
 from bandits.arrays import FloatArray
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment, Learner
@@ -335,11 +336,33 @@ class Known:
     contents: Replications | None
 
     @classmethod
-    def of(cls, file: Path, record: Mapping[str, Any], *recorded: int, contents: Replications | None = None) -> Self:
-        """From the record of a failure, or the footer of a stored cell."""
-        identity, horizon = json.loads(record["identity"]), record["columns"]["horizon"]
-        kind = record.get("record", RegretCell.record)
-        return cls(file, record["config"], identity, horizon, kind, recorded, contents)
+    def of_failure(cls, file: Path, failed: Mapping[str, Any]) -> Self:
+        """From the record of a failure."""
+        return cls._of(file, failed, (failed["recorded"],), None)
+
+    @classmethod
+    def of_stored(cls, file: Path, contents: Replications) -> Self:
+        """From what is stored of a cell."""
+        recorded = recorded_of(contents, contents.footer["columns"]["horizon"])
+        return cls._of(file, contents.footer, recorded, contents)
+
+    @classmethod
+    def _of(cls, file: Path, said: Mapping[str, Any], recorded: tuple[int, ...], contents: Replications | None) -> Self:
+        identity, horizon = json.loads(said["identity"]), said["columns"]["horizon"]
+        kind = said.get("record", RegretCell.record)
+        return cls(file, said["config"], identity, horizon, kind, recorded, contents)
+
+
+def recorded_of(contents: Replications, horizon: int) -> tuple[int, ...]:
+    """The numbers of checkpoints that may have been asked for: equal steps are kept once, so that fewer can be stored.
+
+    Up to twice as many as are stored are tried.
+    """
+    if "t" not in contents.rows:
+        return RECORDED, 1
+    stored = len(contents.t)
+    tried = dict.fromkeys((RECORDED, *range(stored, 2 * stored + 3)))
+    return tuple(count for count in tried if np.array_equal(checkpoint_grid(horizon, count), contents.t)) or (RECORDED,)
 
 
 def known(key: str, store: Store) -> Known:
@@ -347,12 +370,10 @@ def known(key: str, store: Store) -> Known:
     failures = Failures(store.root)
     failed = failures.read(key)
     if failed is not None:
-        return Known.of(failures.path(key), failed, failed["recorded"])
+        return Known.of_failure(failures.path(key), failed)
     place = store.find(key)
     if place is not None:
-        contents = trusted(place)
-        checkpoints = [len(contents.t)] if "t" in contents.rows else []
-        return Known.of(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents)
+        return Known.of_stored(place.file, trusted(place))
     raise UserError(f"key={key}: no cell with this key failed or is stored in {store.root}")
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -102,7 +103,7 @@ class Stored(Replications):
 
     cell: Cell
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Any]:
         """The columns of the cell as in `experiments.load`, with its record."""
         return {**self.cell.columns, "record": self.cell.record}

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from bandits.audit.costs import AuditVerdict
 from experiments.audit.rows import AuditRow
 from experiments.audit.table import ROWS, stored_audits
 from scripts.drawing.numbers import whole
@@ -30,6 +32,13 @@ COLUMNS = [
 def audits(path: Path = ROWS) -> PageTable:
     """The table of all stored audits; empty if the file is missing."""
     return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in stored_audits(path)])
+
+
+def unconfirmed(table: PageTable) -> PageTable:
+    """The audits that do not show that the paper's promise is kept, of those about a promise."""
+    place = [column.title for column in COLUMNS].index("of the paper")
+    rows = [row for row in table.rows if row[place].text in (AuditVerdict.VIOLATED, AuditVerdict.UNDECIDED)]
+    return replace(table, rows=rows)
 
 
 def in_markdown(rows: Iterable[AuditRow]) -> list[str]:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +37,12 @@ AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # key
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # verdict on a user's class that was not played: nothing shows that its ledger fits its code
 Word = TypeVar("Word", bound=StrEnum)
+
+
+@cache
+def _value(text: str) -> Any:
+    """A parameter from its text; kept, as the same few texts stand in hundreds of rows."""
+    return None if text == "None" else yaml.safe_load(text)
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class AuditRow:
     def of_policy(self) -> dict[str, Any]:
         """The parameters of the policy, by name."""
         parameters = dict(part.split("=", 1) for part in self.parameters.split(", ") if part)
-        return {name: None if text == "None" else yaml.safe_load(text) for name, text in parameters.items()}
+        return {name: _value(text) for name, text in parameters.items()}
 
     @property
     def share(self) -> tuple[float, float]:

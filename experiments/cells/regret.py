@@ -14,7 +14,6 @@ from bandits.environments.full_information import FullInformation
 from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
 from bandits.policies.full_information import FullInformationPolicy
-from bandits.policies.identification import identification
 from bandits.seeds import stream
 from experiments.cells.base import Cell, Quantity, Rows, Schema, Values, check_curves
 
@@ -30,15 +29,21 @@ def regret_ratio(cell: Cell, rows: Rows) -> Values:
 
 
 def identification_samples(cell: Cell, rows: Rows) -> Values:
-    """Pulls until an elimination policy had one arm left."""
-    return np.array([identification(pulls).samples for pulls in rows["pulls"]])
+    """Pulls until an elimination policy had one arm left; for all runs at once what `identification` says of each."""
+    return np.asarray(rows["pulls"].sum(axis=1) - _lead(rows["pulls"]))
 
 
 def wrong_arm(cell: Cell, rows: Rows) -> Values:
     """Whether an elimination policy was left with an arm that is not the best, or with more than one."""
-    gaps = cell.instance.gaps  # type: ignore[attr-defined]
-    found = [identification(pulls).arm for pulls in rows["pulls"]]
-    return np.array([arm is None or gaps[arm] > 0 for arm in found])
+    gaps, pulls = cell.instance.gaps, rows["pulls"]  # type: ignore[attr-defined]
+    return np.asarray((_lead(pulls) == 0) | (gaps[pulls.argmax(axis=1)] > 0))
+
+
+def _lead(pulls: IntArray) -> IntArray:
+    """By how much the arm that was left leads in each run, 0 where several arms were left; shape (runs,)."""
+    ordered = np.sort(pulls, axis=1)
+    lead = ordered[:, -1] - ordered[:, -2]
+    return np.asarray(np.where(lead > 1, lead, 0))
 
 
 def best_arm_behind(cell: Cell, rows: Rows) -> Values:

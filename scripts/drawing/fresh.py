@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -125,7 +126,7 @@ def digest_of_figure(
         digest.update(place.digest())
     for file in files:
         digest.update(_content(file))
-    digest.update(_code().encode())
+    digest.update(_code(REPOSITORY).encode())
     return digest.hexdigest()
 
 
@@ -161,10 +162,12 @@ def resolved(node: Any) -> dict[str, Any]:
     return found
 
 
-def _code() -> str:
+@cache
+def _code(repository: Path) -> str:
+    """A hash of the code that draws, as it was when this process first asked."""
     digest = hashlib.sha256(_libraries().encode())
     for place in DRAWING:
-        path = REPOSITORY / place
+        path = repository / place
         for file in [path] if path.is_file() else _files(path, (".py", ".yaml")):
             digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -33,6 +33,7 @@ class About:
 
     Attributes
     ----------
+    identity: as that of the cell; cells that have the same differ only in the checkpoints that they keep.
     kind: of rewards, or of question, see `kind_of_rewards`.
     instance: its name and parameters in words.
     variant: the policy with its parameters, without the budget; as JSON, so that equal ones are equal texts.
@@ -40,6 +41,7 @@ class About:
     """
 
     key: str
+    identity: str
     record: str
     kind: str
     instance: str
@@ -63,6 +65,7 @@ def about(cell: Cell) -> About:
     own = {name: value for name, value in parameters_of(policy).items() if name not in BUDGET}
     return About(
         key=cell.key,
+        identity=cell.identity,
         record=cell.record,
         kind=kind_of_rewards(cell),
         instance=instance_in_words(cell),

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.cells import RECORDED, Cell
+from experiments.cells import Cell
 from experiments.config.command_line import CommandLine, named_experiment
 from experiments.config.plan import folder, published_folder
 from experiments.errors import UserError
@@ -95,7 +95,7 @@ def _with_numbers(command: CommandLine, experiments: Sequence[Asked], verdicts: 
                 continue
             policies.append(cell.policy)
             stored = Stored(contents.rows, contents.footer, cell)
-            cells.append((about(cell), summary(stored, error, tuple(quantities.get(place.key, ())))))
+            cells.append((about(cell), summary(stored, error, tuple(quantities.get(cell.identity, ())))))
     keys = {of.key for of, _ in cells}
     kept = [replace(of, cells=[cell for cell in of.cells if cell.key in keys]) for of in experiments]
     missing = len(asked.keys() - keys)
@@ -113,11 +113,11 @@ def _order(cell: tuple[About, Summary]) -> tuple[Any, ...]:
 
 
 def _quantities(experiments: Sequence[Asked]) -> dict[str, dict[str, None]]:
-    """The quantities besides the headline that figures show of a cell, by its key, and the wrong arms of all."""
+    """The quantities besides the headline that figures show of a cell, by its identity, and the wrong arms of all."""
     found: dict[str, dict[str, None]] = {}
     for of in experiments:
         for cell in of.cells:
-            more = found.setdefault(cell.key, {})
+            more = found.setdefault(cell.identity, {})
             wanted = {of.value: None} if of.value else {}
             if cell.record in COUNTED:
                 wanted |= dict.fromkeys(cell.quantities)
@@ -133,5 +133,4 @@ def _places(command: CommandLine) -> list[Place]:
 
 def _cell(place: Place, contents: Replications) -> Cell:
     """A cell that no experiment asks for, built from its footer. Raises `UserError` if the code makes another now."""
-    checkpoints = [len(contents.t)] if "t" in contents.rows else []
-    return cell_of(place.key, Known.of(place.file, contents.footer, RECORDED, 1, *checkpoints, contents=contents))
+    return cell_of(place.key, Known.of_stored(place.file, contents))

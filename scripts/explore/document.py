@@ -147,7 +147,24 @@ def _cells(
         "runs": [of.replications for of in summaries],
         "exact": [int(of.exact) for of in abouts],
         "began": [int(of.began) for of in summaries],
+        "alike": _alike(abouts, summaries),
     }
+
+
+def _alike(abouts: Sequence[About], summaries: Sequence[Summary]) -> list[list[int]]:
+    """The cells of each setting that is stored several times, with other checkpoints; that with most runs comes first.
+
+    Their runs have the same seeds, so that one of them is all that is known of the setting.
+    """
+    groups: dict[str, list[int]] = {}
+    for place, of in enumerate(abouts):
+        groups.setdefault(of.identity, []).append(place)
+
+    def known(place: int) -> tuple[int, int]:
+        curve = summaries[place].curve
+        return summaries[place].replications, 0 if curve is None else len(curve.t)
+
+    return [sorted(group, key=known, reverse=True) for group in groups.values() if len(group) > 1]
 
 
 def _others(summaries: Sequence[Summary]) -> dict[str, Any]:

@@ -21,18 +21,28 @@ from experiments.whole_files import put
 from scripts.report.collect import collected
 from scripts.report.exhibits import Exhibit
 from scripts.report.page import INDEX, gaps_of, html
+from scripts.report.pictures import PagePicture, remove_outdated
 
 
 def write(folder: Path, pages: Mapping[str, str], exhibits: Sequence[Exhibit]) -> None:
-    """Write the pages into `folder`, and the PDFs of their figures into print/. Raises `UserError`."""
+    """Write the pages into `folder`, whose pictures are there, and the PDFs of figures into print/.
+
+    Raises `UserError`.
+    """
     try:
         for name, text in pages.items():
             put(folder / name, text.encode(), lasting=False)
         for exhibit in exhibits:
             if exhibit.document is not None:
                 put(folder / "print" / f"{exhibit.name}.pdf", exhibit.document.read_bytes(), lasting=False)
+        remove_outdated(pictures_of(exhibits), folder)
     except OSError as error:
         raise UserError(f"report_dir={folder}: cannot be written: {error.strerror}") from error
+
+
+def pictures_of(exhibits: Sequence[Exhibit]) -> list[PagePicture]:
+    """The pictures of the exhibits that have a figure."""
+    return [exhibit.picture for exhibit in exhibits if exhibit.picture is not None]
 
 
 def main() -> None:
@@ -48,7 +58,8 @@ def main() -> None:
     gaps = gaps_of(found)
     for gap, _ in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
-    size = sum(len(text.encode()) for text in pages.values()) / 1e6
+    files = [place for of in pictures_of(found.exhibits) for place in (of.source, of.thumbnail)]
+    size = sum((folder / place).stat().st_size for place in (*pages, *files)) / 1e6
     print(f"{folder / INDEX} ({len(pages)} pages, {size:.1f} MB, {len(found.exhibits)} experiments, {len(gaps)} gaps)")
     sys.exit(1 if strict and gaps else 0)
 

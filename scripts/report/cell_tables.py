@@ -18,7 +18,7 @@ from scripts.drawing.spec import SYMBOLS
 from scripts.report.tables import Column, Entry, PageTable, count, is_number, number, of_parameter
 
 KNOWN = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "record")
-MOST = 16  # rows of a table; `load` has all
+MOST = 10  # rows of a table; `load` has all
 SUMMARY = ("mean", "95 % low", "95 % high", "median", "5 % of runs", "95 % of runs")
 
 
@@ -113,5 +113,5 @@ class Strips:
         )
         return Markup(
             f'<svg class="strip" viewBox="0 0 120 12" aria-hidden="true"><path d="M{low:.1f} 6H{high:.1f}"/>'
-            f'<path class="box" d="M{first:.1f} 6H{third:.1f}"/><path class="mid" d="M{median:.1f} 1V11"/></svg>'
+            f'<path d="M{first:.1f} 6H{third:.1f}"/><path d="M{median:.1f} 1V11"/></svg>'
         )

@@ -54,7 +54,8 @@ def collected(command: CommandLine) -> Collected:
     asked = {paper: [claim for claim in ledger.claims if claim.paper == paper] for paper in _all(of_papers, ledger)}
     overrides = of_claims(command.jobs[0])
     tasks = [delayed(policies)(command.composer)]
-    for paper, of_paper in reversed(asked.items()):  # the last papers take longest
+    for paper in sorted(asked, key=lambda name: -len(of_papers.get(name, []))):  # what takes longest is begun first
+        of_paper = asked[paper]
         tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, overrides, command.composer, drawn))
     workers = 1 if len(jobs) == 1 else command.workers
     learners, exhibits = PageTable("", "", [], []), dict.fromkeys(jobs, Exhibit("", ""))

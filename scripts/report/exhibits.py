@@ -17,7 +17,7 @@ from experiments.errors import UserError
 from experiments.store import NotStoredError, complete_places, read_cells
 from experiments.store.place import Place
 from experiments.stored_cells import Cells
-from scripts.drawing.drawing import Drawing, without_mathtext
+from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.fresh import Drawn
 from scripts.figures import describe, digest, draw, figure_of, why
 from scripts.report.captions import caption, drawn_cells
@@ -127,7 +127,8 @@ def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, readi
     exhibit = replace(exhibit, title=_title(composed) or name, commands=commands)
     try:
         exhibit = replace(exhibit, printed=printed_of(composed))
-        return _filled(exhibit, plan(_of_figures(overrides), composer), drawn, reading)
+        asked = plan(_of_figures(overrides), composer)
+        return _filled(exhibit, asked, drawn, reading, Path(composed.config.report_dir))
     except NotStoredError as error:
         return _gap(exhibit, str(error).partition("; run: ")[0], run)
     except Exception as error:  # any error of a user's policy or bound
@@ -146,8 +147,8 @@ def _title(composed: Composed) -> str:
         return ""
 
 
-def _filled(exhibit: Exhibit, asked: Plan, drawn: Drawn, reading: Reading) -> Exhibit:
-    """The exhibit with caption, figure and tables from stored results. Raises `UserError`."""
+def _filled(exhibit: Exhibit, asked: Plan, drawn: Drawn, reading: Reading, report: Path) -> Exhibit:
+    """The exhibit with caption, figure and tables from stored results. Raises `UserError`, `OSError`."""
     places, cells = reading.of(asked)
     drawing = describe(asked, cells)
     seen = cells if drawing is None else drawn_cells(figure_of(asked.composed) or {}, cells)
@@ -157,20 +158,20 @@ def _filled(exhibit: Exhibit, asked: Plan, drawn: Drawn, reading: Reading) -> Ex
         tables=of_cells(exhibit.identifier, cells),
         facts=[fact_of(stored) for stored in cells],
     )
-    return exhibit if drawing is None else _with_picture(exhibit, asked, places, cells, drawing, drawn)
+    if drawing is None:
+        return exhibit
+    now = _drawn_now(exhibit, asked, places, cells, drawn)
+    stem = drawn.folder / exhibit.name
+    picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawing.words, report)
+    return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), digest=now)
 
 
-def _with_picture(
-    exhibit: Exhibit, asked: Plan, places: Sequence[Place], cells: Cells, drawing: Drawing, drawn: Drawn
-) -> Exhibit:
-    """The exhibit with its figure as it was drawn; it is drawn again first if its inputs changed since."""
+def _drawn_now(exhibit: Exhibit, asked: Plan, places: Sequence[Place], cells: Cells, drawn: Drawn) -> str:
+    """The hash of the inputs of the figure, which is drawn again if they changed since it was drawn."""
     now = digest(asked, places)
     if not drawn.has(exhibit.name, now):
         draw(asked, cells)
-    stem = drawn.folder / exhibit.name
-    return replace(
-        exhibit, picture=picture_of(Path(f"{stem}.png"), drawing.words), document=Path(f"{stem}.pdf"), digest=now
-    )
+    return now
 
 
 def _command(module: str, overrides: Sequence[str], composer: Composer) -> str:

@@ -11,7 +11,7 @@ import jinja2
 from experiments.config.compose import CONF, Composer
 from experiments.papers import Paper, papers
 from experiments.provenance import provenance
-from scripts.audit_table import audits, verdicts
+from scripts.audit_table import audits, unconfirmed, verdicts
 from scripts.drawing.numbers import quantity
 from scripts.report.claims import Judged, ShownClaim, errata_table, outcomes
 from scripts.report.collect import Collected
@@ -93,7 +93,7 @@ def html(composer: Composer, found: Collected) -> dict[str, str]:
             "policies.html",
             POLICIES,
             policies=found.policies,
-            audits=(table := audits()),
+            audits=unconfirmed(table := audits()),
             verdicts=verdicts(table),
             run_times=run_times(facts),
             commits=commits(facts),

@@ -1,22 +1,32 @@
-"""Figures in the report: drawn files with few colours inside the page, and thumbnails of them."""
+"""Figures in the report: files with few colours beside its pages, each with a thumbnail.
 
-import base64
+A file is named by a hash of what it is made from, so that one that is there is not made again.
+"""
+
+import hashlib
 import io
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
 
+from experiments.whole_files import put
 from scripts.drawing.style import RC_PARAMS
+from scripts.report.text import slug
 
-COLOURS = 64  # enough for smooth letters and bands; files have a sixth of the size
+FOLDER = "pictures"
+COLOURS = 32  # enough for smooth letters and bands; files have a sixth of the size
 COLOURS_OF_THUMBNAILS = 24
 THUMBNAIL = (320, 200)  # at most, in pixels
+QUALITY, METHOD = 30, 3  # effort of lossless WebP; more gains nothing here
+HOW = (COLOURS, COLOURS_OF_THUMBNAILS, THUMBNAIL, QUALITY, METHOD)
 
 
 @dataclass(frozen=True)
 class PagePicture:
-    """A figure inside a page: data URLs of it and its thumbnail, its size in CSS pixels, and its alternative text."""
+    """A figure of the report: its file and thumbnail, its size in CSS pixels, and its alternative text."""
 
     source: str
     thumbnail: str
@@ -25,22 +35,48 @@ class PagePicture:
     words: str
 
 
-def picture_of(file: Path, words: str) -> PagePicture:
-    """The picture of a drawn figure."""
-    with Image.open(file) as image:
-        whole = image.convert("RGB")
-    width, height = (round(96 * size / RC_PARAMS["figure.dpi"]) for size in whole.size)
-    small = whole.copy()
+def picture_of(name: str, file: Path, words: str, report: Path) -> PagePicture:
+    """The picture of the figure `name`, drawn in `file`; writes what the folder `report` lacks. Raises `OSError`."""
+    content = file.read_bytes()
+    digest = hashlib.sha256(content + repr(HOW).encode()).hexdigest()[:12]
+    stem = f"{FOLDER}/{slug(name)}-{digest}"
+    source, thumbnail = f"{stem}.webp", f"{stem}-small.webp"
+    with Image.open(io.BytesIO(content)) as image:  # decoded only where pixels are needed
+        if not (report / source).exists():
+            put(report / source, packed(image, COLOURS), lasting=False)
+        if not (report / thumbnail).exists():
+            put(report / thumbnail, packed(_small(image), COLOURS_OF_THUMBNAILS), lasting=False)
+        width, height = (round(96 * size / RC_PARAMS["figure.dpi"]) for size in image.size)
+    return PagePicture(source, thumbnail, width, height, words)
+
+
+def remove_outdated(pictures: Iterable[PagePicture], report: Path) -> None:
+    """Remove the files of earlier drawings of these figures. Raises `OSError`."""
+    kept = {place for picture in pictures for place in (picture.source, picture.thumbnail)}
+    names = {_without_digest(place) for place in kept}
+    for file in (report / FOLDER).glob("*.webp"):
+        place = f"{FOLDER}/{file.name}"
+        if place not in kept and _without_digest(place) in names:
+            file.unlink()
+
+
+def _without_digest(place: str) -> str:
+    return re.sub(r"-[0-9a-f]{12}(?=(-small)?\.webp$)", "", place)
+
+
+def _small(image: Image.Image) -> Image.Image:
+    small = image.convert("RGB")
     small.thumbnail(THUMBNAIL, Image.Resampling.LANCZOS)
-    return PagePicture(_url(whole, COLOURS), _url(small, COLOURS_OF_THUMBNAILS), width, height, words)
+    return small
 
 
-def _url(image: Image.Image, colours: int) -> str:
-    packed = io.BytesIO()
-    few = image.quantize(colours, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+def packed(image: Image.Image, colours: int) -> bytes:
+    """An image with few colours as lossless WebP."""
+    few = image.convert("RGB").quantize(colours, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     few.putpalette(_with_white(few.getpalette() or []))
-    few.convert("RGB").save(packed, "webp", lossless=True, quality=30, method=3)  # more effort gains nothing here
-    return f"data:image/webp;base64,{base64.b64encode(packed.getvalue()).decode()}"
+    content = io.BytesIO()
+    few.convert("RGB").save(content, "webp", lossless=True, quality=QUALITY, method=METHOD)
+    return content.getvalue()
 
 
 def _with_white(palette: list[int]) -> list[int]:

@@ -1,6 +1,7 @@
 """Tables that the page can sort and filter, and how their values are written."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from markupsafe import Markup
 
 from scripts.drawing.numbers import parameter, quantity, whole
 
+PLAIN = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -18,6 +21,13 @@ class Entry:
     text: str | Markup
     rank: float | None = None
     kind: str = ""  # a class of the style sheet
+
+    @property
+    def hidden_rank(self) -> str:
+        """The number that it is sorted by; empty if there is none, or the text says it."""
+        if self.rank is None or _says(self.text, self.rank):
+            return ""
+        return f"{self.rank:.6g}"
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,12 @@ class PageTable:
     rows: list[list[Entry]]
     stacked: bool = False
     headed: bool = False
+
+
+def _says(text: str, rank: float) -> bool:
+    """Whether `text` is the number `rank`, up to the digits that it leaves out, in a form that report.js reads."""
+    plain = text.replace(",", "").replace("−", "-")
+    return PLAIN.fullmatch(plain) is not None and math.isclose(float(plain), rank, rel_tol=1e-3)
 
 
 def number(value: float) -> Entry:

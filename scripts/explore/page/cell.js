@@ -49,6 +49,7 @@ function cellPanel(results, state) {
   const { mean, deviation, low, median, high } = results.final(cell);
   const headline = results.fact("headline", cell);
   const interval = results.interval(cell, headline);
+  const again = (results.alike.get(cell) ?? []).filter((of) => of !== cell);
   const names = Object.keys(results.cells.columns).filter((name) => results.column(name, cell) !== undefined);
   /** @type {[string, string][]} */
   const facts = [
@@ -56,6 +57,7 @@ function cellPanel(results, state) {
     ["policy", `${results.fact("variant", cell)} (${results.fact("policy", cell)})`],
     ["promise", promiseOf(results, cell)],
     ["runs", results.exact(cell) ? "computed, not simulated" : withCommas(results.runs(cell))],
+    ...(again.length > 0 ? [/** @type {[string, string]} */ (["same runs, other checkpoints", again.map((of) => `cell ${results.keys[of]}, ${withCommas(results.runs(of))} runs`).join("; ")])] : []),
     [results.content.quantities[headline] ?? headline, `${withInterval(/** @type {Interval} */ (interval))} (95 %)`],
     ["deviation; quantiles 5, 50, 95 %", `${quantity(deviation)}; ${[low, median, high].map(quantity).join(", ")}`],
     ...Object.keys(results.others)

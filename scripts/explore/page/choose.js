@@ -22,7 +22,7 @@ function nearestOf(values, asked) {
  */
 function questionOf(results, state) {
   const { trusts } = results.content;
-  const ranked = Array.from({ length: results.count }, (_, cell) => cell).filter((cell) => COMPARED.includes(results.fact("record", cell)) && results.cells.began[cell] === 1);
+  const ranked = results.once(results.all).filter((cell) => COMPARED.includes(results.fact("record", cell)) && results.cells.began[cell] === 1);
   const kinds = [...new Set(ranked.map((cell) => results.fact("kind", cell)))];
   const kind = kinds.includes(state.kind) ? state.kind : kinds.includes("bits") ? "bits" : kinds[0];
   const fallback = trusts.findIndex(({ short }) => short === "central");

@@ -23,8 +23,7 @@ function pool(results, state) {
   const named = state.experiment ?? (drawn.find(({ name }) => name.includes("/fig")) ?? drawn[0] ?? results.experiments[0])?.name;
   const experiment = results.experiments.find((of) => of.name === named);
   if (experiment) return { name: experiment.name, title: experiment.title, comment: experiment.comment, cells: experiment.cells, experiment };
-  const cells = Array.from({ length: results.count }, (_, cell) => cell);
-  return { name: EVERYTHING, title: "Everything that is stored", comment: "", cells, experiment: undefined };
+  return { name: EVERYTHING, title: "Everything that is stored", comment: "", cells: results.all, experiment: undefined };
 }
 
 /** @param {any} value as a text of the state */
@@ -132,7 +131,7 @@ function curvesOf(results, state) {
   const offered = axesFor(results, source.cells);
   const preferred = [state.x, source.experiment?.x, offered[0]];
   const x = preferred.find((name) => name !== undefined && offered.includes(name)) ?? "arms";
-  const drawable = x === "t" ? source.cells.filter((cell) => results.hasCurve(cell)) : source.cells;
+  const drawable = results.once(x === "t" ? source.cells.filter((cell) => results.hasCurve(cell)) : source.cells);
   const { facets, cells: left } = choose(results, state, drawable, x, source.experiment?.panel ?? {});
   const epsilons = x === "epsilon" ? [] : valuesOf(results, "epsilon", left).map(asWord);
   const tickedEpsilons = ticked(state.epsilon, epsilons, left.length > 16);

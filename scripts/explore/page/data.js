@@ -50,6 +50,7 @@ class Results {
     this.content = content;
     this.cells = content.cells;
     this.count = content.cells.count;
+    this.all = Array.from({ length: this.count }, (_, cell) => cell);
     this.finals = fromFourBytes(blocks.final);
     this.ends = fromFourBytes(blocks.contest);
     this.codes = blocks.codes;
@@ -69,6 +70,8 @@ class Results {
     this.experiments = content.experiments.map((of) => ({ ...of, cells: summedUp(of.cells) }));
     this.claims = content.claims.map((of) => ({ ...of, cells: summedUp(of.cells) }));
     this.ofInstances = new Set(content.cells.of_instances);
+    /** @type {Map<number, number[]>} cells of one setting, stored with other checkpoints; that with most runs first */
+    this.alike = new Map(content.cells.alike.flatMap((group) => group.map((cell) => [cell, group])));
     /** @type {Record<string, Map<number, Interval>>} */
     this.others = {};
     for (const [name, { cells, values }] of Object.entries(content.others)) {
@@ -166,6 +169,15 @@ class Results {
    */
   standing(cell) {
     return { mean: this.finals[5 * cell], ends: this.ends.slice(6 * cell, 6 * cell + 6) };
+  }
+
+  /**
+   * Each setting once: of cells that differ only in the checkpoints they keep, the one with the most runs.
+   * @param {number[]} cells
+   */
+  once(cells) {
+    const present = new Set(cells);
+    return cells.filter((cell) => (this.alike.get(cell) ?? [cell]).find((of) => present.has(of)) === cell);
   }
 
   /** @param {number} cell */

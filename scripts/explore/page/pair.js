@@ -19,7 +19,7 @@ function settingOf(results, cell, budgets) {
 function variantsOf(results) {
   /** @type {Map<string, number[]>} */
   const found = new Map();
-  for (let cell = 0; cell < results.count; cell += 1) {
+  for (const cell of results.once(results.all)) {
     if (![...COMPARED, "stopping"].includes(results.fact("record", cell)) || results.cells.began[cell] !== 1) continue;
     const variant = results.fact("variant", cell);
     found.set(variant, [...(found.get(variant) ?? []), cell]);
@@ -54,11 +54,16 @@ function pairsOf(results, first, second) {
       return { above, below, setting, instance: results.column("instance", above), ratio, winner };
     });
   });
-  return toldApart(pairs, (pair) => `δ = ${parameter(results.guarantee(pair.above).delta)}`, (pair) => `cell ${results.keys[pair.above]}`);
+  return toldApart(
+    pairs,
+    (pair) => `δ = ${parameter(results.guarantee(pair.above).delta)}`,
+    (pair) => (results.exact(pair.above) ? "exact" : "simulated"),
+    (pair) => `cell ${results.keys[pair.above]}`,
+  );
 }
 
 /**
- * The same pairs, those with one name for their settings told apart by δ, or else, as in legends, by the cell.
+ * The same pairs, those with one name for their settings told apart by each of the words in turn.
  * @param {Pair[]} pairs
  * @param {...((pair: Pair) => string)} words
  * @returns {Pair[]}

@@ -4,14 +4,17 @@ const ROWS = (table) => Array.from(table.tBodies[0].rows);
 const CHOICE = (cell) => cell.dataset.choice ?? cell.textContent.trim();
 
 function compare(first, second) {
-  const [a, b] = [first.dataset.rank, second.dataset.rank];
-  if (a !== undefined && b !== undefined) return Number(rank(a)) - Number(rank(b)) || 0;
+  const [a, b] = [rank(first), rank(second)];
+  if (a !== undefined && b !== undefined) return a - b || 0;
   if (a !== undefined || b !== undefined) return a === undefined ? 1 : -1;
   return first.textContent.trim().localeCompare(second.textContent.trim(), "en", { numeric: true });
 }
 
-function rank(text) {
-  return { inf: Infinity, "-inf": -Infinity, nan: Infinity }[text] ?? text;
+// The number that an entry is sorted by: data-rank, else its text where that is a number.
+function rank(cell) {
+  const text = cell.dataset.rank ?? cell.textContent.trim().replaceAll(",", "").replace("−", "-");
+  const found = { inf: Infinity, "-inf": -Infinity, nan: Infinity }[text] ?? (text === "" ? NaN : Number(text));
+  return Number.isNaN(found) ? undefined : found;
 }
 
 function sort(table, column) {

@@ -163,6 +163,7 @@ def test_code_and_colours_are_inputs(monkeypatch, tmp_path, place):
         path if path.is_file() else next(found for found in sorted(path.rglob("*")) if found.suffix in (".py", ".yaml"))
     )
     file.write_text(file.read_text() + "\n")
+    fresh._code.cache_clear()  # as in the process of the next command
     assert fresh.digest_of_figure({}, [], [], "", []) != before
 
 

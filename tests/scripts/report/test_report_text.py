@@ -1,7 +1,5 @@
 """Parts of the report: numbers in words, sections, tables and captions, also of unknown kinds of cells."""
 
-import base64
-import io
 import math
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -23,11 +21,11 @@ from experiments.config.compose import Composer
 from experiments.papers import papers
 from experiments.stored import Stored
 from experiments.stored_cells import Cells
-from scripts.audit_table import audits, verdicts
+from scripts.audit_table import audits, unconfirmed, verdicts
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
-from scripts.report import claims
+from scripts.report import claims, pictures
 from scripts.report.captions import caption, drawn_cells
 from scripts.report.cell_tables import MOST, of_cells
 from scripts.report.claims import BADGES, Judged, Ledger
@@ -36,6 +34,7 @@ from scripts.report.exhibits import Exhibit
 from scripts.report.page import sections
 from scripts.report.pictures import picture_of
 from scripts.report.run_time import fact_of, run_times
+from scripts.report.tables import Entry
 
 
 def test_bands():
@@ -195,14 +194,47 @@ def test_pictures_keep_their_colours_and_a_white_ground(tmp_path):
     image.paste((0, 114, 178), (10, 10, 60, 60))
     image.paste((255, 255, 255), (100, 100, 250, 190))
     image.save(tmp_path / "a.png")
-    found = picture_of(tmp_path / "a.png", "words")
-    kind, _, text = found.source.partition(",")
-    assert kind == "data:image/webp;base64"
-    with Image.open(io.BytesIO(base64.b64decode(text))) as packed:
+    found = picture_of("mine/a", tmp_path / "a.png", "words", tmp_path)
+    with Image.open(tmp_path / found.source) as packed:
         shown = packed.convert("RGB")
     assert shown.getpixel((150, 150)) == (255, 255, 255)
     assert max(abs(a - b) for a, b in zip(shown.getpixel((30, 30)), (0, 114, 178), strict=True)) <= 8
     assert (found.width, found.height) == (192, 128)  # CSS pixels at 150 dots per inch
+
+
+def test_a_picture_is_made_once(tmp_path, monkeypatch):
+    """Files of a figure that did not change are kept; those of an earlier drawing go, those of others stay."""
+    report = tmp_path / "report"
+
+    def drawn(name, colour):
+        Image.new("RGB", (30, 20), colour).save(tmp_path / "a.png")
+        return picture_of(name, tmp_path / "a.png", "words", report)
+
+    first, other = drawn("mine/a", "red"), drawn("mine/a-b", "red")
+    monkeypatch.setattr(pictures, "packed", lambda *_: pytest.fail("made again"))
+    assert drawn("mine/a", "red") == first
+    monkeypatch.undo()
+    second = drawn("mine/a", "blue")
+    pictures.remove_outdated([second], report)
+    left = {f"pictures/{file.name}" for file in (report / "pictures").iterdir()}
+    assert left == {place for of in (second, other) for place in (of.source, of.thumbnail)}
+    assert len(left) == 4
+
+
+def test_a_rank_stands_where_the_text_is_no_number():
+    ranks = {"1,234": 1234.4, "−0.73": -0.73, "10⁵": 1e5, "∞": math.inf, "2 s": 2.0, "1,234 ": 1234.4, "12": 13.0}
+    hidden = {text: Entry(text, rank).hidden_rank for text, rank in ranks.items()}
+    assert hidden == {"1,234": "", "−0.73": "", "10⁵": "100000", "∞": "inf", "2 s": "2", "1,234 ": "1234.4", "12": "13"}
+    assert Entry("12").hidden_rank == ""
+
+
+def test_audits_that_do_not_confirm_a_paper_are_listed():
+    table = audits()
+    listed = unconfirmed(table)
+    place = [column.title for column in table.columns].index("of the paper")
+    assert {row[place].text for row in listed.rows} == {"violated", "undecided"}
+    left = [row for row in table.rows if row not in listed.rows]
+    assert {row[place].text for row in left} == {"kept", "tight", "not promised", "no promise"}
 
 
 def test_long_tables_are_cut_and_say_so(monkeypatch):
