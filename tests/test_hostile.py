@@ -251,7 +251,7 @@ def test_a_full_disk_leaves_no_lease(tmp_path, monkeypatch):
     "command",
     [
         *("experiments.exact_against_simulated", "experiments.monotone_search"),
-        *("scripts.docs", "scripts.bench", "scripts.bench.guard", "scripts.bench.sweeps"),
+        *("scripts.docs", "scripts.bench", "scripts.bench.guard", "scripts.bench.sweeps", "scripts.bench.journals"),
     ],
 )
 def test_commands_without_keys_answer_help_and_change_nothing(command):

@@ -19,7 +19,7 @@ import threading
 import time
 from pathlib import Path
 
-from bandits.deploy import Outcome, Session, replay
+from bandits.deploy import Outcome, Session, replay, tickets
 from bandits.deploy.journal import Journal
 from bandits.deploy.tickets import Progress, Ticket
 from bandits.deploy.tickets import replay as followed
@@ -29,6 +29,7 @@ from bandits.policies.batched_index import DPKLUCB
 PAGE = Path(__file__).parents[3] / "docs" / "deploy.md"
 LIVES = 25  # of a journal
 LONGEST = 0.4  # seconds of a life, after the first answer
+tickets.EVERY = 20  # so that most lives begin with a snapshot
 
 
 def block(name):
@@ -100,10 +101,10 @@ def check(path, users, known):
     released = [row.body["steps"] for row in rows if row.kind == "release"]
     assert released[: len(known)] == known, "a release was drawn again"
     progress = Progress(policy.batched_run(3, 1_000_000))
-    tickets = list[int]()
+    summed = list[int]()
     for row in followed(progress, rows[1:], path):
-        tickets += progress.open.of(*row.body["arms"]) if row.kind == "release" else []
-    assert len(tickets) == len(set(tickets)), "a reward is in two releases"
+        summed += progress.open.of(*row.body["arms"]) if row.kind == "release" else []
+    assert len(summed) == len(set(summed)), "a reward is in two releases"
     assert (found.spent.epsilon, found.spent.releases) == (1.0 if released else 0.0, len(released))
     with Session(policy, 3, 1_000_000, (0.0, 1.0), path, patience=20) as session:
         assert (session.spent(), session.state()["tickets"]) == (found.spent, len(found.transcript))
@@ -114,7 +115,7 @@ def kill_often(kills, seed, said=print):
     """Kill the service so many times; the numbers of tickets, rewards and releases that were checked."""
     rng, began = random.Random(seed), time.monotonic()
     Session(DPKLUCB(epsilon=1.0), 2, 9, (0.0, 1.0), ":memory:", patience=0).select(9)  # loads machine code
-    tickets = rewards = releases = 0
+    shown = rewards = releases = 0
     for first in range(0, kills, LIVES):
         with tempfile.TemporaryDirectory() as name:
             folder, users, known = Path(name), Users(rng), []
@@ -128,10 +129,10 @@ def kill_often(kills, seed, said=print):
                 assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL, "the service ended by itself"
                 visits.join()
                 known = check(folder / "rewards.journal", users, known)
-            tickets, rewards = tickets + len(users.arms), rewards + len(users.rewards)
+            shown, rewards = shown + len(users.arms), rewards + len(users.rewards)
             releases += len(known)
         said(f"{min(first + LIVES, kills)} of {kills} kills, {time.monotonic() - began:.0f} s", flush=True)
-    return tickets, rewards, releases
+    return shown, rewards, releases
 
 
 if __name__ == "__main__":
