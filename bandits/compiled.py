@@ -73,7 +73,8 @@ def borrowing(loop: Loop) -> Loop:
     Not for loops that Python calls: a call from there never lets go of the generator. A loop that makes an array, or
     calls one that does, does not compile. Raises `TypeError` for one that returns an array, which would be freed twice.
     """
-    return cast(Loop, _shared(numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(loop)))
+    jit: Any = numba.njit  # whose stubs lack this option
+    return cast(Loop, _shared(jit(cache=True, nogil=True, error_model="numpy", _nrt=False)(loop)))
 
 
 def inlined(loop: Loop) -> Loop:
