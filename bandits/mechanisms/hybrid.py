@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit, node_scale
 from bandits.parameters import require, require_epsilon
@@ -71,7 +71,7 @@ def continued(count: int) -> int:
     return rest if rest else count >> 1
 
 
-@compiled
+@borrowing
 def close_hybrid(prefix_noise: FloatArray, count: int, fresh: float) -> float:
     """Noise of the released sum of `count` items, of which `fresh` is new.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.parameters import require, require_epsilon
 
@@ -52,7 +52,7 @@ def lowest_bit(count: int) -> int:
     return level
 
 
-@compiled
+@borrowing
 def close_node(prefix_noise: FloatArray, count: int, fresh: float) -> float:
     """Noise of the prefix of `count` items, whose last node has the noise `fresh`.
 

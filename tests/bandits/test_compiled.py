@@ -6,12 +6,19 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bandits.compiled import FOLDER, remove_old
+from bandits.compiled import FOLDER, borrowing, remove_old
 
 LOOPS = """
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
+
+def add_noise(values, rng):
+    for place in range(len(values)):
+        values[place] += rng.standard_normal()
+
+counts, borrows = compiled(add_noise), borrowing(add_noise)
 
 @compiled
 def inner(steps):
@@ -83,6 +90,36 @@ for thread in both:
 """
     processes = [play(threads) for _ in range(2)]
     assert [process.wait(timeout=100) for process in processes] == [0, 0]
+
+
+BORROW = """
+import numpy as np
+from bandits.seeds import stream
+from loops import borrows, counts
+
+found = []
+for loop in (counts, borrows):
+    values = np.zeros(5)
+    loop(values, stream("borrowing", 0))
+    found.append(values.tolist())
+    print("NRT_incref" in loop.inspect_llvm(loop.signatures[0]))
+print(found[0] == found[1])
+"""
+
+
+def test_a_borrowing_loop_counts_no_reference_and_gives_the_same_numbers(play):
+    """In a process of its own, as code from the cache cannot be looked at."""
+    assert play(BORROW).communicate(timeout=100)[0].split() == ["True", "False", "True"]
+
+
+@borrowing
+def gives_back(values):
+    return values
+
+
+def test_a_borrowing_loop_that_returns_an_array_is_refused():
+    with pytest.raises(TypeError, match="gives_back returns an array: use `compiled`"):
+        gives_back(np.zeros(5))
 
 
 def test_machine_code_of_old_sources_is_removed(tmp_path):
