@@ -20,7 +20,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures report explore quick test lint check accept reproduce audit mutants bench lock clean
+.PHONY: help setup figures report explore quick test lint javascript check accept reproduce audit mutants bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -58,6 +58,10 @@ lint: $(READY) ## lint and type-check
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+javascript: ## lint and type-check the JavaScript of explorer and report; needs npx, which downloads both tools
+	npx --yes --package=typescript@7.0.2 tsc -p scripts/explore/page/jsconfig.json
+	npx --yes oxlint@1.94.0 --config scripts/explore/page/.oxlintrc.json scripts/explore/page scripts/report/templates
 
 check: $(READY) ## simulate a sample of every cell again, compare figures with baselines, loops with plain ones; FIG and ARGS as above
 	$(RUN) -m experiments.check $(SWEEP) $(ARGS)

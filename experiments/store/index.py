@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -283,6 +284,16 @@ def _pairs(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
 
 def read_cache(path: Path) -> pa.Table:
     """The table in the cache; empty if there is no cache, or it is damaged or of another version."""
+    try:
+        about = path.stat()
+    except OSError:
+        return _nothing()
+    return _read_cache(path, about.st_ino, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)  # each of many plans asks for the same few
+def _read_cache(path: Path, *_version: int) -> pa.Table:
+    """See `read_cache`; kept as long as file, size and time stay."""
     try:
         content = path.read_bytes()
         if content[:32] != hashlib.sha256(content[32:]).digest():

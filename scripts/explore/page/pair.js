@@ -124,7 +124,7 @@ async function showPair(results, state, place) {
     tableOf(table),
     origins([...commandsOf(results, pairs[0].above), ...commandsOf(results, pairs[0].below).slice(0, 1)], [results.fact("citation", pairs[0].above), results.fact("citation", pairs[0].below), results.content.citation]),
   );
-  exports.replaceChildren(await draw(chartPlace, ratioChart(results, drawn, firstName, second), { name: "two-policies", words: `Ratio of ${firstName} to ${second} in ${drawn.length} settings, with 95 % intervals. The numbers are in the table below.`, height: 22 * drawn.length + 10, chosen: (cell) => changeState({ cell: results.keys[cell] }) }));
+  exports.replaceChildren(await draw(chartPlace, ratioChart(drawn, firstName, second), { name: "two-policies", words: `Ratio of ${firstName} to ${second} in ${drawn.length} settings, with 95 % intervals. The numbers are in the table below.`, height: 22 * drawn.length + 10, chosen: (cell) => changeState({ cell: results.keys[cell] }) }));
 }
 
 /**
@@ -168,15 +168,15 @@ function pairTable(results, pairs, first, second) {
 }
 
 /**
- * @param {Results} results
  * @param {Pair[]} pairs
  * @param {string} first
  * @param {string} second
  */
-function ratioChart(results, pairs, first, second) {
+function ratioChart(pairs, first, second) {
   const positive = pairs.filter((pair) => pair.ratio.estimate > 0);
+  const shared = positive.length > 1 ? sharedWords(positive.map(({ setting }) => setting)) : "";
   const values = positive.map(({ above, setting, ratio, winner }) => ({
-    setting,
+    setting: setting.slice(shared.length), // a phone has no room for what all have, as "c3, "
     cell: above,
     ratio: ratio.estimate,
     low: Math.max(ratio.low, ratio.estimate / 100),
@@ -198,7 +198,14 @@ function ratioChart(results, pairs, first, second) {
   };
 }
 
+/** @param {string[]} texts what all begin with, up to a comma */
+function sharedWords(texts) {
+  const words = texts[0].split(/(?<=, )/);
+  const count = words.findIndex((_, place) => !texts.every((of) => of.startsWith(words.slice(0, place + 1).join(""))));
+  return words.slice(0, Math.max(count, 0)).join("");
+}
+
 /** @param {{setting: string}[]} values */
 function settings(values) {
-  return { field: "setting", type: "nominal", sort: [...new Set(values.map(({ setting }) => setting))], title: null, axis: { labelLimit: innerWidth < 600 ? 150 : 320 } };
+  return { field: "setting", type: "nominal", sort: [...new Set(values.map(({ setting }) => setting))], title: null, axis: { labelLimit: innerWidth < 600 ? 175 : 320 } };
 }

@@ -50,7 +50,7 @@ function selectOne(word, label, choices, chosen, changes = (value) => ({ [word]:
  * @param {string[]} chosen
  */
 function selectSeveral(word, label, choices, chosen) {
-  const boxes = choices.map(({ value, text }, place) => {
+  const boxes = choices.map(({ value }, place) => {
     const box = /** @type {HTMLInputElement} */ (
       make("input", { type: "checkbox", id: `control-${word}-${place}`, value, checked: chosen.includes(value) })
     );
@@ -110,6 +110,11 @@ function controls(...inside) {
   return make("form", { class: "controls", "aria-label": "What is shown", onsubmit: (/** @type {Event} */ event) => event.preventDefault() }, ...inside);
 }
 
+/** @param {string} text in which no line ends within an equation, as in "ε = 0.1" */
+function unbroken(text) {
+  return text.replace(/ = /g, "\u00a0=\u00a0");
+}
+
 /**
  * A table as HTML, in a frame of its own that scrolls.
  * @param {TableData} table
@@ -121,14 +126,14 @@ function tableOf(table) {
       "tr",
       {},
       ...row.map((entry, place) =>
-        make("td", { class: table.columns[place].numeric ? "number" : null, "data-title": table.columns[place].title }, entry.node ?? entry.text),
+        make("td", { class: table.columns[place].numeric ? "number" : null, "data-title": table.columns[place].title }, entry.node ?? unbroken(entry.text)),
       ),
     ),
   );
   return make(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": table.caption },
-    make("table", {}, make("caption", {}, table.caption), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)),
+    make("table", {}, make("caption", {}, make("span", {}, table.caption)), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)),
   );
 }
 
