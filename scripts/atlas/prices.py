@@ -18,6 +18,7 @@ from bandits.mechanisms.gaussian import gaussian_level
 from experiments.errors import UserError
 from experiments.stored import Stored
 from experiments.stored_cells import Cells
+from scripts.contests import form_of
 from scripts.drawing import words
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
@@ -115,7 +116,9 @@ class Priced:
 
     @cached_property
     def trust(self) -> Trust:
-        return trust_of(self.stored.cell.policy.guarantee)
+        """That of its guarantee; zCDP if it takes a rho, as its `budget` is then the epsilon whose square is 2 rho."""
+        policy = self.stored.cell.policy
+        return Trust.CONCENTRATED if "rho" in vars(policy) else trust_of(policy.guarantee)
 
     @cached_property
     def central(self) -> FloatArray:
@@ -136,7 +139,7 @@ class Priced:
 def priced(cells: Cells) -> list[Priced]:
     """A `Priced` for every cell; several forms of a policy are labelled as in legends. Raises `UserError`."""
     behind = names_behind(cells)
-    forms = {(stored.cell.policy.name, words.legend(stored.cell.policy)) for stored in cells}
+    forms = {(stored.cell.policy.name, form_of(stored.cell.policy)) for stored in cells}
     several = [name for name, many in Counter(name for name, _ in forms).items() if many > 1]
 
     def label(stored: Stored) -> str:

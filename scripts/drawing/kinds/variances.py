@@ -31,7 +31,7 @@ Variances = Callable[[int, float], FloatArray]  # items, epsilon -> variances of
 TREES: dict[str, tuple[Variances, Look]] = {
     "binary tree": (tree_variances, Look("#D55E00")),
     "hybrid mechanism": (hybrid_variances, Look("#CC79A7", "dashed")),
-    "path tree, printed scale": (partial(path_variances, printed=True), Look("#56B4E9", "dashdot")),
+    "path tree, printed scale": (partial(path_variances, printed=True), Look("#56B4E9", "dotted")),
     "path tree, exact scale": (path_variances, Look("#0072B2")),
 }
 

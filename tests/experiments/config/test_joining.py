@@ -254,3 +254,17 @@ def test_an_experiment_may_have_policies_that_join(tmp_path):
     (tmp_path / "experiment" / "mine_joined.yaml").write_text(textwrap.dedent(text))
     found = plan(["+experiment=mine_joined"], Composer([tmp_path])).requests
     assert {"dp_se", "dp_ucb", "ucb1", "thompson_beta"} <= {request.cell.policy.name for request in found}
+
+
+@pytest.mark.parametrize(("figure", "policy"), [("fig01", "robust_se"), ("fig02", "robust_bit_se")])
+def test_figures_with_a_robust_policy_are_those_that_it_joins(figure, policy):
+    """With the instances, budgets and horizons of the paper's private policies."""
+    asked, stored = ([f"+experiment=tao2022/{figure}", f"join={policy}"], [f"+experiment=tao2022/{figure}_robust"])
+    cells = [[request.cell for request in plan(words, Composer()).requests] for words in (asked, stored)]
+    assert [cell.key for cell in cells[0]] == [cell.key for cell in cells[1]]
+    joined = [cell for cell in cells[0] if cell.policy.name == policy]
+    private = {
+        (cell.instance, cell.policy.epsilon, cell.horizon) for cell in cells[0] if hasattr(cell.policy, "epsilon")
+    }
+    assert {(cell.instance, cell.policy.epsilon, cell.horizon) for cell in joined} == private
+    assert len(joined) == len(private) > 3

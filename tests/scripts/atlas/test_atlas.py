@@ -10,10 +10,12 @@ import pytest
 from bandits.environments.bernoulli import Bernoulli
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from experiments.errors import UserError
+from experiments.stored_cells import Cells
 from scripts.atlas import __main__ as command
 from scripts.atlas.choice import Field
 from scripts.atlas.page import page
 from scripts.atlas.prices import Trust, geometric_mean, priced, trust_of
+from scripts.contests import entitled
 from tests.scripts.drawing.test_winners import made_up
 
 
@@ -146,6 +148,29 @@ def test_policies_that_do_not_differ_significantly_are_named(cells):
     ]
     last = choice_of(page(field([*cells, *several])), "Central: the whole")[2].split(" | ")[-1]
     assert last == "DP-UCB 1+1, DP-IMED +1 of 1, AdaP-KLUCB +1 of 1, DP-KLUCB +1 of 1, 1 more |"
+
+
+def test_forms_of_a_policy_and_budgets_in_rho(cells):
+    """Forms have labels of their own, budgets have none; of several rho the largest that is allowed takes part."""
+    means = (0.5, 0.25)
+    forms = [on(made_up("dp_klucb", 1, 1000, 9, f"policy.index={index}"), *means) for index in ("exact", "divergence")]
+    forms.append(on(made_up("dp_klucb", 0.1, 1000, 90), *means))
+    few, more = (
+        on(made_up("adac_ucb", 1, 1000, mean, f"budget.rho={rho}"), *means) for rho, mean in ((0.005, 3), (0.5, 2))
+    )
+    known = priced([*forms, few, more])
+    assert [entry.label for entry in known] == [
+        "DP-KLUCB (ratio 2, exact index)",
+        "DP-KLUCB (ratio 2)",
+        "DP-KLUCB (ratio 2)",
+        "AdaC-UCB",
+        "AdaC-UCB",
+    ]
+    assert [entry.trust for entry in known[3:]] == [Trust.CONCENTRATED] * 2
+    assert [entry.budget for entry in known[3:]] == pytest.approx([0.1, 1])
+    text = page(field([*cells, few, more]))
+    assert choice_of(text, "Central, zCDP")[2] == "| 1,000 | AdaC-UCB 1 of 1, DP-SE 1 | AdaC-UCB 1 of 1, DP-UCB 1 |"
+    assert list(entitled(Cells([few, more]), Trust.CONCENTRATED.asked(1.0, 0.0))) == [more]
 
 
 def test_summaries_use_horizons_at_which_every_policy_ran_on_all_instances(cells):

@@ -30,6 +30,14 @@ def test_four_items_by_hand():
     assert (each.x.scale, mean.x.scale) == ("linear", "log")
 
 
+def test_the_printed_scale_needs_more():
+    """16 items: 5 nodes, scales 4 and 3 of 2."""
+    (panel,) = describe({**FIGURE, "panels": [{**PANEL, "items": 16}]}, Cells(), {}).panels
+    drawn = series(panel)
+    assert drawn["path tree, printed scale"][1] == [40] * 16
+    assert drawn["path tree, exact scale"][1] == [22.5] * 16
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
