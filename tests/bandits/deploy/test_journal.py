@@ -72,6 +72,7 @@ def test_rows_are_only_appended(path):
         ("DELETE FROM journal WHERE row = 4", "row 4 of journal is damaged"),
         ("DELETE FROM journal WHERE row = 1", "row 1 of journal is damaged"),
         ("UPDATE journal SET row = 400 WHERE row = 5", "row 5 of journal is damaged"),
+        ("UPDATE journal SET row = row + 5 WHERE row = (SELECT max(row) FROM journal)", "row [0-9]+ of journal is dam"),
         ("INSERT INTO journal VALUES (2000, 'pull', '{}', '')", "row [0-9]+ of journal is damaged"),
         ("DELETE FROM journal WHERE row = (SELECT max(row) FROM journal)", "row [0-9]+ of journal is missing"),
         ("UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 24", "ticket 24 of secret_rewards is damaged"),
@@ -271,28 +272,36 @@ def test_a_reward_of_a_batch_that_is_closed_is_looked_at_by_a_review_alone(path)
         review(path)
 
 
+def refused_after_a_fork(held, path):
+    """What a child does with the session of its parent, and then without."""
+    for call in ("select", "state", "close_batches", "ledger", "spent"):
+        with pytest.raises(JournalError, match=rf"^{path}: was opened before this process was forked; open it after"):
+            getattr(held[0], call)()
+    with pytest.raises(JournalError, match="forked"):
+        held[0].update(24, 0.5)
+    held[0].close()
+    held.clear()
+    gc.collect()
+
+
 def test_a_session_does_not_pass_through_a_fork(path):
     """Servers fork workers: the parent and each of them would draw its own noise for one release."""
-    with opened(path) as begun:
-        begun.select()
-        state = begun.state()
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                for asked in (begun.select, begun.state, lambda: begun.update(24, 0.5), begun.close_batches):
-                    with pytest.raises(JournalError, match=rf"^{path}: was opened before this process was forked"):
-                        asked()
-                begun.close()
-                code = 0
-            finally:
-                del begun
-                gc.collect()
-                os._exit(code)
-        assert os.waitpid(child, 0)[1] == 0
-        assert begun.state() == state
-        assert list(path.parent.glob("journal-journal"))  # the child has not removed what the parent needs
-        begun.select()
+    held = [opened(path)]
+    held[0].select()
+    state = held[0].state()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            refused_after_a_fork(held, path)
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert held[0].state() == state
+    assert list(path.parent.glob("journal-journal"))  # the child has not removed what the parent needs
+    held[0].select()
+    held[0].close()
     opened(path).close()
 
 
