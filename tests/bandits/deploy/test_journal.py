@@ -252,6 +252,50 @@ def test_a_file_that_is_not_in_its_place_any_more_is_refused(how, path):
                 asked()
 
 
+def test_no_other_tool_reads_or_writes_a_journal_that_is_open(path):
+    tool = sqlite3.connect(path, timeout=0, isolation_level=None)
+    with opened(path):
+        for statement in ("SELECT * FROM journal", "DELETE FROM snapshot"):
+            with pytest.raises(sqlite3.OperationalError, match="database is locked"):
+                tool.execute(statement)
+    tool.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(JournalError, match=rf"^{path}: is in use by another session$"):
+        opened(path)
+    tool.close()
+    opened(path).close()
+
+
+OPEN = """
+import sys
+from tests.bandits.deploy.test_journal import opened
+try:
+    opened(sys.argv[1])
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_copy_made_by_the_service_itself_does_not_let_another_in(path):
+    """Whoever closes a file loses all locks of sqlite on it: both sessions would draw noise for the same batch."""
+    with opened(path) as begun:
+        begun.select()
+        shutil.copy(path, path.with_name("copy"))
+        words = [sys.executable, "-c", OPEN, str(path)]
+        told = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+        assert told == f"{path}: is in use by another session\n"
+        begun.select()
+
+
+def test_a_file_that_may_not_be_opened_is_told(path, monkeypatch):
+    def refuse(*words):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(JournalError, match=rf"^{path}: cannot be opened: Permission denied$"):
+        opened(path)
+
+
 def test_a_file_with_two_names_is_refused(path):
     other = path.with_name("other")
     other.hardlink_to(path)
