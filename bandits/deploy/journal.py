@@ -10,13 +10,14 @@ What a transaction wrote is on disk when `write` returns: the folder of the file
 """
 
 import ctypes
+import fcntl
 import hashlib
 import itertools
 import json
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -25,6 +26,7 @@ from bandits.parameters import require
 
 FORMAT = 1  # raised when older files become unreadable
 APPLICATION = 0x62616E64  # "band", which tells a journal from other sqlite files
+IN_USE = "is in use by another session"
 UNCLEAR = "an earlier error left it unclear what is on disk"
 PART = 500  # rows that are read at a time
 LEAST = -(2**63)  # before every number of a row
@@ -73,6 +75,7 @@ class Journal:
             raise JournalError(f"{path}: cannot be opened: there is no folder {Path(path).parent}")
         if Path(path).is_dir():
             raise JournalError(f"{path}: is a folder, not a journal")
+        self._unlock = self._locked()
         with self.guarded():
             self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             _OPEN.add(self)
@@ -85,7 +88,28 @@ class Journal:
             self._last, self._checksum = self._read_last()
         except BaseException:
             self._file.close()
+            self._unlock()
             raise
+
+    def _locked(self) -> Callable[[], object]:
+        """Lock the file, and return what ends that; nothing for a journal in memory.
+
+        The locks of sqlite alone end as soon as this process closes the file anywhere else, as a copy of it does.
+        """
+        if str(self.path) == ":memory:":
+            return lambda: None
+        try:
+            descriptor = os.open(self._absolute, os.O_RDONLY | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be opened: {error.strerror}") from None
+        unlock = weakref.finalize(self, os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            unlock()
+            busy = isinstance(error, BlockingIOError)
+            raise JournalError(f"{self.path}: {IN_USE if busy else f'cannot be locked: {error.strerror}'}") from None
+        return unlock
 
     def _only_name(self) -> tuple[int, int] | None:
         """Which file it is. A file with two names is refused: after a crash sqlite repairs it under one alone."""
@@ -223,7 +247,7 @@ class Journal:
             except sqlite3.Error as error:
                 self._refused = UNCLEAR
                 busy = "locked" in str(error)
-                raise JournalError(f"{self.path}: {'is in use by another session' if busy else error}") from None
+                raise JournalError(f"{self.path}: {IN_USE if busy else error}") from None
             except BaseException:
                 self._refused = UNCLEAR
                 raise
@@ -234,6 +258,7 @@ class Journal:
             return
         self._refused = self._refused or "was closed"
         self._file.close()
+        self._unlock()
 
     def __enter__(self) -> Self:
         return self
@@ -267,6 +292,7 @@ def _leave_to_parent() -> None:
     """In a process that was just forked: never close the files of its parent, as that removes what these need."""
     for journal in _OPEN:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(journal._file))
+        journal._unlock()  # of this process; that of the parent stays
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

@@ -29,7 +29,6 @@ from bandits.policies.batched_index import DPKLUCB
 PAGE = Path(__file__).parents[3] / "docs" / "deploy.md"
 LIVES = 25  # of a journal
 LONGEST = 0.4  # seconds of a life, after the first answer
-tickets.EVERY = 20  # so that most lives begin with a snapshot
 
 
 def block(name):
@@ -114,6 +113,7 @@ def check(path, users, known):
 def kill_often(kills, seed, said=print):
     """Kill the service so many times; the numbers of tickets, rewards and releases that were checked."""
     rng, began = random.Random(seed), time.monotonic()
+    tickets.EVERY = 20  # so that most lives begin with a snapshot
     Session(DPKLUCB(epsilon=1.0), 2, 9, (0.0, 1.0), ":memory:", patience=0).select(9)  # loads machine code
     shown = rewards = releases = 0
     for first in range(0, kills, LIVES):

@@ -72,6 +72,7 @@ def test_rows_are_only_appended(path):
         ("DELETE FROM journal WHERE row = 4", "row 4 of journal is damaged"),
         ("DELETE FROM journal WHERE row = 1", "row 1 of journal is damaged"),
         ("UPDATE journal SET row = 400 WHERE row = 5", "row 5 of journal is damaged"),
+        ("UPDATE journal SET row = row + 5 WHERE row = (SELECT max(row) FROM journal)", "row [0-9]+ of journal is dam"),
         ("INSERT INTO journal VALUES (2000, 'pull', '{}', '')", "row [0-9]+ of journal is damaged"),
         ("DELETE FROM journal WHERE row = (SELECT max(row) FROM journal)", "row [0-9]+ of journal is missing"),
         ("UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 24", "ticket 24 of secret_rewards is damaged"),
@@ -251,6 +252,50 @@ def test_a_file_that_is_not_in_its_place_any_more_is_refused(how, path):
                 asked()
 
 
+def test_no_other_tool_reads_or_writes_a_journal_that_is_open(path):
+    tool = sqlite3.connect(path, timeout=0, isolation_level=None)
+    with opened(path):
+        for statement in ("SELECT * FROM journal", "DELETE FROM snapshot"):
+            with pytest.raises(sqlite3.OperationalError, match="database is locked"):
+                tool.execute(statement)
+    tool.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(JournalError, match=rf"^{path}: is in use by another session$"):
+        opened(path)
+    tool.close()
+    opened(path).close()
+
+
+OPEN = """
+import sys
+from tests.bandits.deploy.test_journal import opened
+try:
+    opened(sys.argv[1])
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_copy_made_by_the_service_itself_does_not_let_another_in(path):
+    """Whoever closes a file loses all locks of sqlite on it: both sessions would draw noise for the same batch."""
+    with opened(path) as begun:
+        begun.select()
+        shutil.copy(path, path.with_name("copy"))
+        words = [sys.executable, "-c", OPEN, str(path)]
+        told = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+        assert told == f"{path}: is in use by another session\n"
+        begun.select()
+
+
+def test_a_file_that_may_not_be_opened_is_told(path, monkeypatch):
+    def refuse(*words):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(JournalError, match=rf"^{path}: cannot be opened: Permission denied$"):
+        opened(path)
+
+
 def test_a_file_with_two_names_is_refused(path):
     other = path.with_name("other")
     other.hardlink_to(path)
@@ -271,28 +316,36 @@ def test_a_reward_of_a_batch_that_is_closed_is_looked_at_by_a_review_alone(path)
         review(path)
 
 
+def refused_after_a_fork(held, path):
+    """What a child does with the session of its parent, and then without."""
+    for call in ("select", "state", "close_batches", "ledger", "spent"):
+        with pytest.raises(JournalError, match=rf"^{path}: was opened before this process was forked; open it after"):
+            getattr(held[0], call)()
+    with pytest.raises(JournalError, match="forked"):
+        held[0].update(24, 0.5)
+    held[0].close()
+    held.clear()
+    gc.collect()
+
+
 def test_a_session_does_not_pass_through_a_fork(path):
     """Servers fork workers: the parent and each of them would draw its own noise for one release."""
-    with opened(path) as begun:
-        begun.select()
-        state = begun.state()
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                for asked in (begun.select, begun.state, lambda: begun.update(24, 0.5), begun.close_batches):
-                    with pytest.raises(JournalError, match=rf"^{path}: was opened before this process was forked"):
-                        asked()
-                begun.close()
-                code = 0
-            finally:
-                del begun
-                gc.collect()
-                os._exit(code)
-        assert os.waitpid(child, 0)[1] == 0
-        assert begun.state() == state
-        assert list(path.parent.glob("journal-journal"))  # the child has not removed what the parent needs
-        begun.select()
+    held = [opened(path)]
+    held[0].select()
+    state = held[0].state()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            refused_after_a_fork(held, path)
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert held[0].state() == state
+    assert list(path.parent.glob("journal-journal"))  # the child has not removed what the parent needs
+    held[0].select()
+    held[0].close()
     opened(path).close()
 
 

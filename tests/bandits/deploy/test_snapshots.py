@@ -144,6 +144,22 @@ def test_a_damaged_snapshot_is_refused_in_a_line_and_nothing_is_lost_without_it(
         assert begun.state() == state
 
 
+def test_the_row_of_the_snapshot_is_checked(path):
+    change(path, "UPDATE journal SET checksum = '' WHERE row = (SELECT row FROM snapshot)")
+    with pytest.raises(JournalError, match=rf"^{path}: table snapshot is damaged: "):
+        adap(path)
+
+
+def test_a_snapshot_is_written_with_every_so_many_tickets_and_not_more_often(tmp_path):
+    seen = []
+    with adap(tmp_path / "journal") as begun:
+        for _ in range(4 * FEW):
+            begun.select()
+            found = begun._journal.snapshot()
+            seen.append(0 if found is None else found.state["issued"])
+    assert seen == [number // FEW * FEW for number in range(1, 4 * FEW + 1)]
+
+
 def test_rows_after_the_snapshot_are_checked(path):
     change(path, "UPDATE journal SET body = '{}' WHERE row = (SELECT max(row) FROM journal)")
     with pytest.raises(JournalError, match=rf"^{path}: row [0-9]+ of journal is damaged"):
