@@ -56,23 +56,25 @@ _keep_machine_code_apart()
 def compiled(loop: Loop) -> Loop:
     """Compile `loop` to machine code at its first call and store that on disk for the next process.
 
-    While one process compiles a loop, others that need it wait for its machine code.
-
     Division follows numpy (no exception on zero). Floating point is never reordered or fused, so that a
     compiled loop and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it
     divides by zero. The interpreter lock is released: other threads go on, such as the one that ends a process
     whose parent has died.
     """
-    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(loop)
-    compile_or_load = dispatcher.compile
+    return cast(Loop, _shared(numba.njit(cache=True, nogil=True, error_model="numpy")(loop)))
 
-    def in_one_process(signature: Any) -> Any:
-        # within a process the global lock comes first, as in the compilation of a loop that calls this one
-        with global_compiler_lock, _locked(dispatcher):
-            return compile_or_load(signature)
 
-    dispatcher.compile = in_one_process
-    return cast(Loop, dispatcher)
+def borrowing(loop: Loop) -> Loop:
+    """Compile a `loop` that only works on arrays of the compiled loop that calls it, and makes none itself.
+
+    A call of a `compiled` loop counts the references to the generator and to each array of its arguments, also inside
+    of tuples. To count one takes about as long as to draw a number. Here none is counted; numbers are the same.
+
+    Not for loops that Python calls: a call from there never lets go of the generator. A loop that makes an array, or
+    calls one that does, does not compile. Raises `TypeError` for one that returns an array, which would be freed twice.
+    """
+    jit: Any = numba.njit  # whose stubs lack this option
+    return cast(Loop, _shared(jit(cache=True, nogil=True, error_model="numpy", _nrt=False)(loop)))
 
 
 def inlined(loop: Loop) -> Loop:
@@ -81,6 +83,25 @@ def inlined(loop: Loop) -> Loop:
     A call counts the references to every array that it passes, which can take longer than the arithmetic of a step.
     """
     return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")(loop))
+
+
+def _shared(dispatcher: Any) -> Any:
+    """The same compiled loop; while one process compiles it, others that need it wait for its machine code."""
+    compile_or_load = dispatcher.compile
+
+    def in_one_process(signature: Any) -> Any:
+        # within a process the global lock comes first, as in the compilation of a loop that calls this one
+        with global_compiler_lock, _locked(dispatcher):
+            entry = compile_or_load(signature)
+        if not dispatcher.targetoptions.get("_nrt", True):
+            models = dispatcher.targetctx.data_model_manager
+            returned = [models[code.signature.return_type] for code in dispatcher.overloads.values()]
+            if any(model.contains_nrt_meminfo() for model in returned):
+                raise TypeError(f"{dispatcher.py_func.__qualname__} returns an array: use `compiled`")
+        return entry
+
+    dispatcher.compile = in_one_process
+    return dispatcher
 
 
 def _locked(dispatcher: Any) -> AbstractContextManager[object]:

@@ -14,6 +14,7 @@ they find mistakes, they do not prove privacy.
 import dataclasses
 import importlib
 import inspect
+import json
 import pickle
 import random
 import re
@@ -43,7 +44,8 @@ from bandits.recording import checkpoint_grid
 from bandits.seeds import stream
 
 HORIZON = 5_000
-FAR = 10**12  # steps that nobody walks one by one
+SAVED = 7  # steps after which a run is saved and restored
+FAR = 10**12  # too many steps for a step-by-step simulation
 AnyPolicy = Policy | FullInformationPolicy
 INSTANCES: tuple[Instance | FullInformation, ...] = (
     C2(arms=5),
@@ -131,7 +133,7 @@ def survives_short_horizons(policy: AnyPolicy) -> None:
 
 
 def plays_far_horizons(policy: AnyPolicy) -> None:
-    """A policy that says that its time does not grow with the horizon plays 10^12 steps; one that is wrong hangs."""
+    """A policy that declares that its time does not grow with the horizon plays 10^12 steps; a wrong one hangs."""
     if not policy.time_grows:
         instance = accepted(policy)[0]
         pulls = _play(policy, instance, FAR, np.array([FAR]))
@@ -157,7 +159,7 @@ def draws_from_its_rng_alone(policy: AnyPolicy) -> None:
 
     files = {str(module.__file__) for module in _modules_of(policy) if module.__file__}
     foreign = foreign_generator(play, files | {inspect.getfile(type(policy))})
-    assert foreign is None, f"{foreign} is made in every play; draw from the rng that is handed over"
+    assert foreign is None, f"{foreign} is made in every play; draw from the rng that is passed"
 
 
 def remembers_nothing(policy: AnyPolicy) -> None:
@@ -177,7 +179,8 @@ def remembers_nothing(policy: AnyPolicy) -> None:
 def batches_as_declared(policy: AnyPolicy) -> None:
     """A policy with a `batched_run` releases batches that are not empty and cost what its ledger says.
 
-    Its arms follow from its releases alone, unless it says that it draws them. Other policies pass.
+    Its arms follow from its releases alone, unless it says that it draws them. A run that is restored from what it
+    saved goes on like the other. Policies without a `batched_run` pass.
     """
     if not isinstance(policy, Policy) or type(policy).batched_run is Policy.batched_run:
         return
@@ -207,6 +210,10 @@ def batches_as_declared(policy: AnyPolicy) -> None:
                 run.absorb(sums)
             assert not runs[0].due, "batches are still due after their release"
             pulls[list(due)] = 0
+        if t % SAVED == 0 and (saved := runs[0].saved()) is not None:
+            runs[1] = policy.batched_run(arms, steps)
+            runs[1].restore(json.loads(json.dumps(saved)))
+            assert runs[1].due == runs[0].due, "batches are due in a run that was saved, and not after it was restored"
 
 
 def _modules_of(policy: AnyPolicy) -> list[ModuleType]:

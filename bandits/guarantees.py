@@ -171,7 +171,7 @@ class Guarantee:
         return math.inf if self.delta > 0 else rho_of_pure(self.epsilon)
 
     def composed(self, decisions: int) -> tuple[float, float]:
-        """Epsilon and delta of so many decisions together: their sums. A delta of 1 promises nothing."""
+        """Epsilon and delta of several decisions together: their sums. A delta of 1 promises nothing."""
         return self.epsilon * decisions if decisions > 0 else 0.0, min(1.0, self.delta * max(decisions, 0))
 
     @property

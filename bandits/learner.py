@@ -105,7 +105,9 @@ class Learner(ABC, Generic[Faced]):
         decisions depend on noise of earlier steps, which is any that does not define this.
         """
         require_domain(0.0, domain)
-        raise ParameterError("level", f"decision: {self.name} carries noise over; take level=release or transcript")
+        raise ParameterError(
+            "level", f"decision: {self.name} uses noise of earlier decisions again; take level=release or transcript"
+        )
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """The cost of the whole sequence of arms, or of when a rule halts and its estimate."""

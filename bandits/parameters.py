@@ -29,7 +29,7 @@ def require(condition: bool, parameter: str, value: object, allowed: str) -> Non
 
 def require_epsilon(epsilon: float) -> None:
     """Refuse a privacy budget that is not positive, is NaN, or whose square overflows or underflows."""
-    require(isinstance(epsilon, Real), "epsilon", repr(epsilon), "a number")
+    require(isinstance(epsilon, Real) and not isinstance(epsilon, bool), "epsilon", repr(epsilon), "a number")
     require(1e-100 <= epsilon <= 1e100, "epsilon", epsilon, "a finite number > 0 (in 1e-100..1e100)")
 
 

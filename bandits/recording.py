@@ -64,7 +64,7 @@ class PullLog:
         return self._stretch(viable, rounds, lambda steps: np.clip(steps[:, None] - before, 0, rounds))
 
     def _stretch(self, viable: IntArray, rounds: int, order: Callable[[IntArray], IntArray]) -> bool:
-        """Pull each viable arm `rounds` times; `order` gives the pulls of each arm after so many of these steps."""
+        """Pull each viable arm `rounds` times; `order` gives the pulls of each arm after a number of these steps."""
         wanted = rounds * len(viable)
         steps = min(wanted, self.steps_left)
         first, last = np.searchsorted(self._checkpoints, [self._step, self._step + steps], side="right")

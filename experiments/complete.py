@@ -169,10 +169,10 @@ def why_again(jobs: Sequence[Job], store: Store) -> Iterator[str]:
         kept = sum(job.missing - job.left for job in begun)
         yield f"{_cells(begun)} begun before: {kept} replications are taken from there"
     older = _older(store, missing)
-    said = [(job, list(_raised(job, older[job.cell.identity]))) for job in missing if job.cell.identity in older]
-    raised = [job for job, parts in said if parts]  # of the others, other checkpoints are stored
+    changes = [(job, list(_raised(job, older[job.cell.identity]))) for job in missing if job.cell.identity in older]
+    raised = [job for job, parts in changes if parts]  # of the others, other checkpoints are stored
     if raised:
-        parts = sorted({part for _, of_job in said for part in of_job})
+        parts = sorted({part for _, of_job in changes for part in of_job})
         yield f"{_cells(raised)} computed again: {', '.join(parts)}"
 
 
@@ -218,10 +218,10 @@ def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
     for part, revision in _revisions(job).items():
         then = before["revisions"][part]
         if revision != then:
-            yield f"{getattr(job.cell, part).name} has revision {revision}, stored are numbers of {then}"
+            yield f"{getattr(job.cell, part).name} has revision {revision}, stored numbers are of {then}"
     if job.cell.code != before.get("source"):
         names = " and ".join(cls.__qualname__ for cls in job.cell.own)
-        yield f"the code of {names} is another ({job.cell.code}, stored are numbers of {before.get('source')})"
+        yield f"the code of {names} has changed ({job.cell.code}, stored numbers are of {before.get('source')})"
 
 
 def summary(plans: Sequence[Plan]) -> str:

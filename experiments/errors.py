@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """The user asked for something impossible; the message is one line that names it and says what is allowed."""
+    """An impossible request of the user; the message is one line that names it and says what is allowed."""
 
 
 class FailedRunsError(Exception):
-    """Runs that failed, each in a line; exit code 1. Everything else that was asked for is complete and stored."""
+    """Runs that failed, each in a line; exit code 1. All other requested cells are complete and stored."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

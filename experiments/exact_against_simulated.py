@@ -3,7 +3,7 @@
     python -m experiments.exact_against_simulated               # 100000 runs of every variant, minutes
     python -m experiments.exact_against_simulated runs=1000
 
-Not from stored results: so many runs would be too large to keep. The runs are those of replications 0, 1, ... of
+Not from stored results: 100000 runs would be too large to store. The runs are those of replications 0, 1, ... of
 the cell, so that the numbers are the same every time.
 """
 

@@ -52,11 +52,11 @@ def _arrived(path: tuple[str, ...], folders: tuple[str, ...], code: dict[str, st
         here = followed()
         edited = sorted(name for name, digest in code.items() if here.get(name, digest) != digest)
         if edited:
-            shipped._problem = f"{', '.join(edited)}: edited while the command runs; type it again"
+            shipped._problem = f"{', '.join(edited)}: edited while the command runs; run it again"
     except EditedError as error:
         shipped._problem = str(error)
     except Exception as error:  # a user's module may raise anything when it is imported
-        shipped._problem = f"another process cannot read what it was sent: {type(error).__name__}: {error}"
+        shipped._problem = f"another process cannot read its input: {type(error).__name__}: {error}"
     return shipped
 
 

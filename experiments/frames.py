@@ -105,7 +105,7 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
         if all(_has(table, record) for record in records):
             return _load(table, wanted, {}, None)
     if len(records) > 1:
-        raise UserError("these cells record different things; run them one kind after the other")
+        raise UserError("these cells have different records; run each kind separately")
     raise UserError(f"cells that record {records[0]} are stored, but have no table of rows")
 
 

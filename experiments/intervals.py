@@ -120,8 +120,8 @@ def _normal(error: float) -> float:
 def ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Interval:
     """Fieller's interval of mean(numerator) / mean(denominator), independent runs of positive means.
 
-    It holds the values c for which Student's test does not tell the mean of numerator - c denominator from 0, with the
-    degrees of freedom of the smaller sample, which is on the safe side. It ends at infinity where the denominator
+    It holds the values c for which Student's test does not distinguish the mean of numerator - c denominator from 0,
+    with the degrees of freedom of the smaller sample, which is conservative. It ends at infinity where the denominator
     may be 0.
     """
     quantile = _student(error, min(len(numerator), len(denominator)) - 1)

@@ -34,7 +34,9 @@ def require_new(name: str, class_name: str, template: str) -> None:
     if not NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.iskeyword(class_name) or name in VALUES:
         raise UserError(f"{name}: must be a name in lower_case_with_underscores that Python and YAML can read")
     if re.search(rf"\b{class_name}\b", template):
-        raise UserError(f"{name}: the class would be called {class_name}, a name that it needs itself; choose another")
+        raise UserError(
+            f"{name}: the class would be called {class_name}, a name that its own file uses; choose another"
+        )
     known = built_in_policy(name)
     if known is not None:
         raise UserError(f"{name}: {known.__module__}.{known.__qualname__} has that name; choose another")

@@ -39,7 +39,7 @@ class _Loader(SourceFileLoader):
         path = self.get_filename(fullname)
         source = self.get_data(path)
         if _sources.setdefault(fullname, source) != source:
-            raise EditedError(f"{path} was edited while the command runs; type it again")
+            raise EditedError(f"{path} was edited while the command runs; run it again")
         return self.source_to_code(source, path)
 
 
@@ -91,7 +91,7 @@ def forget(expected: Mapping[str, str] | None = None) -> None:
     Parameters
     ----------
     expected: digests by name of module; a module in it has changed if its digest differs from this one, whatever its
-        file says now.
+        file contains now.
     """
     importlib.invalidate_caches()
     ours = {name for name in list(_sources) if _is_followed(name, sys.modules.get(name))}

@@ -237,7 +237,7 @@ def check() -> None:
     print(
         f"{count} stored replications of {len(chosen)} of {len(samples)} cells simulated again "
         f"({len(samples) - len(chosen)} cells left out for time): {cells} cells different; "
-        f"of those that may be rounded otherwise {len(compared) - unknown} compared, {unknown} not compared"
+        f"of those that may be rounded differently {len(compared) - unknown} compared, {unknown} not compared"
     )
     if wrong:
         print(_how_to_accept(wrong))
@@ -248,7 +248,7 @@ def reproduce() -> None:
     """Entry point of `python -m experiments.reproduce`: simulate everything again; exit code 1 if a number differs.
 
     Cells whose bits may differ are compared by `compare`, as in `check`. With `reproduce_dir` a command that was
-    stopped goes on where it stopped.
+    stopped resumes where it stopped.
     """
     command = read_command_line()
     if not command.jobs:
@@ -387,7 +387,7 @@ def cell_of(key: str, of: Known) -> Cell:
     found = next((cell for cell in cells if cell.key == key), None)
     if found is None:
         raise UserError(
-            f"key={key}: the code makes another cell of it now, {cells[0].key}: a revision was raised, or a parameter "
+            f"key={key}: the code now gives it another key, {cells[0].key}: a revision was raised, or a parameter "
             "was added"
         )
     return found
@@ -458,7 +458,9 @@ def _key(job: list[str]) -> str:
     """The key as it was typed, as some keys look like numbers. Raises `UserError`."""
     key = next((text.partition("=")[2] for text in job if text.startswith("key=")), "")
     if not (len(key) == 16 and set(key) <= set("0123456789abcdef")):
-        raise UserError(f"key={key}: must be the key of a cell, 16 of 0-9 and a-f: the end of the name of its file")
+        raise UserError(
+            f"key={key}: must be the key of a cell, 16 hexadecimal digits, as at the end of the name of its file"
+        )
     return key
 
 

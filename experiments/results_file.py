@@ -113,7 +113,7 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 def require_regular(path: Path) -> None:
     """Raise `DamagedFileError` unless `path` is a regular file; reading a pipe could block forever."""
     if not path.is_file():
-        raise DamagedFileError("it is no regular file")
+        raise DamagedFileError("it is not a regular file")
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
     if not file.schema_arrow.equals(schema_of(kind_of_footer(footer))):
         raise DamagedFileError("its columns are not those of a results file")
     if path.stem != file_stem(footer):
-        raise DamagedFileError(f"it holds the cell {file_stem(footer)}, not what its name says")
+        raise DamagedFileError(f"it holds the cell {file_stem(footer)}, not that of its name")
     _require_replications(footer, file.metadata.num_rows)
     return footer
 
@@ -166,7 +166,7 @@ def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
         if any(isinstance(value, dict) for value in footer["columns"].values()):
             raise TypeError("a column is a number, a text or a list")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise DamagedFileError("it has no footer of this project, or not a whole one") from error
+        raise DamagedFileError("its footer is missing or incomplete") from error
     return footer
 
 
@@ -181,13 +181,13 @@ def file_stem(footer: Mapping[str, Any]) -> str:
 
 
 def _require_replications(footer: Mapping[str, Any], rows: int) -> None:
-    """Raise `DamagedFileError` unless there are as many `rows` as the footer says."""
+    """Raise `DamagedFileError` unless the number of `rows` is that of the footer."""
     try:
         count = footer["runs"][-1]["replications"][1]
     except (LookupError, TypeError) as error:
-        raise DamagedFileError("it has no footer of this project, or not a whole one") from error
+        raise DamagedFileError("its footer is missing or incomplete") from error
     if count != rows:
-        raise DamagedFileError("its replications are not as many as its footer says")
+        raise DamagedFileError("its number of replications is not that of its footer")
 
 
 def read_file(path: Path) -> Replications:

@@ -1,4 +1,4 @@
-"""Simulate some replications a second time, in a fresh process, to see whether the numbers are the same.
+"""Simulate some replications a second time, in a new process, to see whether the numbers are the same.
 
 They differ if a class depends on what it keeps in its module, on a clock, on the process, or on a random generator of
 its own. The process is forked from one that has imported this repository, but no code of the user; its clock is set
@@ -59,7 +59,7 @@ class SecondPlays:
         self._open: set[Future[Played]] = set()
 
     def ask(self, cell: Cell, replications: Sequence[int]) -> "Future[Played]":
-        """Play these replications of a cell in a fresh process, in this order."""
+        """Play these replications of a cell in a new process, in this order."""
         found = self._thread.submit(_SERVER.play, cell, list(replications))
         self._open.add(found)
         found.add_done_callback(self._open.discard)
@@ -80,7 +80,7 @@ class _Server:
         self._one = threading.Lock()
 
     def play(self, cell: Cell, replications: list[int]) -> Played:
-        """Play these replications of a cell in a fresh process, in this order."""
+        """Play these replications of a cell in a new process, in this order."""
         with self._one:
             try:
                 process = self._process = self._process or _started()
@@ -202,16 +202,16 @@ def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) 
     """
     names = names_of(cell)
     if again.problem:
-        raise NotRepeatableError(f"{names}: a second play in a fresh process failed: {again.problem}")
+        raise NotRepeatableError(f"{names}: a second play in a new process failed: {again.problem}")
     if again.foreign:
         raise NotRepeatableError(
-            f"{names} makes the generator {again.foreign} in every replication, so that all draw the same; take the "
-            "rng that is handed over"
+            f"{names} makes the generator {again.foreign} in every replication, so that all draw the same; use the "
+            "rng that is passed"
         )
     if again.unseen and cell.code:
         modules = ", ".join(again.unseen)
         raise NotRepeatableError(
-            f"{names} imports {modules} by a computed name, so that nobody would see an edit of it; have a statement "
+            f"{names} imports {modules} by a computed name, so that edits of it would not be noticed; add a statement "
             f"`import {again.unseen[0]}` anywhere in {cell.own[0].__module__}, below `if TYPE_CHECKING:` if need be"
         )
     for number, row in again.rows.items():
@@ -219,7 +219,7 @@ def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) 
             before = rows[name][list(numbers).index(number)]
             if not np.array_equal(before, values, equal_nan=np.asarray(values).dtype.kind == "f"):
                 raise NotRepeatableError(
-                    f"{names} gives another {name} when replication {number} is simulated again, in a fresh process, "
-                    "from the same seed; numbers may depend on nothing but the parameters and the rng that is handed "
-                    "over, not on what was played before, a clock or the process"
+                    f"{names} gives a different {name} when replication {number} is simulated again, in a new process, "
+                    "from the same seed; numbers may depend only on the parameters and the rng that is passed, not on "
+                    "earlier replications, a clock or the process"
                 )

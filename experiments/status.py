@@ -1,4 +1,4 @@
-"""How far a sweep is that runs in another terminal, or on another machine that writes to the same folder.
+"""The progress of a sweep in another terminal, or on another machine that writes to the same folder.
 
 python -m experiments.status
 python -m experiments.status results_dir=mine/results
@@ -24,7 +24,7 @@ def lines(root: Path) -> Iterator[str]:
         yield f"no sweep has a status file in {root}"
     begun, failed = len(Pieces(root).keys()), sorted(Failures(root).keys())
     if begun:
-        yield f"{begun} cells are partly simulated; the command that began them goes on"
+        yield f"{begun} cells are partly simulated; the command that began them resumes them"
     if failed:
         yield f"{len(failed)} cells failed when last tried, see {Failures(root).path(failed[0]).parent}"
 

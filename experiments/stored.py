@@ -145,7 +145,9 @@ class Stored(Replications):
             return self.columns[word]
         instance: Any = self.cell.instance
         if word not in DERIVED:
-            raise ParameterError(word, f"stands for no number here; {nearest(word, WORDS | self.columns.keys())}")
+            raise ParameterError(
+                word, f"is neither a number nor a name of one here; {nearest(word, WORDS | self.columns.keys())}"
+            )
         try:
             return DERIVED[word](instance)
         except AttributeError:
@@ -157,7 +159,7 @@ class Stored(Replications):
         try:
             return float(stands_for)
         except (TypeError, ValueError):
-            raise ParameterError(str(value), f"is {stands_for}, no number") from None
+            raise ParameterError(str(value), f"is {stands_for}, not a number") from None
 
 
 def meets(columns: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:

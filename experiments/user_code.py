@@ -226,7 +226,7 @@ def _around(classes: list[type[Any]]) -> dict[str, Any]:
     Outside the main thread the global generators are left out, as other threads, such as those of Dask, use them too.
     """
     of_classes = {
-        "changes its class; what is learned belongs into the state of a run": [
+        "changes its class; what is learned belongs in the state of a run": [
             {name: id(value) for name, value in vars(cls).items() if not name.startswith(PYTHONS)} for cls in classes
         ]
     }
@@ -234,11 +234,11 @@ def _around(classes: list[type[Any]]) -> dict[str, Any]:
         return of_classes
     algorithm, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # what it is about
     return {
-        "draws from the global generator of numpy (np.random.NAME); take the rng that is handed over": (
+        "draws from the global generator of numpy (np.random.NAME); use the rng that is passed": (
             algorithm,
             bytes(np.asarray(keys)),
             *rest,
         ),
-        "draws from Python's module random; take the rng that is handed over": random.getstate(),
+        "draws from Python's module random; use the rng that is passed": random.getstate(),
         **of_classes,
     }

@@ -27,7 +27,7 @@ def _require_readable(file: Path, _changed: int, _size: int) -> None:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         byte = content[error.start]
-        raise UserError(f"{file}: line {line}: must be text in UTF-8; the byte 0x{byte:02x} is none") from None
+        raise UserError(f"{file}: line {line}: must be text in UTF-8; invalid byte 0x{byte:02x}") from None
     if "*" not in text:
         return
     try:

@@ -179,7 +179,7 @@ def _fields(node: ast.ClassDef, of: Source) -> dict[str, str]:
         return fields
     annotated = {ast.unparse(item.target): item for item in node.body if isinstance(item, ast.AnnAssign)}
     fields |= {name: _field(item) for name, item in annotated.items()}
-    return {name: said for name, said in fields.items() if name not in annotated or _is_parameter(annotated[name])}
+    return {name: field for name, field in fields.items() if name not in annotated or _is_parameter(annotated[name])}
 
 
 def _is_parameter(item: ast.AnnAssign) -> bool:
@@ -188,8 +188,8 @@ def _is_parameter(item: ast.AnnAssign) -> bool:
 
 
 def _field(item: ast.AnnAssign) -> str:
-    said = _unquoted(ast.AnnAssign(item.target, item.annotation, None, 1))
-    return said if item.value is None else f"{said} = {ast.unparse(item.value)}"
+    annotation = _unquoted(ast.AnnAssign(item.target, item.annotation, None, 1))
+    return annotation if item.value is None else f"{annotation} = {ast.unparse(item.value)}"
 
 
 def _method(node: ast.FunctionDef) -> str:

@@ -91,5 +91,5 @@ def digits(value: float) -> str:
 def verdicts(table: PageTable) -> Sequence[tuple[str, int]]:
     """The number of audits with each verdict, the most frequent verdict first."""
     place = [column.title for column in COLUMNS].index("verdict")
-    said = [str(row[place].text) for row in table.rows]
-    return sorted(((word, said.count(word)) for word in set(said)), key=lambda pair: (-pair[1], pair[0]))
+    found = [str(row[place].text) for row in table.rows]
+    return sorted(((word, found.count(word)) for word in set(found)), key=lambda pair: (-pair[1], pair[0]))

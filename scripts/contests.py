@@ -9,9 +9,11 @@ table or figure hold simultaneously with probability 95 %, so that comparisons m
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bandits.arrays import FloatArray
 from bandits.guarantees import Guarantee
+from bandits.learner import Learner
 from experiments import intervals
 from experiments.intervals import Interval
 from experiments.stored import Stored
@@ -20,6 +22,7 @@ from scripts.drawing.spec import measured
 
 ERROR = 0.05  # the probability that any of the intervals misses
 MIDDLE = 0.5
+BUDGET = ("epsilon", "delta", "rho")  # parameters of policies
 UPPER = (0.95, 0.8)  # the upper quantile is the first that has a finite interval; few runs have none for 0.95
 
 
@@ -45,7 +48,7 @@ class Standing:
 
 
 def error_of_each(cells: int) -> float:
-    """The error probability of each interval for which the intervals of so many cells hold simultaneously."""
+    """The error probability of each interval with which the intervals of all cells hold simultaneously."""
     return ERROR / (cells * (1 + len(UPPER)))
 
 
@@ -87,6 +90,9 @@ def _epsilon(stored: Stored) -> float:
 
 def _without_budget(stored: Stored) -> str:
     """A key of a cell without its budget: policy, its other parameters, instance and horizon."""
-    policy = stored.cell.policy
-    parameters = {name: value for name, value in vars(policy).items() if name not in ("epsilon", "delta")}
-    return repr((policy.name, parameters, stored.cell.instance, stored.cell.horizon))
+    return repr((form_of(stored.cell.policy), stored.cell.instance, stored.cell.horizon))
+
+
+def form_of(policy: Learner[Any]) -> str:
+    """A key of a policy without its budget: its name and other parameters."""
+    return repr((policy.name, {name: value for name, value in vars(policy).items() if name not in BUDGET}))

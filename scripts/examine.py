@@ -1,10 +1,10 @@
-"""Examine a policy: conformance, audit and place in the atlas, in one table.
+"""Examine a policy: conformance, audit and rank in the atlas, in one table.
 
     python -m scripts.examine --config-dir mine policy=NAME
     python -m scripts.examine --config-dir mine policy=NAME budget.epsilon=0.1 horizon=1e6 replications=50
 
 Conformance is the checks of `bandits.conformance`. The audits are those that `audits.yaml` in your folder lists for the
-policy, else one of its ledger and one of 20,000 plays, on 50 steps. For its place the policy is played on the instances
+policy, else one of its ledger and one of 20,000 plays, on 50 steps. For its rank the policy is played on the instances
 of the atlas, and compared with every stored policy whose promise implies its own, each at the largest such ε. The exit
 code is 1 if a check fails or the promise is violated.
 """
@@ -77,9 +77,9 @@ def audits(command: CommandLine, job: Sequence[str], policy: str) -> Iterator[Li
     for case in [{**case, **asked} for case in listed] or [{**unlisted, "runs": 0}, unlisted]:
         row = audited(case, about, Composer(command.config_dirs))
         if isinstance(row, UserError):
-            said = str(row).removeprefix(f"audit of {policy}: ").rpartition(", in {")[0]
+            message = str(row).removeprefix(f"audit of {policy}: ").rpartition(", in {")[0]
             what = f"K = {case.get('arms', about['arms'])}, T = {case.get('horizon', command.config.horizon)}"
-            yield Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", said)
+            yield Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", message)
         else:
             yield _audit(row)
 
@@ -146,12 +146,14 @@ def heading(asked: Plan) -> str:
     parameters = ", ".join(f"{name}={value}" for name, value in values.items())
     promise = policy.guarantee
     delta = f", δ = {parameter(promise.delta)}" if promise.delta else ""
-    said = f"promises ε = {parameter(promise.epsilon)}{delta} ({promise.scope})" if promise.private else promise.absence
-    return f"{policy.name}{f' ({parameters})' if parameters else ''}: {said}"
+    promised = (
+        f"promises ε = {parameter(promise.epsilon)}{delta} ({promise.scope})" if promise.private else promise.absence
+    )
+    return f"{policy.name}{f' ({parameters})' if parameters else ''}: {promised}"
 
 
 def footing(asked: Plan) -> str:
-    """How the lines about the atlas are to be read."""
+    """How to read the lines about the atlas."""
     request = asked.requests[0]
     return textwrap.fill(
         f"atlas: T = {parameter(request.cell.horizon)}, {request.replications} plays on each instance. The rank is "
@@ -162,7 +164,7 @@ def footing(asked: Plan) -> str:
 
 
 def of_the_atlas(asked: Plan) -> Cells:
-    """The stored cells of the atlas at the horizon of `asked`. Raises `UserError` for a horizon that it has not."""
+    """The stored cells of the atlas at the horizon of `asked`. Raises `UserError` for a horizon that it lacks."""
     (horizon,) = {request.cell.horizon for request in asked.requests}
     composer = Composer()
     try:
@@ -183,7 +185,7 @@ def examined(command: CommandLine, job: list[str]) -> list[Line]:
     if not any(text.startswith("policy=") for text in job):
         raise UserError("policy: which one? give its name, as in policy=NAME")
     if not isinstance(policy, Policy):
-        raise UserError(f"policy={name}: is no bandit policy; the atlas is about those")
+        raise UserError(f"policy={name}: is not a bandit policy; the atlas compares only those")
     if asked.requests[0].replications < 2:
         raise UserError("replications: must be at least 2 for an interval, got 1")
     stored = of_the_atlas(asked)

@@ -45,7 +45,7 @@ def name_of(asked: "Plan") -> str:
 
 
 def figure_of(composed: Composed) -> dict[str, Any] | None:
-    """The `figure` of a config, None if it has none. Raises `UserError` if it is no mapping."""
+    """The `figure` of a config, None if it has none. Raises `UserError` if it is not a mapping."""
     figure = composed.config.figure
     if figure is None:
         return None
@@ -70,12 +70,12 @@ def why(error: Exception, composed: Composed, composer: Composer) -> str:
     file = composer.file_of("experiment", composed.choices["experiment"])
     if isinstance(error, UserError):
         in_shell = any(key.partition(".")[0] in KEYS_OF_FIGURES for key in composed.given)
-        said = str(error) if in_shell or not str(error).startswith(KEYS_OF_FIGURES) else f"{file}: {error}"
+        message = str(error) if in_shell or not str(error).startswith(KEYS_OF_FIGURES) else f"{file}: {error}"
     elif isinstance(error, OmegaConfBaseException):
-        said = f"{file}: {error.full_key or 'figure'}: {str(error).splitlines()[0]}"
+        message = f"{file}: {error.full_key or 'figure'}: {str(error).splitlines()[0]}"
     else:
-        said = f"{file}: figure: {type(error).__name__}: {error}"
-    return " ".join(said.split())
+        message = f"{file}: figure: {type(error).__name__}: {error}"
+    return " ".join(message.split())
 
 
 def draw(asked: "Plan", cells: "Cells") -> list[str]:
@@ -99,7 +99,7 @@ def _command(asked: "Plan") -> str:
     return shlex.join(["python", "-m", "scripts.figures", *kept])
 
 
-def _said(asked: "Plan") -> dict[str, Any]:
+def _content(asked: "Plan") -> dict[str, Any]:
     """The `figure` of a config for its hash; its plain text if it is not valid."""
     try:
         return figure_of(asked.composed) or {}
@@ -109,13 +109,13 @@ def _said(asked: "Plan") -> dict[str, Any]:
 
 def own_files_of(asked: "Plan") -> list[Path]:
     """The user's files that a planned figure depends on."""
-    return own_files(_said(asked), [request.cell for request in asked.requests], asked.composer.config_dirs)
+    return own_files(_content(asked), [request.cell for request in asked.requests], asked.composer.config_dirs)
 
 
 def digest(asked: "Plan", places: Sequence["Place"]) -> str:
     """The hash of the inputs of a planned figure, see `digest_of_figure`."""
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
-    return digest_of_figure(_said(asked), keys, places, _command(asked), own_files_of(asked))
+    return digest_of_figure(_content(asked), keys, places, _command(asked), own_files_of(asked))
 
 
 @dataclass(frozen=True)

@@ -87,14 +87,16 @@ def page(rows: Sequence[AuditRow]) -> str:
 
 def summary(rows: Sequence[AuditRow]) -> str:
     """The number of rows with each verdict, for both promises, and the violated promises."""
-    said = [f"{len(rows)} audits."]
+    paragraphs = [f"{len(rows)} audits."]
     for whose, name in (("the paper", "paper_verdict"), ("the class", "verdict")):
         counts = Counter(getattr(row, name) for row in rows)
         numbers = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items(), key=_most_first))
         violated = [row for row in rows if getattr(row, name) == VIOLATED]
         broken = sorted({f"`{row.policy}` ({_settings(row)}; {row.level})" for row in violated})
-        said.append(f"Promises of {whose}: {numbers}. Violated: {'; '.join(broken) or 'none'}.")
-    return "\n\n".join(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in said)
+        paragraphs.append(f"Promises of {whose}: {numbers}. Violated: {'; '.join(broken) or 'none'}.")
+    return "\n\n".join(
+        textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in paragraphs
+    )
 
 
 def _most_first(count: tuple[str, int]) -> tuple[int, str]:
@@ -167,8 +169,8 @@ def main() -> None:
     unexcused = [row for row in rows if row.inexcusable]
     for row in unexcused:
         print(
-            f"error: {row.policy} ({row.parameters}; {row.level}): its promise is violated; mend it, declare what it "
-            f"spends, or say why under {EXCUSE} in its YAML",
+            f"error: {row.policy} ({row.parameters}; {row.level}): its promise is violated; correct it, declare what "
+            f"it spends, or give a reason under {EXCUSE} in its YAML",
             file=sys.stderr,
         )
     once = {str(problem).rpartition(", in {")[0]: problem for problem in reversed(refused)}  # the first case of each

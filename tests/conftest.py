@@ -25,7 +25,7 @@ from experiments.store import Store
 from experiments.stored import Stored
 
 FAILURE = 1e-9
-hypothesis.settings.register_profile("tests", deadline=None)  # tests may compile loops; none measures time
+hypothesis.settings.register_profile("tests", deadline=None)  # tests may compile loops, and none measures time
 hypothesis.settings.load_profile("tests")
 progress.EVERY = worker.PATIENCE = 1e6  # messages on stderr must not depend on time
 # All tests of a file run on the same worker of `pytest -n auto`, so that fixtures and compiled loops are made once.
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests from garbage collection, since they live until the end."""
+    """Exclude the collected tests from garbage collection, since they exist until the end."""
     gc.freeze()
 
 
@@ -85,7 +85,7 @@ def plans() -> dict[str, list[Request]]:
 
 @pytest.fixture
 def overwrite() -> Callable[[Store, Stored], None]:
-    """Overwrite a stored cell with other numbers, which a store itself refuses to do."""
+    """Overwrite a stored cell with other numbers, which a store itself refuses."""
 
     def overwrite(store: Store, stored: Stored) -> None:
         store.path(stored.cell).unlink()

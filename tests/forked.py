@@ -36,8 +36,8 @@ def python(words: Sequence[str], folder: Path, **environment: str) -> subprocess
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
-    with tempfile.TemporaryDirectory() as told:
-        files = [str(Path(told, name)) for name in ("out", "err")]
+    with tempfile.TemporaryDirectory() as outputs:
+        files = [str(Path(outputs, name)) for name in ("out", "err")]
         print(json.dumps([list(words), str(folder), files, environment]), file=server.stdin, flush=True)
         code = int(server.stdout.readline())
         out, err = (Path(file).read_text() for file in files)

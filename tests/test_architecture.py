@@ -11,7 +11,7 @@ import pytest
 
 from experiments.config.compose import REPOSITORY
 
-# What a package may import besides itself; of the tests `scripts.bench` alone takes its plain loops.
+# What a package may import besides itself; only `scripts.bench` imports from the tests, their plain loops.
 BELOW = {"bandits": set(), "experiments": {"bandits"}, "scripts": {"bandits", "experiments"}}
 BENCH = {f"scripts.bench.{name} imports tests.plain_loops" for name in ("kernels", "plain")}
 LONGEST = 550
@@ -27,7 +27,7 @@ PATHS = {name_of(path): path for package in BELOW for path in sorted((REPOSITORY
 
 
 def statements(tree: ast.AST, in_functions: bool) -> list[ast.Import | ast.ImportFrom]:
-    """The imports in a module; those in its functions, which happen later, only if asked for."""
+    """The imports in a module; those inside its functions only on request."""
     found = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -70,8 +70,8 @@ def against_the_direction(edges: dict[str, set[str]]) -> list[str]:
     ]
 
 
-def circle(edges: dict[str, set[str]]) -> list[str]:
-    """Modules of which each is imported by the next, and the first is the last; none if there is an order."""
+def cycle(edges: dict[str, set[str]]) -> list[str]:
+    """A cycle of imports, its first module again at the end; empty if there is none."""
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
@@ -82,16 +82,16 @@ def circle(edges: dict[str, set[str]]) -> list[str]:
 def test_imports_point_one_way():
     edges = graph(in_functions=True)
     assert {name for name in edges if "." not in name} == set(BELOW)
-    assert sum(map(len, edges.values())) > len(edges)  # they were found
+    assert sum(map(len, edges.values())) > len(edges)  # imports were found
     assert {breach.removesuffix(".steps") for breach in against_the_direction(edges)} == BENCH
 
 
 def test_no_module_is_imported_in_a_circle():
-    assert circle(graph(in_functions=False)) == []
+    assert cycle(graph(in_functions=False)) == []
 
 
 def test_work_for_other_processes_brings_code_of_the_users():
-    """`joblib.delayed` by itself would lose the folders that are trusted, and which version of a module is meant."""
+    """`joblib.delayed` alone would lose the trusted folders and the versions of modules."""
     users = {name for name, path in PATHS.items() if re.search(r"joblib\.delayed|import.* delayed$", path.read_text())}
     bringing = {name for name, path in PATHS.items() if "fan_out import" in path.read_text()}
     assert users - bringing == {"experiments.fan_out"}
@@ -118,14 +118,14 @@ def test_imports_are_found():
 
 def test_breaches_are_found():
     sound = {"scripts.a": {"experiments.b"}, "experiments.b": {"bandits.c"}, "bandits.c": set()}
-    assert against_the_direction(sound) == circle(sound) == []
+    assert against_the_direction(sound) == cycle(sound) == []
     assert against_the_direction(sound | {"bandits.c": {"scripts.a"}}) == ["bandits.c imports scripts.a"]
     assert against_the_direction(sound | {"experiments.b": {"scripts.a"}}) == ["experiments.b imports scripts.a"]
-    assert set(circle(sound | {"bandits.c": {"scripts.a"}})) == set(sound)
+    assert set(cycle(sound | {"bandits.c": {"scripts.a"}})) == set(sound)
 
 
 @pytest.mark.parametrize("command", ["import bandits", "from experiments.running import main; main()"])
 def test_a_start_brings_no_compiler(command):
-    """Numba takes longer to import than all else together, and neither a definition nor --help needs it."""
+    """Numba is slower to import than everything else together, and neither a definition nor --help needs it."""
     script = f"import sys; sys.argv = ['experiments.run', '--help']; {command}; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""`make check` is green on what is committed, and a changed line turns it red: tried on a copy of the sources."""
+"""`make check` passes on committed code and fails after a change of one line, on a copy of the sources."""
 
 import json
 import shutil
@@ -41,14 +41,14 @@ class Copy:
     folder: Path
 
     def call(self, module, *more):
-        """Output and exit code of a command of the copy."""
+        """Run a command in the copy; return output and exit code."""
         words = ["-m", module, *SMALL, *more]
         run = forked.python(words, self.folder, PYTHONPATH=str(self.folder), PYTHONDONTWRITEBYTECODE="1")
         return run.stdout + run.stderr, run.returncode
 
     @contextmanager
     def changed(self, file, old, new):
-        """One line of a file is another one, for a while."""
+        """Replace one line of a file within a `with` block."""
         path = self.folder / file
         text = path.read_text()
         assert text.count(old) == 1, f"{file} has {text.count(old)} lines with {old}"
@@ -72,7 +72,7 @@ def copy(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["experiments.check", "scripts.check_figures"])
-def test_nothing_changed_is_green(copy, module):
+def test_unchanged_code_passes(copy, module):
     out, code = copy.call(module)
     assert code == 0, out
     assert ": 0 cells different" in out or ": 0 different" in out
@@ -102,7 +102,7 @@ def test_a_change_of_simulation_is_found(copy, file, old, new):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("file", "old", "new", "told"),
+    ("file", "old", "new", "message"),
     [
         (CURVES, "if label in known]", "if label in known][::-1]", "artists: legend 'DP-SE"),
         (INTERVALS, "deviation / math.sqrt(runs)", "deviation / runs", "points: band"),
@@ -112,11 +112,11 @@ def test_a_change_of_simulation_is_found(copy, file, old, new):
         (RENDER, "axes.plot(series.x, series.y,", "axes.plot(series.x, 2 * series.y,", "image: root mean square"),
     ],
 )
-def test_a_change_of_a_figure_is_found(copy, file, old, new, told):
+def test_a_change_of_a_figure_is_found(copy, file, old, new, message):
     with copy.changed(file, old, new):
         out, code = copy.call("scripts.check_figures")
     assert code == 1, out
-    assert f"sajed2019/fig01: {told}" in out
+    assert f"sajed2019/fig01: {message}" in out
     assert 'make accept FIG="sajed2019/fig01"' in out
     image = copy.folder / "scratch" / "check" / "sajed2019" / "fig01.png"
     assert str(image) in out
@@ -156,14 +156,14 @@ def from_elsewhere(cell, result, root, change):
     Store(root).write(replace(result, rows=rows, footer=result.footer | {"runs": runs}))
 
 
-def test_rounding_on_another_platform_is_told_and_forgiven(call, tmp_path, stored):
+def test_rounding_on_another_platform_is_reported_and_allowed(call, tmp_path, stored):
     cell, result, asked = stored
     from_elsewhere(cell, result, tmp_path, lambda regret: np.nextafter(regret, np.inf))
     outcome = call(*asked, main=rerun.check)
     assert outcome.code == 0
     assert "stored on VAX" in outcome.out
     assert "1e-09 is allowed" in outcome.out
-    assert ": 0 cells different; of those that may be rounded otherwise 1 compared, 0 not compared" in outcome.out
+    assert ": 0 cells different; of those that may be rounded differently 1 compared, 0 not compared" in outcome.out
 
 
 def test_another_law_on_another_platform_is_found(call, tmp_path, stored):
@@ -191,7 +191,7 @@ def simulated(call, folder, asked):
 
 
 def test_another_path_on_another_platform_is_compared_by_its_law(call, tmp_path):
-    """As where a rounding changed a choice, and everything after it."""
+    """As if rounding had changed a choice, and everything after it."""
     asked, _, result = simulated(call, tmp_path, ["instance=c2", "policy=ucb1", "horizon=1000", "replications=20"])
     assert len(set(result.regret[:, -1])) > 10
     from_elsewhere(result.cell, result, tmp_path, lambda regret: np.roll(regret, 1, axis=0))
@@ -202,7 +202,7 @@ def test_another_path_on_another_platform_is_compared_by_its_law(call, tmp_path)
 
 @pytest.mark.parametrize(("factor", "code"), [(1 + 1e-12, 0), (1 + 1e-6, 1)])
 def test_computed_cells_have_a_tolerance(call, overwrite, tmp_path, factor, code):
-    """Their sums are rounded as the processor likes, and `provenance.machine` does not name it."""
+    """The rounding of their sums depends on the processor, which `provenance.machine` does not name."""
     asked = ["instance=dtol_deterministic", "policy=rnm_ftnl", "budget.epsilon=0.5", "exact=true", "horizon=1000"]
     asked, store, result = simulated(call, tmp_path, asked)
     overwrite(store, replace(result, rows={**result.rows, "regret": factor * result.regret}))
@@ -213,7 +213,7 @@ def test_computed_cells_have_a_tolerance(call, overwrite, tmp_path, factor, code
 
 @pytest.mark.slow
 def test_instances_that_a_processor_may_round_are_compared_by_their_law(call, overwrite, tmp_path):
-    """Their estimates may differ in bits; the law of the samples, the headline, may not."""
+    """Their estimates may differ in bits, but the law of the samples, the headline, must not."""
     asked = ["instance=uniform_stream", "instance.mean=0.4", "policy=exponential_nas", "horizon=1e6", "replications=30"]
     asked, store, result = simulated(call, tmp_path, asked)
     overwrite(store, replace(result, rows={**result.rows, "estimate": np.nextafter(result.rows["estimate"], 1)}))
@@ -242,7 +242,7 @@ SEARCH = [
 @pytest.mark.slow
 @pytest.mark.parametrize("outdone", ["search", "both", "nothing"])
 def test_searches_are_compared_though_they_are_few(call, monkeypatch, tmp_path, outdone):
-    """Half of the regret that was found contradicts the profile; half of all regret, what was found before."""
+    """Half of the regret of the found profile contradicts that profile; half of all regret the old search."""
     asked, _, _ = simulated(call, tmp_path, SEARCH)
     search, regret = WorstProfile.search, WorstProfile.regret
 
@@ -261,12 +261,12 @@ def test_searches_are_compared_though_they_are_few(call, monkeypatch, tmp_path, 
 
 
 def pair_of(result, **changed):
-    """The first replication, and the same with other values, as what is simulated now."""
+    """The first replication, and the same one with other values, as if simulated now."""
     stored = {name: values[:1] for name, values in result.rows.items()}
     return Replayed(stored, stored | changed)
 
 
-def test_what_could_not_be_compared_says_so(stored):
+def test_a_cell_that_cannot_be_compared_is_reported(stored):
     cell, result, _ = stored
     pair = pair_of(result, regret=2 * result.regret[:1])
     few = compare(cell, pair, result.first(5).headline, True)
@@ -277,7 +277,7 @@ def test_what_could_not_be_compared_says_so(stored):
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_what_could_not_be_compared_is_a_difference_unless_the_platform_explains_it(call, tmp_path, elsewhere):
-    """Five replications of a cell that the processor may round are too few for a law."""
+    """Five replications of a cell that depends on rounding are too few for a two-sample test."""
     asked = ["instance=uniform_stream", "instance.mean=0.4", "policy=exponential_nas", "horizon=1e6", "replications=5"]
     asked, store, result = simulated(call, tmp_path, asked)
     runs = [run | {"platform": "VAX"} if elsewhere else run for run in result.footer["runs"]]
@@ -287,7 +287,8 @@ def test_what_could_not_be_compared_is_a_difference_unless_the_platform_explains
     outcome = call(*asked, main=rerun.check)
     assert outcome.code == (not elsewhere), outcome.out
     assert (
-        f"{int(not elsewhere)} cells different; of those that may be rounded otherwise 0 compared, 1 not" in outcome.out
+        f"{int(not elsewhere)} cells different; of those that may be rounded differently 0 compared, 1 not"
+        in outcome.out
     )
     assert "5 stored replications are too few" in outcome.out
 
@@ -316,7 +317,7 @@ def test_a_wrong_budget_is_one_line(call, stored):
 
 
 @pytest.mark.slow
-def test_a_missing_baseline_is_told_with_the_command_that_makes_it(call, tmp_path):
+def test_a_missing_baseline_is_reported_with_the_command_that_makes_it(call, tmp_path):
     asked = ["+experiment=wang2024/fig01", f"baselines_dir={tmp_path}/new", f"check_dir={tmp_path}/check"]
     outcome = call(*asked, main=check_figures.main)
     assert outcome.code == 1

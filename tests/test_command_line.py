@@ -138,7 +138,7 @@ def test_plan_shows_and_does_nothing(call, tmp_path):
     files = sorted(tmp_path.rglob("*"))
     outcome = call("-m", "plan=true", "policy=dp_se,ucb1", "horizon=1e4", "replications=5", f"results_dir={tmp_path}")
     assert "2 cells: 0 stored, 2 to simulate, 8 replications" in outcome.out
-    assert "?" not in outcome.out  # this repository's results tell what ucb1 may cost
+    assert "?" not in outcome.out  # the results of this repository predict the seconds of ucb1
     assert sorted(tmp_path.rglob("*")) == files
 
 
@@ -233,7 +233,7 @@ CLAIM = """
 
 @pytest.mark.slow
 def test_an_experiment_names_its_results_for_every_command(tmp_path):
-    """Each in a process of its own, with a policy that only the folder knows, and workers send back to their parent."""
+    """Each in its own process, with a policy that only the folder has, whose results workers send to their parent."""
     texts = {
         "experiment/own.yaml": OWN.format(results=tmp_path / "own"),
         "policy/idle.yaml": "_target_: idle_policy.Idle\n",
@@ -264,7 +264,7 @@ def test_an_experiment_names_its_results_for_every_command(tmp_path):
 
 
 def python(folder, *words):
-    """What a Python command prints, which is to end well and without a warning."""
+    """The output of a Python command, which must succeed without a warning."""
     run = forked.python(words, folder)
     assert (run.returncode, besides(run.stderr)) == (0, ""), f"{' '.join(words)}: {run.stderr}"
     return run.stdout

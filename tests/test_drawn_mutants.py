@@ -1,4 +1,4 @@
-"""The mutants of `make mutants ARGS="--draw N"`: any place of the code, by seed, with the tests that run it."""
+"""The mutants of `make mutants ARGS="--draw N"`: places of the code, drawn by seed, and the tests that run them."""
 
 import ast
 import sys
@@ -65,7 +65,7 @@ CHANGED = {
 
 
 def test_every_standard_mutation_is_drawn_and_nothing_else():
-    """No texts, no annotations, nothing that types or a shell alone read."""
+    """No texts, no annotations, nothing that only the type checker or the shell uses."""
     found = [option for options in places("x.py", SOURCE) for option in options]
     by_line: dict[int, list[set[str]]] = {}
     for line, texts in CHANGED.items():
@@ -85,7 +85,7 @@ def test_every_standard_mutation_is_drawn_and_nothing_else():
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A small one."""
+    """A small repository."""
     for module in (mutants, sys.modules[draw.__module__]):
         monkeypatch.setattr(module, "REPOSITORY", tmp_path)
     (tmp_path / "bandits").mkdir()
@@ -128,8 +128,8 @@ def test_tests_of_a_place_run_its_line_or_else_what_is_around_it(repository):
 
 
 @pytest.mark.slow
-def test_a_draw_says_what_nobody_noticed(tmp_path, monkeypatch, capsys):
-    """Of a copy of the code, with the tests of one file: some are killed, and what survives is shown."""
+def test_a_draw_prints_the_survivors(tmp_path, monkeypatch, capsys):
+    """In a copy of the code, with the tests of one file: some mutants are killed, and survivors are printed."""
     monkeypatch.setattr(coverage, "KEPT", tmp_path / "kept")
     (tmp_path / "copy").mkdir()
     copies = [Scratch.of(tmp_path / "copy")]
@@ -137,7 +137,7 @@ def test_a_draw_says_what_nobody_noticed(tmp_path, monkeypatch, capsys):
     chosen = drawn(4, 0, words, ["test_later_bounds.py"], copies)
     assert all(test.startswith("test_later_bounds.py::") for mutant in chosen for test in mutant.tests)
     assert Fate.KILLED in tried(chosen, copies)
-    monkeypatch.setattr(coverage, "_make", lambda scratch, files, kept: None)  # what was kept is taken
+    monkeypatch.setattr(coverage, "_make", lambda scratch, files, kept: None)  # the cached coverage is used
     assert drawn(4, 0, words, ["test_later_bounds.py"], copies) == chosen
     nothing = drawn(2, 0, ["experiments/second_play.py"], ["test_later_bounds.py"], copies)
     assert tried(nothing, copies) == [Fate.NOT_RUN] * 2
@@ -146,8 +146,8 @@ def test_a_draw_says_what_nobody_noticed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["mutants", "--draw", "1", "--workers", "1"])
     with pytest.raises(SystemExit) as end:
         main()
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert end.value.code == 1
-    assert "not noticed by test_later_bounds.py:\n--- bandits/policies/ucb.py\n" in said
-    assert '-    label: ClassVar[str] = "UCB1"\n+    label: ClassVar[str] = "UCB 1"\n' in said
-    assert "1 mutants: 1 survived" in said
+    assert "not noticed by test_later_bounds.py:\n--- bandits/policies/ucb.py\n" in printed
+    assert '-    label: ClassVar[str] = "UCB1"\n+    label: ClassVar[str] = "UCB 1"\n' in printed
+    assert "1 mutants: 1 survived" in printed

@@ -20,7 +20,7 @@ from experiments.claims import errata
 
 
 def test_natural_logarithm_of_lemma_4_2_has_room():
-    """All epochs with all arms in them, for every beta up to 0.9: the printed bound is above by 1.18 at least."""
+    """All epochs with all arms, for every beta up to 0.9: the printed bound is above by a factor of at least 1.18."""
     gaps = 2.0 ** -np.arange(0, 20, 1 / 7)
     for arms, beta, epsilon in itertools.product((2, 3, 20, 1000), (1e-12, 0.01, 0.5, 0.9), (1e-6, 0.01, 1.0, 1e3)):
         policy = DPSE(epsilon, beta)
@@ -32,7 +32,7 @@ def test_natural_logarithm_of_lemma_4_2_has_room():
 
 
 def test_the_tree_over_a_path_spends_half_and_once_twice():
-    """The least moves of noise by linear programmes, over log2 T, with and without the root (the last node)."""
+    """The least shifts of noise by linear programmes, over log2 T, with and without the root (the last node)."""
     for depth, with_root, without in [(1, 1, 2), (2, 1, 1), (3, 2 / 3, 1), (4, 3 / 4, 3 / 4), (5, 3 / 5, 4 / 5)]:
         above = paths(depth)
         assert least_moves(above).max() / depth == pytest.approx(with_root)
@@ -55,7 +55,7 @@ def test_theorem_3_3_allows_a_negative_number_of_samples():
 
 
 def test_theorem_3_3_lacks_a_logarithm_as_epsilon_falls():
-    """The rule asks at t = 2^k and needs t |mean| >= c_t or so; times epsilon this grows, and the print does not."""
+    """The rule tests at t = 2^k and needs about t |mean| >= c_t; times epsilon this grows, the print does not."""
 
     def needed(power):
         """Times epsilon = 2^-power, R = mean = 1: the least 2^k above (12 / epsilon) log(8 k^2 / beta)."""
@@ -78,11 +78,11 @@ def test_lemma_3_5_fails_for_large_epsilon():
     ratio = (variation * truth + (1 - variation) * (1 - truth)) / (1 - truth)
     assert int(ratio) == 2203
     assert ratio > 5 * math.exp(6 * epsilon * variation)
-    assert math.isclose(ratio, 1 + math.expm1(epsilon) * variation)  # the bound that is true, attained
+    assert math.isclose(ratio, 1 + math.expm1(epsilon) * variation)  # the true bound, attained
 
 
 def test_the_factor_of_theorem_3_3_covers_all_that_can_run():
-    """The print allows 1000 (t1 + t2) and more: the rule's width is below even at its thousandth question, t = 2^1000.
+    """The printed bound is at least 1000 (t1 + t2): the width is below it even at the thousandth question, t = 2^1000.
 
     In units of R / (epsilon |mean|): noise and width at question k, both signs, against 1000 (t1 + t2) where that is
     least: R / (alpha |mean|) = e, so that log log is 0, and alpha near 1. Sampling does not matter as epsilon falls.
@@ -91,12 +91,12 @@ def test_the_factor_of_theorem_3_3_covers_all_that_can_run():
         width = 24 * math.log(4 / beta) + 24 * math.log(8 * 1000**2 / beta) + 4 / accuracy * math.log(4 / beta)
         allowed = 1000 * (1 + 1 / accuracy) * math.log(1 / beta)
         assert width < 0.3 * allowed
-    endless = 48 * 110  # 48 log k at k = e^110, beyond which it does not
+    endless = 48 * 110  # 48 log k at k = e^110; beyond it does not suffice
     assert endless > 1000 * 2 * math.log(1 / 0.08)
 
 
 def test_lemma_4_2_allows_no_pulls_of_an_arm_with_a_large_gap():
-    """K = 2, beta = 0.05, gap = e^(-beta / K): log(K / beta) + log log(1 / gap) = 0, whatever it is multiplied by."""
+    """K = 2, beta = 0.05, gap = e^(-beta / K): log(K / beta) + log log(1 / gap) = 0, and so is every multiple."""
     arms, beta = 2, 0.05
     gap = math.exp(-beta / arms)
     assert abs(math.log(arms / beta) + math.log(math.log(1 / gap))) < 1e-12

@@ -1,7 +1,7 @@
-"""Random input gives what was asked or an error of one line, and changes nothing else.
+"""Random input gives a correct answer or an error of one line, and changes nothing else.
 
-Half of the cases are words of the shell, half are files. CASES=2000 in the environment tries more than the 200 of each
-run. A few more are classes of a user's, edited between runs.
+Half of the cases are arguments, half are files. CASES=2000 in the environment tries more than the usual 200. A few more
+are classes of a user, edited between runs.
 """
 
 import os
@@ -33,7 +33,7 @@ WATCHED = ("conf", "results", "docs", "runs", "figures", "report", "scratch")
 
 
 def watched():
-    """The files of the repository that a command might touch, with when they changed."""
+    """The files of the repository that a command might change, with their times of modification."""
     folders = [REPOSITORY / name for name in WATCHED]
     found = [path for folder in folders if folder.exists() for path in folder.rglob("*")]
     return {path: path.stat().st_mtime_ns for path in [*found, *REPOSITORY.iterdir()] if path.is_file()}
@@ -41,7 +41,7 @@ def watched():
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_else_changes(tmp_path_factory):
-    """No case changes a file of the repository, or leaves one where it was typed."""
+    """No case changes a file of the repository, or leaves one in the current folder."""
     before, typed = watched(), tmp_path_factory.mktemp("typed")
     home = Path.cwd()
     os.chdir(typed)
@@ -52,23 +52,23 @@ def nothing_else_changes(tmp_path_factory):
 
 
 def is_fine(outcome, words):
-    """Exit 0 with an answer, or 1 or 2 with one line for people, which is not a traceback."""
-    said = f"{words}\n{outcome.out}\n{outcome.err}"
+    """Exit code 0 with an answer, or 1 or 2 with one readable line instead of a traceback."""
+    report = f"{words}\n{outcome.out}\n{outcome.err}"
     lines = [line for line in outcome.err.splitlines() if line and not line.startswith("warning: ")]
-    assert "Traceback" not in said, said
+    assert "Traceback" not in report, report
     if outcome.code == 0:
-        assert outcome.out, said
-        assert lines == [], said
+        assert outcome.out, report
+        assert lines == [], report
         return
-    assert outcome.code in (1, 2), said
-    assert len(lines) == 1, said
-    assert lines[0].startswith("error: "), said
-    assert len(lines[0]) < 2_000, said
-    assert not re.search(r"did you mean (\S+)\?", lines[0]) or _suggests_another(lines[0]), said
+    assert outcome.code in (1, 2), report
+    assert len(lines) == 1, report
+    assert lines[0].startswith("error: "), report
+    assert len(lines[0]) < 2_000, report
+    assert not re.search(r"did you mean (\S+)\?", lines[0]) or _suggests_another(lines[0]), report
 
 
 def _suggests_another(line):
-    """Whether the word that is suggested is not the one that is refused."""
+    """Whether the suggested word differs from the refused one."""
     refused, suggested = line.removeprefix("error: ").partition(":")[0], re.search(r"did you mean (\S+)\?", line)
     return suggested[1] != refused.rpartition("=")[2]
 
@@ -190,7 +190,7 @@ HOSTILE = st.one_of(
 
 
 def places_in(node, place=()):
-    """The place of every value in nested lists and mappings."""
+    """The path of every value in nested lists and mappings."""
     inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     return [found for key, value in inner for found in [(*place, key), *places_in(value, (*place, key))]]
 
@@ -275,7 +275,7 @@ EDITS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from(HARMLESS
 @settings(MANY, max_examples=max(3, CASES // 40))
 @given(edits=st.lists(EDITS, min_size=3, max_size=5))
 def test_edits_of_own_code(call, tmp_path_factory, edits):
-    """Whatever is edited between runs, every number that is stored belongs to the code that is there."""
+    """Whatever is edited between runs, every stored number belongs to the code of its run."""
     mine = tmp_path_factory.mktemp("edited")
     (mine / "policy").mkdir()
     (mine / "policy" / "mine.yaml").write_text("_target_: fuzz_own.Mine\n")
@@ -287,12 +287,12 @@ def test_edits_of_own_code(call, tmp_path_factory, edits):
         outcome = call("--config-dir", mine, *asked, f"replications={number + 3}")
         (request,) = plan(asked, Composer([mine])).requests
         stored = Store(mine / "results").read(request.cell)
-        said = f"{edits} {number}\n{outcome.out}\n{outcome.err}"
-        assert "Traceback" not in said, said
+        report = f"{edits} {number}\n{outcome.out}\n{outcome.err}"
+        assert "Traceback" not in report, report
         if line in WRONG:
-            assert (outcome.code, stored) == (1, None), said
-            assert outcome.err.startswith("error: mine: "), said
+            assert (outcome.code, stored) == (1, None), report
+            assert outcome.err.startswith("error: mine: "), report
         else:
-            assert (outcome.code, outcome.err) == (0, ""), said
-            assert stored.replications >= number + 3, said
-            assert np.allclose(stored.regret[:, -1], 50 * request.cell.instance.gaps[(arm + shift) % 3]), said
+            assert (outcome.code, outcome.err) == (0, ""), report
+            assert stored.replications >= number + 3, report
+            assert np.allclose(stored.regret[:, -1], 50 * request.cell.instance.gaps[(arm + shift) % 3]), report

@@ -67,7 +67,7 @@ def test_a_folder_may_have_any_letters(call, tmp_path):
 
 
 @pytest.mark.parametrize("value", ["0.1", "1e3", "true", "null"])
-def test_a_text_that_looks_like_something_else_is_told_as_a_text(value):
+def test_a_text_that_looks_like_something_else_is_reported_as_a_text(value):
     assert shown(value) == f"the text '{value}'"
     assert shown("hello") == "hello"
 
@@ -98,7 +98,10 @@ def test_an_error_in_cells_names_file_and_item(call, mine, item, named):
 
 
 FILES = {
-    "a byte that is no text": (b"_target_: x\n# caf\xe9\n", "mine.yaml: line 2: must be text in UTF-8; the byte 0xe9"),
+    "a byte that is no text": (
+        b"_target_: x\n# caf\xe9\n",
+        "mine.yaml: line 2: must be text in UTF-8; invalid byte 0xe9",
+    ),
     "aliases of aliases": (
         b"a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
         + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 30)),
@@ -109,7 +112,7 @@ FILES = {
 
 
 @pytest.mark.parametrize(("content", "named"), FILES.values(), ids=FILES)
-def test_files_that_no_one_means(call, mine, content, named):
+def test_absurd_files_are_refused(call, mine, content, named):
     (mine / "policy" / "mine.yaml").write_bytes(content)
     refused(call("--config-dir", mine, *SMALL), named)
 
@@ -122,7 +125,7 @@ def test_a_few_aliases_are_fine(call, mine):
 
 
 CLASSES = {
-    "None": "must be a whole number, 1 at least, got None",
+    "None": "must be a whole number >= 1, got None",
     "'two'": "got 'two'",
     "-1": "got -1",
     "True": "got True",
@@ -168,7 +171,7 @@ def test_run_refuses_what_only_the_shell_shows(tmp_path):
         run(5)
 
 
-def test_load_says_what_it_takes(tmp_path):
+def test_load_refuses_wrong_types(tmp_path):
     for given, named in [
         ({"experiment": 5}, "experiment: must be a name, as 'sajed2019/fig01', got 5"),
         ({"overrides": "horizon=1"}, "overrides: must be a list, got 'horizon=1'"),
@@ -198,7 +201,7 @@ def test_a_limit_is_a_number():
             limits(**{"at_least": None, "at_most": None, key: float("nan")})
 
 
-def test_a_wrong_file_of_errata_is_not_told_as_claims(mine):
+def test_an_error_in_errata_is_not_reported_as_one_in_claims(mine):
     from experiments.claims.files import errata
 
     (mine / "errata" / "own.yaml").write_text("a: 1\n")
@@ -223,7 +226,7 @@ def test_an_audit_says_what_is_too_much(call, word):
 
 
 def test_a_full_disk_leaves_no_lease(tmp_path, monkeypatch):
-    """A lease left by a failed write would make the next process wait a minute for nobody."""
+    """A lease that remains after a failed write would make the next process wait a minute in vain."""
 
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -240,7 +243,7 @@ def test_a_full_disk_leaves_no_lease(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["cell.lease"]
 
 
-# ---- surroundings
+# ---- environment
 
 
 @pytest.mark.slow
@@ -248,7 +251,7 @@ def test_a_full_disk_leaves_no_lease(tmp_path, monkeypatch):
     "command",
     [
         *("experiments.exact_against_simulated", "experiments.monotone_search"),
-        *("scripts.docs", "scripts.bench", "scripts.bench.guard", "scripts.bench.sweeps"),
+        *("scripts.docs", "scripts.bench", "scripts.bench.guard", "scripts.bench.sweeps", "scripts.bench.journals"),
     ],
 )
 def test_commands_without_keys_answer_help_and_change_nothing(command):
@@ -267,30 +270,32 @@ def test_commands_without_keys_answer_help_and_change_nothing(command):
 def test_a_variable_of_the_environment_that_is_no_number(name, tmp_path):
     asked = forked.python(["-m", "experiments.run", *SMALL, f"results_dir={tmp_path}"], REPOSITORY, **{name: "0"})
     assert (asked.returncode, asked.stdout) == (2, "")
-    assert asked.stderr == f"error: {name}=0: the environment must have a whole number here, 1 at least, or none\n"
+    assert asked.stderr == f"error: {name}=0: this environment variable must be a whole number >= 1, or unset\n"
 
 
 @pytest.mark.parametrize("time", ["abc", "-1", "1.5", ""])
 def test_a_time_of_the_build_that_is_no_number(call, monkeypatch, time):
-    """Matplotlib writes it into pictures; any whole number is one, 0 included."""
+    """Matplotlib writes it into pictures; any whole number is valid, 0 included."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", time)
-    said = f"error: SOURCE_DATE_EPOCH={time}: the environment must have a whole number here, 0 at least, or none\n"
+    expected = f"error: SOURCE_DATE_EPOCH={time}: this environment variable must be a whole number >= 0, or unset\n"
     refused(outcome := call(main=lambda: pytest.fail("began")))
-    assert outcome.err == said
+    assert outcome.err == expected
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     assert call(main=lambda: None).code == 0
 
 
-@pytest.mark.parametrize(("said", "told"), [((), ""), (("Unable to allocate 8 EiB",), ": Unable to allocate 8 EiB")])
-def test_memory_that_is_not_there(call, said, told):
-    """Python itself says nothing of how much was wanted."""
+@pytest.mark.parametrize(
+    ("arguments", "shown"), [((), ""), (("Unable to allocate 8 EiB",), ": Unable to allocate 8 EiB")]
+)
+def test_too_little_memory_is_one_line(call, arguments, shown):
+    """Python's own error does not say how much was requested."""
 
     def main():
-        raise MemoryError(*said)
+        raise MemoryError(*arguments)
 
     advice = "; a shorter horizon, fewer arms or fewer runs need less"
     refused(outcome := call(main=main))
-    assert outcome.err == f"error: more memory is needed than there is{told}{advice}\n"
+    assert outcome.err == f"error: out of memory{shown}{advice}\n"
 
 
 @pytest.mark.slow
@@ -298,10 +303,10 @@ def test_closed_streams_are_silent(tmp_path):
     words = f"{sys.executable} -m experiments.run horizon=100 replications=1 policy=ucb1 runner.workers=1"
     for closed in (">&- <&-", "2>&-", ">&- 2>&-"):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        said = subprocess.run(
+        process = subprocess.run(
             f"{words} results_dir={folder} {closed}", shell=True, cwd=REPOSITORY, capture_output=True, text=True
         )
-        assert (said.returncode, said.stderr) == (0, "")
+        assert (process.returncode, process.stderr) == (0, "")
         assert len(list(folder.rglob("*.parquet"))) == 1
         assert len(load(results_dir=folder)) > 0
 

@@ -18,18 +18,18 @@ SECTIONS = {
     title: [line.partition("  #")[0] for line in re.sub(r"\\\n\s*", "", text).splitlines()]
     for title, text in re.findall(r"^## ([\w ]+)\n.*?^```sh\n(.*?)^```", MACHINES, flags=re.MULTILINE | re.DOTALL)
 }
-SMALL = ["horizon=2e4", "published_dir=null"]  # else as it is typed
+SMALL = ["horizon=2e4", "published_dir=null"]  # otherwise as on the page
 SIMULATED = r"cells: 0 stored already, 10 simulated \((\d+) replications"
 
 
 def words_of(command):
-    """A command with the programs of the environment that runs this test."""
+    """The words of a command, with programs from the environment of this test."""
     program, *words = shlex.split(command)
     return [str(Path(sys.executable).with_name(Path(program).name)), *words]
 
 
 def runs(command, results):
-    """It simulates as many replications of ten cells as it asks for."""
+    """Require that the command simulates its replications of ten cells."""
     words = [*words_of(command), *SMALL, f"results_dir={results}"]
     process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
     assert process.returncode == 0, process.stderr
@@ -39,7 +39,7 @@ def runs(command, results):
 
 @contextmanager
 def running(command, until):
-    """A command that runs meanwhile; it is ready when it has said `until`."""
+    """Run a command in the background; it is ready when it has printed `until`."""
     process = subprocess.Popen(words_of(command), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
     try:
         assert any(until in line for line in process.stderr)

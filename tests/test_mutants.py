@@ -1,4 +1,4 @@
-"""The lists of mutations fit the code, and a few of them are noticed. All of them: `make mutants`."""
+"""The lists of mutations fit the code, and a few are killed. `make mutants` tries all."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tests.mutants import REPOSITORY, Fate, Mutant, Scratch, listed, sample
 
-QUICK = [  # files of tests without loops to compile; from each list one mutant that they notice
+QUICK = [  # test files without compiled loops; from each list one mutant that they kill is tried
     "test_api.py",
     "test_audit_by_hand.py",
     "test_audit_choices.py",
@@ -61,7 +61,7 @@ CHOSEN = sample(listed(), QUICK)
 
 
 def test_every_mutation_can_be_tried():
-    """Its old text occurs once, the new one is another, and its tests exist or it says why nothing can notice it."""
+    """Its old text occurs once, the new text differs, and its tests exist or it has a reason why none can kill it."""
     mutants = listed()
     assert [f"{mutant}: {mutant.problem}" for mutant in mutants if mutant.problem] == []
     twice = [digest for digest, count in Counter(mutant.digest for mutant in mutants).items() if count > 1]
@@ -70,7 +70,7 @@ def test_every_mutation_can_be_tried():
     assert {mutant.part for mutant in mutants} == set(PARTS)
 
 
-def test_problems_are_told():
+def test_problems_are_reported():
     fine = Mutant("policies", "bandits/policies/ucb.py", "bonus=0.0", "bonus=0.5", ("test_elimination.py",))
     assert Mutant("x", fine.file, "no such text", "", ("test_ftpl.py",)).problem == "its old text occurs 0 times"
     assert "occurs 0" in Mutant("x", "no/such/file.py", "a", "b", ("test_ftpl.py",)).problem
@@ -88,8 +88,8 @@ def scratch(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_one_of_each_list_is_noticed(scratch):
-    """And a mutation that nothing notices is said to survive, and one that is no Python to prove nothing."""
+def test_one_of_each_list_is_killed(scratch):
+    """A mutation that no test kills survives, and one that is not valid Python is broken."""
     assert [mutant.part for mutant in CHOSEN] == PARTS
     assert {str(mutant): scratch.fate(mutant) for mutant in CHOSEN} == {str(mutant): Fate.KILLED for mutant in CHOSEN}
     label = Mutant("x", "bandits/policies/ucb.py", '"UCB1"', '"UCB 1"', ("test_bounds_by_hand.py",))

@@ -46,7 +46,7 @@ def test_the_commands_work_as_printed(tmp_path):
     typed = [shlex.split(line)[1:] for line in printed if " -m " in line]
     modules = ["experiments.run", "scripts.figures", "experiments.audit", "scripts.examine"]
     assert [words[1] for words in typed] == modules
-    for words in typed[:3]:  # the last is tried in tests/scripts/test_examine.py
+    for words in typed[:3]:  # tests/scripts/test_examine.py tests the last one
         small = [{"horizon=1e5": "horizon=1e4", "replications=4": "replications=2"}.get(word, word) for word in words]
         process = forked.python([*small, *["policy.rounds=500"] * (words[1] == "experiments.run")], tmp_path)
         assert (process.returncode, besides(process.stderr)) == (0, "")
@@ -56,7 +56,7 @@ def test_the_commands_work_as_printed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("dp_se", "bandits.policies.elimination.DPSE has that name"),
         ("dp_se_deployable", "has that name"),
@@ -71,8 +71,8 @@ def test_the_commands_work_as_printed(tmp_path):
         ("guarantee", "would be called Guarantee"),
     ],
 )
-def test_a_name_that_cannot_be_one_is_refused(tmp_path, name, said):
-    with pytest.raises(UserError, match=said) as refused:
+def test_a_name_that_cannot_be_one_is_refused(tmp_path, name, message):
+    with pytest.raises(UserError, match=message) as refused:
         write_policy(name, tmp_path / "mine")
     assert str(refused.value).startswith(f"{name}: ")
     assert not list(tmp_path.rglob("*"))

@@ -1,7 +1,7 @@
-"""A new paper touches only files that are about that paper: an invented one, with all that a paper has, on a copy.
+"""A new paper needs no edit of existing files: an invented paper with every part, added to a copy of the sources.
 
-Three policies, an instance, a bound, four figures, ten claims, an erratum, a computation and a table. Nothing that was
-there before is edited, and every command knows the paper.
+It has three policies, an instance, a bound, four figures, ten claims, an erratum, a check and a table, and every
+command knows it.
 """
 
 import hashlib
@@ -195,7 +195,7 @@ SOURCES = ("bandits", "experiments", "scripts", "conf")
 
 @dataclass
 class Copy:
-    """A copy of the sources, with the paper in it."""
+    """A copy of the sources with the paper added."""
 
     folder: Path
 
@@ -206,7 +206,7 @@ class Copy:
         return run.stdout
 
     def digests(self) -> dict[str, str]:
-        """What every source is, by its place."""
+        """The digest of every source file, by its path."""
         files = (path for name in SOURCES for path in (self.folder / name).rglob("*") if path.is_file())
         return {
             path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -257,7 +257,7 @@ def test_a_new_paper_is_known_by_being_there(copy):
 
 @pytest.mark.slow
 def test_its_docs_are_written(copy):
-    """As `python -m scripts.docs` would, with no other claims to wait for."""
+    """As by `python -m scripts.docs`, but with the claims of this paper only."""
     code = (
         "from experiments.claims import Results, claims, errata, judge_claims\n"
         "from experiments.config.compose import Composer\n"

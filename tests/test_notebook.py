@@ -1,4 +1,4 @@
-"""The notebook runs from its first to its last cell, and `run` does from Python what the shell does."""
+"""All cells of the notebook run, and `run` does in Python what commands do in the shell."""
 
 import nbclient
 import nbformat
@@ -14,10 +14,10 @@ SMALL = ("instance=c1", "instance.arms=2", "horizon=1e3")
 
 @pytest.mark.slow
 def test_the_notebook_runs(tmp_path, monkeypatch):
-    monkeypatch.delenv("MPLBACKEND", raising=False)  # which commands that draw set for what they start
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # commands that draw set these for their children
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
-    assert all(not cell.get("outputs") for cell in notebook.cells)  # they would grow old
+    assert all(not cell.get("outputs") for cell in notebook.cells)  # stored outputs would become outdated
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
     assert 'replications=10")' in first.source
     first.source = first.source.replace("replications=10", f'replications=2", "results_dir={tmp_path}')
@@ -43,14 +43,14 @@ def test_run_gives_the_rows_of_what_it_ran(tmp_path):
 
 
 @pytest.mark.slow
-def test_run_tells_how_stopping_rules_ended(tmp_path):
+def test_run_returns_how_stopping_rules_ended(tmp_path):
     words = ("+experiment=sajed2019/stopping_mean", "replications=2", f"results_dir={tmp_path}", "published_dir=null")
     table = run(*words, "horizon=1e4", workers=1)
     assert {"samples", "expired", "estimate"} <= set(table)
 
 
 @pytest.mark.slow
-def test_run_tells_what_searches_for_the_best_arm_found(tmp_path):
+def test_run_returns_the_arms_that_were_identified(tmp_path):
     words = ("instance=c1", "instance.arms=2", "policy=adap_tt", "published_dir=null", f"results_dir={tmp_path}")
     few, enough = (run(*words, f"horizon={horizon}", "replications=3", workers=1) for horizon in ("100", "1e6"))
     assert (few.samples.tolist(), few.arm.tolist()) == ([100] * 3, [-1] * 3)
@@ -62,17 +62,17 @@ def test_run_tells_what_searches_for_the_best_arm_found(tmp_path):
 
 @pytest.mark.slow
 def test_wrong_words_are_refused_as_in_the_shell(tmp_path):
-    for words, said in [
+    for words, message in [
         (["policy=dpse"], "policy=dpse: unknown policy; did you mean "),
         (["runner=thread"], "runner=thread: unknown runner; did you mean threads"),
         (["horizon=-3"], "horizon"),
-        (["+experiment=sajed2019/stopping_mean,wang2024/fig04", "horizon=1e4"], "these cells record different things"),
+        (["+experiment=sajed2019/stopping_mean,wang2024/fig04", "horizon=1e4"], "these cells have different records"),
         (
             ["instance=worst_profile", "policy=rnm_ftnl", "instance.generations=1", "instance.arms=8", "horizon=7"],
             "cells that record worst_profile are stored, but have no table of rows",
         ),
     ]:
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             run(*words, f"results_dir={tmp_path}", "replications=1", workers=1)
 
 

@@ -1,4 +1,4 @@
-"""paper.md cites what paper.bib has, and that agrees with the papers and authors that the repository names."""
+"""paper.md cites exactly the entries of paper.bib, which agree with the papers and authors in the repository."""
 
 import re
 

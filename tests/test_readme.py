@@ -1,4 +1,4 @@
-"""The commands of README and docs/reference.md work and print the numbers shown, and none is missing."""
+"""All commands of README.md and docs/reference.md work and print the numbers shown; both list every key."""
 
 import dataclasses
 import importlib
@@ -54,9 +54,8 @@ COMMANDS = list(
         if line.startswith(PYTHON)
     )
 )
-MAKES = re.compile(r"experiments\.run|complete=true|results_dir=mine/results")  # what later commands read
-TYPED: set[str] = set()  # commands that were typed in the folder of the tests
-WAITING = r"^(compiling .*, once|\w+: \d+ of \d+ .*)\n"  # what a slow machine says of what it is at
+MAKES = re.compile(r"experiments\.run|complete=true|results_dir=mine/results")  # results that later commands read
+TYPED: set[str] = set()  # commands that ran in the folder of the tests
 CONSOLE = [text for language, text in BLOCKS if language == "console"]
 EXAMPLES = [text for language, text in BLOCKS if language == "python" and "# mine/" not in text]
 
@@ -86,17 +85,17 @@ def folder(tmp_path_factory):
 
 
 def alone(words, folder):
-    """In a process that nothing else was imported by, as pytest wants it."""
+    """Run in a new process, as pytest needs it."""
     return subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False)
 
 
 def shell(folder, command, *more):
-    """Type a command, with `more` words, in the place of those that set the same keys."""
+    """Run a command; `more` words replace those that set the same keys."""
     keys = {word.partition("=")[0] for word in more if "=" in word}
     started, *words = [*(word for word in shlex.split(command) if word.partition("=")[0] not in keys), *more]
     assert started == PYTHON
     process = alone(words, folder) if "pytest" in words else forked.python(words, folder)
-    process.stderr = re.sub(WAITING, "", process.stderr, flags=re.MULTILINE)
+    process.stderr = besides(process.stderr)
     return process
 
 
@@ -108,7 +107,7 @@ def kept_small(command):
         return ["paper=azize2022"]
     if "exact_against_simulated" in command:
         return ["runs=20"]
-    if "experiments.store remove" in command:  # what the commands before it have simulated
+    if "experiments.store remove" in command:  # results of earlier commands
         return ["horizon=20000"]
     simulates = "experiments.run" in command or ("horizon=" in command and "experiments.audit" not in command)
     return ["horizon=20000", "replications=2"] if simulates else []
@@ -131,21 +130,21 @@ def test_the_example_is_complete():
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_work(folder, command):
-    for earlier in COMMANDS[: COMMANDS.index(command)]:  # what it reads, where it is typed without those before it
+    for earlier in COMMANDS[: COMMANDS.index(command)]:  # its input, if this test runs alone
         if earlier not in TYPED and MAKES.search(earlier):
             shell(folder, earlier, *kept_small(earlier))
             TYPED.add(earlier)
     process = shell(folder, command, *kept_small(command))
     TYPED.add(command)
-    assert (process.returncode, besides(process.stderr)) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")
     assert process.stdout
 
 
 @pytest.mark.slow
 def test_commands_change_nothing_that_is_published(folder):
     for command in ("git diff --name-only", "git ls-files --others --exclude-standard"):
-        told = subprocess.run(shlex.split(command), cwd=folder, capture_output=True, text=True, check=True)
-        assert told.stdout == "", command
+        process = subprocess.run(shlex.split(command), cwd=folder, capture_output=True, text=True, check=True)
+        assert process.stdout == "", command
     assert list((folder / "runs").rglob("dp_ucb-*.parquet"))
 
 
@@ -174,7 +173,7 @@ def test_search_path_does_the_same(folder):
         mine,
         "horizon=100",
     )
-    assert (process.returncode, besides(process.stderr)) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.slow
@@ -187,7 +186,7 @@ def test_an_edited_policy_is_noticed(folder):
     file.write_text(text.replace("scale=1 / self.epsilon", "scale=2 / self.epsilon"))
     process = shell(folder, command, *asked)
     assert (process.stderr, "1 simulated" in process.stdout) == ("", True)
-    assert "computed again: the code of ExploreThenCommit is another" in process.stdout
+    assert "computed again: the code of ExploreThenCommit has changed" in process.stdout
     file.write_text(text)
     assert "1 stored already, 0 simulated" in shell(folder, command, *asked).stdout
     assert len(list((folder / "mine" / "edited").rglob("explore_then_commit-*.parquet"))) == 2
@@ -223,25 +222,25 @@ def test_lines_are_short():
 
 
 def test_commands_that_are_named_exist():
-    for name in set(WRITTEN) - {"CHANGELOG.md"}:  # which names what was removed
+    for name in set(WRITTEN) - {"CHANGELOG.md"}:  # the changelog names removed commands
         for module in re.findall(r"python -m ((?:experiments|scripts)[.\w]*\w)", (REPOSITORY / name).read_text()):
             place = REPOSITORY.joinpath(*module.split("."))
             assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), f"{name}: {module}"
 
 
 def test_the_readme_is_short():
-    """Only hand-written lines count: the verdicts on claims are generated."""
+    """Only lines written by hand count: the verdicts on claims are generated."""
     by_hand = re.sub(r"<!-- claims: begin -->.*<!-- claims: end -->\n", "", README, flags=re.DOTALL)
     assert 100 < len(by_hand.splitlines()) <= 150
 
 
 def anchors(text):
-    """The places in a page that a link can name, as GitHub forms them of its headings."""
+    """The anchors of a page, as GitHub makes them from headings."""
     titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_links_lead_somewhere():
+def test_links_have_targets():
     for name in WRITTEN:
         file = REPOSITORY / name
         text = file.read_text()
@@ -253,7 +252,7 @@ def test_links_lead_somewhere():
                 assert not anchor or anchor in anchors(target.read_text()), link
 
 
-ROWS = [  # the words in the first column of the reference's tables, with the whole row
+ROWS = [  # the words in the first column of the tables in the reference, each with its row
     (set(re.findall(r"`([^`]+)`", line.split("|")[1])), line) for line in REFERENCE.splitlines() if line.startswith("|")
 ]
 
@@ -263,7 +262,7 @@ def rows_of(word):
 
 
 def keys_of(file):
-    """The keys that a config file sets, without what Hydra and this repository fill in."""
+    """The keys that a config file sets, without those that Hydra and this repository fill in."""
     keys = yaml.safe_load(file.read_text())
     return {key: value for key, value in keys.items() if key not in ("defaults", "hydra", "_target_")}
 
@@ -355,8 +354,8 @@ def test_local_pulls_grow_with_twice_the_printed_exponent():
 @pytest.mark.slow
 def test_what_came_out_is_what_the_commands_say(folder):
     lines = shell(folder, ".venv/bin/python -m scripts.tables sajed2019/ratios").stdout.splitlines()[-2:]
-    said = re.findall(r"in (\d+) of (\d+)", README)
-    assert said == re.findall(r"at least 5 in (\d+) of (\d+)", " ".join(lines))
+    counts = re.findall(r"in (\d+) of (\d+)", README)
+    assert counts == re.findall(r"at least 5 in (\d+) of (\d+)", " ".join(lines))
     assert [line.partition(":")[0] for line in lines] == ["mishra2015", "tight"]
     assert "of 64 settings (64 to 64 by intervals" in lines[0]
     least, most = re.findall(r"in 9 of 64 \((\d+) to (\d+), all intervals together\)", README)[0]

@@ -1,4 +1,4 @@
-"""A wheel contains the package `bandits` alone and works without what `experiments` and `scripts` need."""
+"""A wheel contains only the package `bandits` and works without the dependencies of `experiments` and `scripts`."""
 
 import re
 import shutil
@@ -65,18 +65,18 @@ def test_no_name_of_it_collides(wheel):
 @pytest.mark.slow
 def test_it_works_alone(wheel):
     libraries = Path(np.__file__).parents[1]
-    words = [sys.executable, "-I", "-S", "-c", USE, wheel, libraries]  # without the folder here, and without .pth files
-    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert told[0] == str(wheel / "bandits" / "__init__.py")
-    assert told[1] == "5000 None None"
+    words = [sys.executable, "-I", "-S", "-c", USE, wheel, libraries]  # without this folder and without .pth files
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert printed[0] == str(wheel / "bandits" / "__init__.py")
+    assert printed[1] == "5000 None None"
     others = distributions(PROJECT["optional-dependencies"]["experiments"])
     modules = {name for name, of in packages_distributions().items() if others & {one.lower() for one in of}}
     assert {"hydra", "pandas", "matplotlib"} <= modules
-    assert modules & set(told[2].split()) == set()
+    assert modules & set(printed[2].split()) == set()
 
 
 @pytest.mark.slow
-def test_it_asks_for_what_it_imports(wheel):
+def test_it_requires_what_it_imports(wheel):
     (metadata,) = wheel.glob("*.dist-info/METADATA")
     asked = Parser().parsestr(metadata.read_text()).get_all("Requires-Dist")
     sources = "\n".join(file.read_text() for file in (wheel / "bandits").rglob("*.py"))

@@ -1,8 +1,8 @@
-"""Processes that are traced by strace: killed at a system call, or refused it.
+"""Processes traced by strace: each is killed at a system call, or the call is refused.
 
-A server forks a process for each line on its standard input, a list of words in JSON, and answers with the number of a
-process that waits. After the next line, an empty one, it runs, and the answer is how it ended: `signal`, `code`, and
-what it said on standard error. None of them has to import, as the server has done so.
+For each line on its standard input, a list of words in JSON, a server forks a process that waits, and answers with its
+id. After an empty line the process runs, and the answer is how it ended: `signal`, `code`, and its standard error. No
+process has to import, as the server has done so.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-TRACER, ANYONE = 0x59616D61, -1  # prctl: who may trace this process
+TRACER, ANYONE = 0x59616D61, -1  # prctl: any process may trace this one
 CHANGING = (
     *("write", "pwrite64", "writev", "fsync", "fdatasync", "ftruncate", "chmod", "fchmod", "fchmodat", "utimensat"),
     *("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir"),
@@ -23,7 +23,7 @@ CALLS = ",".join(f"?{name}" for name in ("open", "openat", "close", *CHANGING))
 
 
 class Call(NamedTuple):
-    """A call of a run: its name, which call of that name it is, from 1, and whether it may change what is on disk."""
+    """A call of a run: its name, its number among calls of that name, from 1, and whether it may change the disk."""
 
     name: str
     number: int
@@ -31,7 +31,7 @@ class Call(NamedTuple):
 
 
 class Traced:
-    """Runs in processes that a server in `module` forks, each traced by strace or not."""
+    """Runs in processes forked by a server in `module`, each with strace or without."""
 
     def __init__(self, module, folder):
         self._server = subprocess.Popen(
@@ -45,7 +45,7 @@ class Traced:
         )
 
     def run(self, words, *strace):
-        """How a run ended; traced if there are words for strace."""
+        """Run, traced if there are words for strace; return how it ended."""
         self._server.stdin.write(json.dumps(words) + "\n")
         process = int(self._server.stdout.readline())
         tracer = attached(process, strace) if strace else None
@@ -62,39 +62,39 @@ class Traced:
 
 
 def attached(process, words):
-    """A tracer of a process that waits; the test is skipped where processes cannot be traced."""
+    """Attach strace to a waiting process; skip the test if processes cannot be traced."""
     tracer = subprocess.Popen(["strace", "-p", str(process), *words], stderr=subprocess.PIPE, text=True)
-    said = tracer.stderr.readline()
-    if "attached" not in said:
+    line = tracer.stderr.readline()
+    if "attached" not in line:
         tracer.communicate()
         subprocess.run(["kill", "-KILL", str(process)], check=True)
-        pytest.skip(f"processes cannot be traced here: {said.strip()}")
+        pytest.skip(f"processes cannot be traced here: {line.strip()}")
     return tracer
 
 
-def wait_and_run(command, words, go, said):
-    """What the process that is traced does; it ends here."""
+def wait_and_run(command, words, go, errors):
+    """The work of a traced process; it never returns."""
     ctypes.CDLL(None).prctl(TRACER, ctypes.c_ulong(ANYONE), 0, 0, 0)
     os.read(go, 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    os.dup2(said, 2)
+    os.dup2(errors, 2)
     code = command(words)
     sys.stderr.flush()
     os._exit(code)
 
 
 def serve(command, answer):
-    """Fork a process for each line, in which `command` of its words gives the exit code."""
+    """Fork a process for each line; in it `command(words)` gives the exit code."""
     for line in sys.stdin:
-        (waits, go), (heard, said) = os.pipe(), os.pipe()
+        (waits, go), (reader, errors) = os.pipe(), os.pipe()
         child = os.fork()
         if child == 0:
-            wait_and_run(command, json.loads(line), waits, said)
-        os.close(said)
+            wait_and_run(command, json.loads(line), waits, errors)
+        os.close(errors)
         answer.write(f"{child}\n")
         sys.stdin.readline()
         os.write(go, b".")
-        with os.fdopen(heard) as words:
+        with os.fdopen(reader) as words:
             err = words.read()
         _, status = os.waitpid(child, 0)
         os.close(waits)

@@ -2,7 +2,7 @@
 
 import re
 
-WAITING = re.compile(r"(\w+: \d+ of \d+ .*|compiling .* for this machine, .*)\n")
+WAITING = re.compile(r"([\w ]+: \d+ of \d+ .*, after \d.*|compiling .* for this machine, .*)\n")
 
 
 def besides(stderr: str) -> str:

@@ -179,12 +179,12 @@ def first_choice(rule: BatchRule, arms: int) -> Bounds:
         for own, short in ((0, 0), (1, 0), (0, 1)):
             chances.append(_first_chance(rule, choice, arms, winner, own, short, length))
         if chances[0] > 0:
-            for place, told in ((1, "one more of its own"), (2, "one less of another")):
+            for place, change in ((1, "one more of its own"), (2, "one less of another")):
                 if abs(math.log(chances[place] / chances[0])) > best:
                     best = abs(math.log(chances[place] / chances[0]))
                     worst = (
-                        f"arm {winner + 1} without a reward of 1, all others with {length}; {told}; it is the first to "
-                        "be chosen"
+                        f"arm {winner + 1} without a reward of 1, all others with {length}; {change}; it is the first "
+                        "to be chosen"
                     )
     return Bounds(math.inf, best, worst, "quadrature of the first choice", 1e-8)
 

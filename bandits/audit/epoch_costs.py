@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from bandits.audit.costs import Bounds, PrivacyCost, unseen
 from bandits.audit.decision_laws import TruncatedLaw, delta_between, largest_of
@@ -19,6 +19,7 @@ from bandits.mechanisms.coins import excess, last_above
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 
 TRIED = 201  # differences of two means
+MOST_BITS = 2048  # of an arm in a batch; longer batches show less
 
 
 def epoch_bounds(rounds: int, threshold: float, scale: float) -> Bounds:
@@ -30,12 +31,12 @@ def epoch_bounds(rounds: int, threshold: float, scale: float) -> Bounds:
     return Bounds(epsilon, epsilon, witness, "closed form, two arms")
 
 
-def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float) -> tuple[float, str]:
-    """A delta at `epsilon` of which of two arms leads by more than `threshold`, with normal noise, and its witness.
+def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float, arms: int = 2) -> tuple[float, str]:
+    """A delta at `epsilon` of which arm alone leads by more than `threshold`, with normal noise, and its witness.
 
-    The sums of `rounds` rewards each get Normal(0, 1 / level^2). With the lead x + threshold the probability is
-    Phi(h x), h = level / sqrt(2). Phi(h x + h) - e^epsilon Phi(h x) grows up to x = -epsilon / h^2 - 1/2, then it
-    falls.
+    The sums of `rounds` rewards each get Normal(0, 1 / level^2). Of two arms, with the lead x + threshold, the
+    probability is Phi(h x), h = level / sqrt(2). Phi(h x + h) - e^epsilon Phi(h x) grows up to x = -epsilon / h^2 -
+    1/2, then it falls. Further arms have no reward of 1; what is shown is less by the chance that one is too close.
     """
     h = level / math.sqrt(2)
     best = math.floor(threshold - epsilon / h**2 - 0.5)
@@ -44,22 +45,48 @@ def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float) -
         (float(norm.cdf(h * (k + 1 - threshold)) - math.exp(epsilon) * norm.cdf(h * (k - threshold))), k) for k in leads
     ]
     shown, lead = max(found)
-    return max(shown, 0.0), _of_leads(lead, rounds)
+    close = float(norm.cdf(h * (threshold - _least_sum(lead, rounds))))
+    return max(shown - (arms - 2) * close, 0.0), _of_leads(lead, rounds, arms)
 
 
-def coin_lead(coins: int, epsilon: float, rounds: int, threshold: float) -> tuple[float, str]:
-    """The same with the heads of so many fair coins for noise: their difference is that of twice as many.
+def coin_lead(coins: int, epsilon: float, rounds: int, threshold: float, arms: int = 2) -> tuple[float, str]:
+    """The same with the heads of `coins` fair coins as noise: their difference is that of 2 `coins`.
 
     With the lead k + 1 arm 1 is ahead where the tails of 2 `coins` are at most j = k + `coins` - floor(threshold), with
     the lead k where they are fewer. The difference of the probabilities grows in j up to `last_above` and then falls.
     """
     shift = coins - math.floor(threshold)
     lead = min(max(last_above(2 * coins, epsilon) - shift, -rounds), rounds - 1)
-    return max(excess(2 * coins, epsilon, lead + shift), 0.0), _of_leads(lead, rounds)
+    close = float(binom.sf(_least_sum(lead, rounds) - 1 + shift, 2 * coins, 0.5))
+    return max(excess(2 * coins, epsilon, lead + shift) - (arms - 2) * close, 0.0), _of_leads(lead, rounds, arms)
 
 
-def _of_leads(lead: int, rounds: int) -> str:
-    return f"sums of {rounds} rewards {lead} apart, one more of the first arm; it alone is ahead"
+def _least_sum(lead: int, rounds: int) -> int:
+    """The sum of the arm that is to be alone, if it or its rival has as many rewards of 1 as can be."""
+    return rounds + min(lead, 0)
+
+
+def _of_leads(lead: int, rounds: int, arms: int) -> str:
+    others = ", other arms without a reward of 1" if arms > 2 else ""
+    return f"sums of {rounds} rewards {lead} apart{others}, one more of the last arm; it alone is ahead"
+
+
+def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: float) -> tuple[float, str]:
+    """Pure epsilon of the event that at least `least` of twice `rounds` bits favour one of two arms, and its witness.
+
+    A bit favours the arm with the first of the `chances` if it is its own, with the second if it is the other's. One
+    bit, of the arm with the smaller chance, has the chance `changed` under the neighbouring input.
+    """
+    low = min(chances)
+    witness = f"arm 2 alone survives a batch of {rounds} bits of each arm; rewards are against it, one then for it"
+    if rounds > MOST_BITS:
+        return 0.0, witness
+    rest = np.convolve(
+        binom.pmf(np.arange(rounds + 1), rounds, max(chances)), binom.pmf(np.arange(rounds), rounds - 1, low)
+    )
+    needed, one_less = float(rest[least:].sum()), float(rest[least - 1 :].sum())
+    before, after = (chance * one_less + (1 - chance) * needed for chance in (low, changed))
+    return (math.log(after / before) if before > 0 else 0.0), witness
 
 
 def shown_by_leads(releases: PrivacyCost, found: Sequence[tuple[float, str]]) -> PrivacyCost:

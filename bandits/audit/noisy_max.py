@@ -18,6 +18,8 @@ bounded as above, and a ratio of means is no larger; losses 0 and 1, which attai
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -45,6 +47,23 @@ def noisy_max_cost(noise: NoiseName, scale: float, arms: int, rounds: int, monot
     moved = "from (0, 0, ...) to (1, 0, ...)" if monotone else "from (0, 1, 1, ...) to (1, 0, 0, ...)"
     witness = f"{rounds - 1} vectors (1, 0, 0, ...), one more {moved}; arm 1 is chosen"
     return Bounds(high - low, high - low, witness, "closed form, worst input proved", ERROR + 1e-15 * abs(low))
+
+
+def vote_cost(noise: NoiseName, scale: float, arms: int, rounds: int) -> Bounds:
+    """Pure epsilon of one choice by votes after `rounds` of them, of which one is changed; noise is added to votes.
+
+    Upper bound: that of losses. A changed vote moves one rival by 2 and the others by 1. Of two arms votes are losses
+    of 0 and 1. Of more arms the lower bound is that of votes for one rival, one of which goes to the arm that is
+    chosen.
+    """
+    kept = noisy_max_cost(noise, scale, arms, rounds)
+    witness = f"{rounds} votes for arm 2, one of which goes to arm 1, which is chosen"
+    if arms == 2:
+        return replace(kept, witness=witness)
+    before, after = (
+        _log_chance_of(noise, [(1, (rounds - 2 * moved) / scale), (arms - 2, -moved / scale)]) for moved in (0, 1)
+    )
+    return Bounds(kept.kept, after - before, witness, "closed form; one pair", ERROR + 1e-15 * abs(before))
 
 
 def prefix_cost(noise: NoiseName, scale: float, arms: int, rounds: int) -> Bounds:
@@ -77,20 +96,27 @@ def log_chance(noise: NoiseName, scale: float, arms: int, lead: float) -> float:
     """Log of the probability of an arm whose `arms` - 1 rivals all have a score higher by `lead`."""
     rivals = arms - 1
     d = lead / scale
-    if noise == "gumbel":
-        return -float(np.logaddexp(0.0, d + math.log(rivals)))
     if noise == "exponential" and d >= 0:
         return -d - math.log(arms)
-    return _log_quadrature(noise, rivals, d)
+    return _log_chance_of(noise, [(rivals, d)])
 
 
-def _log_quadrature(noise: NoiseName, rivals: int, d: float) -> float:
-    """Log of int f(x) F(x - d)^rivals dx, in units of the scale, computed with logs of the integrand."""
-    peak = d + math.log(rivals)  # about the largest rival
-    start = 0.0 if noise == "exponential" else min(0.0, d) - 60.0 - math.log(rivals)
-    breaks = np.unique([start, *(np.arange(-60.0, 61.0, 1.0) + peak), *(np.arange(-60.0, 61.0, 1.0)), 0.0, d])
+def _log_chance_of(noise: NoiseName, rivals: Sequence[tuple[int, float]]) -> float:
+    """Log of the probability of an arm against groups of so many rivals, higher by so many scales each.
+
+    It is int f(x) prod F(x - d)^rivals dx, computed with logs of the integrand.
+    """
+    if noise == "gumbel":
+        return -float(np.logaddexp.reduce([0.0, *(d + math.log(count) for count, d in rivals)]))
+    around = np.arange(-60.0, 61.0, 1.0)
+    peaks = [d + math.log(count) for count, d in rivals]  # about the largest of a group
+    least = min(0.0, *(d - math.log(count) for count, d in rivals)) - 60.0
+    start = 0.0 if noise == "exponential" else least
+    breaks = np.unique(
+        np.concatenate([[start, 0.0], around, *(around + peak for peak in peaks), [d for _, d in rivals]])
+    )
     nodes, weights = nodes_between(breaks[breaks >= start])
-    log_values = _log_density(noise, nodes) + rivals * _log_below(noise, nodes - d)
+    log_values = _log_density(noise, nodes) + sum(count * _log_below(noise, nodes - d) for count, d in rivals)
     top = float(log_values.max())
     return top + math.log(float(np.exp(log_values - top) @ weights))
 

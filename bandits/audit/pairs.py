@@ -26,7 +26,7 @@ class Pair:
     """Two tables of rewards, shapes (arms, horizon), and how they differ, in words."""
 
     tables: tuple[FloatArray, FloatArray]
-    told: str
+    difference: str
 
 
 def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, float]) -> list[Pair]:
@@ -42,11 +42,11 @@ def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, 
                 if neighbours is Neighbours.ONE_LOSS_VECTOR:
                     first[:, place], second[:, place] = low, high
                     first[arm, place], second[arm, place] = high, low
-                    told = f"losses of step {place + 1}: arm {arm + 1} against all others; {words}"
+                    difference = f"losses of step {place + 1}: arm {arm + 1} against all others; {words}"
                 else:
                     first[arm, place], second[arm, place] = low, high
-                    told = f"reward {place + 1} of arm {arm + 1} from {low:g} to {high:g}; {words}"
-                found.append(Pair((first, second), told))
+                    difference = f"reward {place + 1} of arm {arm + 1} from {low:g} to {high:g}; {words}"
+                found.append(Pair((first, second), difference))
     return found
 
 

@@ -10,7 +10,7 @@ from bandits.audit.composition import composed_delta
 from bandits.audit.costs import Bounds
 from bandits.audit.halting import halting_bounds
 from bandits.audit.ledger import Domain, Release, lowest, require_domain
-from bandits.audit.noisy_max import noisy_max_cost, prefix_cost
+from bandits.audit.noisy_max import noisy_max_cost, prefix_cost, vote_cost
 from bandits.loops.stopping import Constants
 from bandits.mechanisms.coins import coins_delta
 from bandits.mechanisms.gaussian import gaussian_delta
@@ -46,6 +46,15 @@ class PrefixNoisyMax(NoisyMax):
     def cost(self, domain: Domain) -> Bounds:
         require_domain(0.0, domain)
         return prefix_cost(self.noise, self.scale, self.arms, self.rounds)
+
+
+@dataclass(frozen=True)
+class VotesMax(NoisyMax):
+    """The arm that report noisy max chooses from the votes of an epoch."""
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return vote_cost(self.noise, self.scale, self.arms, self.rounds)
 
 
 @dataclass(frozen=True)

@@ -53,10 +53,10 @@ class BatchLaws:
         if min(laws[0][0], laws[1][0]) <= 0:
             return 0.0, "no arm can fall"
         others = "arm 2" if self.arms == 2 else "every other arm"
-        told = (
+        witness = (
             f"arm 1 with {own} rewards of 1 in {self.rounds} or one more, {others} with {rival}; arm 1 alone survives"
         )
-        return abs(float(np.log(laws[1][0] / laws[0][0]))), told
+        return abs(float(np.log(laws[1][0] / laws[0][0]))), witness
 
     def delta(self, epsilon: float) -> tuple[float, str]:
         """The largest delta at `epsilon` found, and its witness; arm 1 is near the threshold, others have sum 0.

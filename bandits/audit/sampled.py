@@ -153,21 +153,21 @@ def with_plays(
             betting_delta(first, second, failure / 2, claimed.epsilon),
             sampled_delta(first, second, failure / 2, claimed.epsilon),
         )
-        told = f"what is more than e^{claimed.epsilon:g} times as frequent"
-        return replace(finding, delta=_sampled(bounds, shown, inputs, told, failure, len(codes)))
+        event_text = f"what is more than e^{claimed.epsilon:g} times as frequent"
+        return replace(finding, delta=_sampled(bounds, shown, inputs, event_text, failure, len(codes)))
     bounds = finding.epsilon or Bounds(math.inf, 0.0, "none", "none")
     held_out, event = sampled_epsilon(first, second, failure / 2)
     shown = _larger(betting_epsilon(first, second, failure / 2), held_out)
-    told = f"arms {', '.join(texts[number] for number in event[:3])}"
-    return replace(finding, epsilon=_sampled(bounds, shown, inputs, told, failure, len(codes)))
+    event_text = f"arms {', '.join(texts[number] for number in event[:3])}"
+    return replace(finding, epsilon=_sampled(bounds, shown, inputs, event_text, failure, len(codes)))
 
 
 def _larger(bets: float, held_out: float) -> tuple[float, str]:
     return (bets, "bets") if bets > held_out else (held_out, "Clopper-Pearson")
 
 
-def _sampled(bounds: Bounds, shown: tuple[float, str], told: str, event: str, failure: float, runs: int) -> Bounds:
+def _sampled(bounds: Bounds, shown: tuple[float, str], inputs: str, event: str, failure: float, runs: int) -> Bounds:
     if shown[0] <= bounds.shown:
         return bounds
-    witness = f"{told}; {event}"
+    witness = f"{inputs}; {event}"
     return replace(bounds, shown=shown[0], witness=witness, method=shown[1], failure=failure, runs=runs)

@@ -26,32 +26,42 @@ class Spread(Release):
     required: tuple[float, ...]
     epsilon: float
 
-    def cost(self, domain: Domain) -> Bounds:
-        """`kept`: a reward moves the spread and one sum by at most 1. `shown`: of two arms, as for a stopping rule.
+    @property
+    def scales(self) -> Scales:
+        """Of the noise of the threshold, of a question and of a sum."""
+        return Scales(4 / self.epsilon, 8 / self.epsilon, 2 / self.epsilon)
 
-        Arm 2 first leads by so much that not ending takes a large B, at `BINDING` questions; then both sums are equal,
-        so that ending takes a small noise. One more reward of arm 1 makes each of the two easier; its noisy sum lies
-        beyond both centers.
+    def cost(self, domain: Domain) -> Bounds:
+        """`kept`: a reward moves the spread and one sum by at most 1. `shown`: of two arms, see `ending`.
+
+        The noisy sum of the arm whose reward changes lies beyond both centers.
         """
         require_domain(0.0, domain)
-        scales = Scales(4 / self.epsilon, 8 / self.epsilon, 2 / self.epsilon)
-        kept = halting_cost(scales, 0.5)
+        _, ratio, told = self.ending()
+        kept = halting_cost(self.scales, 0.5)
+        witness = f"{told}, the noisy sum beyond both centers"
+        return Bounds(kept, ratio + 1 / self.scales.output, witness, "ledger; exact law of one pair", 1e-9)
+
+    def ending(self) -> tuple[int, float, str]:
+        """Of two arms: a question, the log ratio of the probabilities to end there, and the two inputs.
+
+        Arm 2 first leads by so much that not ending takes a large B, at `BINDING` questions; then both sums are equal,
+        so that ending takes a small noise. One more reward of arm 1 makes each of the two easier. With too few
+        questions for that the epoch ends at the first one.
+        """
+        scales = self.scales
         required = np.array(self.required)
         pulls = 2.0 ** np.arange(1, len(required) + 1)
         lead = np.ceil(required + EXCESS * scales.question + 1)
         reached = pulls / 2 >= lead  # since the question before
         held = int(np.argmax(reached)) + BINDING
         if held >= len(required) or not reached.any():
-            return Bounds(
-                kept, 1 / scales.output, "one reward from 0 to 1; its noisy sum beyond both centers", "ledger"
-            )
+            held = 0
         away = np.append(np.where(reached[:held], -lead[:held], -1.0), 0.0)
         ratio = log_halting(away + 1, required[: held + 1], scales) - log_halting(away, required[: held + 1], scales)
-        witness = (
-            f"one reward of arm 1 from 0 to 1; arm 2 leads by {lead[held - 1]:.6g} after {pulls[held - 1]:.0f} pulls "
-            f"of each and by 0 after {pulls[held]:.0f}; the epoch ends there, the noisy sum beyond both centers"
-        )
-        return Bounds(kept, ratio + 1 / scales.output, witness, "ledger; exact law of one pair", 1e-9)
+        leads = f"arm 2 leads by {lead[held - 1]:.6g} after {pulls[held - 1]:.0f} pulls of each, " if held else ""
+        told = f"one reward of arm 1 from 0 to 1; {leads}sums are equal after {pulls[held]:.0f}; the epoch ends there"
+        return held, ratio, told
 
     def touches(self) -> int:
         return len(self.required) + 1

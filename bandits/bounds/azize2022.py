@@ -14,7 +14,7 @@ from bandits.parameters import require, require_arms, require_epsilon
 def adap_ucb_regret(gaps: FloatArray, epsilon: float, horizon: int, alpha: float) -> float:
     """Expected regret of AdaP-UCB, as printed: the sum of 16 alpha log(T) / min(gap, epsilon) + alpha / (alpha - 3).
 
-    Our own count of the pulls after an episode of a suboptimal arm gives 21 in place of 16 for gap = epsilon, and at
+    Our own count of the pulls after an episode of a suboptimal arm gives 21 instead of 16 for gap = epsilon, and at
     most 8 if gap and epsilon are far apart.
     """
     require_gaps(gaps)
@@ -40,7 +40,7 @@ def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
 
 
 def minimax_lower_bound(arms: int, epsilon: float, horizon: int) -> float:
-    """Regret that some instance with so many arms forces on every policy with an epsilon-DP transcript.
+    """Regret that some instance with `arms` arms forces on every policy with an epsilon-DP transcript.
 
     The larger of sqrt(T (K-1)) / 27 and (K-1) / (131 epsilon).
     """

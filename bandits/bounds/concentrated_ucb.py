@@ -24,7 +24,7 @@ def adac_ucb_regret(gaps: FloatArray, rho: float, horizon: float, alpha: float) 
 
 
 def last_episode(gap: float, rho: float, horizon: float, alpha: float) -> float:
-    """While no index fails an arm is chosen again only after an episode of at most so many pulls (11.1).
+    """While no index fails, an arm is chosen again only after an episode of at most this many pulls (11.1).
 
     2 alpha L / gap^2 + 2 sqrt(alpha L / rho) / gap, L = log T.
     """
@@ -37,7 +37,7 @@ def last_episode(gap: float, rho: float, horizon: float, alpha: float) -> float:
 
 
 def failed_pulls(alpha: float, horizon: float) -> float:
-    """At most so many pulls of an arm are expected in episodes chosen while an index fails, by any step `horizon`.
+    """An upper bound on expected pulls of an arm in episodes chosen while an index fails, up to step `horizon`.
 
     The sum over steps t from 3 to T of 2 (1 + log2(t)) t^(1 - alpha); beyond `ADDED` it is bounded by the integral.
     """

@@ -1,4 +1,4 @@
-"""Jourdan and Azize (2025, arXiv 2510.17348): how many samples naming the best Bernoulli arm privately must take.
+"""Jourdan and Azize (2025, arXiv 2510.17348): samples that private identification of the best Bernoulli arm needs.
 
 Only the abstract of the paper was read; `characteristic_time` is the form that such bounds have (Garivier and Kaufmann
 2016, Theorem 1), with the private divergence d_epsilon in place of kl.

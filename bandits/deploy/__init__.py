@@ -1,12 +1,13 @@
-"""Private policies for real users: noise that is exact, written down before it is acted on, and never drawn again.
+"""Private policies for real users: exact noise that is drawn once and stored before anything depends on it.
 
-`Session` is a learner that trusts its server; `Client`, or `LaplaceClient`, and `Server` the two halves of one under
-local privacy. Unlike the rest of `bandits` this package uses files and the random generator of the operating system
-(docs/deploy.md).
+`Session` is a learner that trusts its server; a `Client`, of which there are four, and `Server` are the two halves of
+one under local privacy. Unlike the rest of `bandits` this package uses files and the random generator of the operating
+system (docs/deploy.md).
 """
 
+from bandits.deploy.clients import Client, LaplaceClient, TruncatingClient, TruncatingLaplaceClient
 from bandits.deploy.journal import JournalError
-from bandits.deploy.local import Client, LaplaceClient, Server
+from bandits.deploy.local import Server
 from bandits.deploy.session import Session
 from bandits.deploy.spending import Spent, on_disjoint_users, on_same_users
 from bandits.deploy.tickets import Outcome, Ticket
@@ -20,6 +21,8 @@ __all__ = [
     "Session",
     "Spent",
     "Ticket",
+    "TruncatingClient",
+    "TruncatingLaplaceClient",
     "on_disjoint_users",
     "on_same_users",
 ]

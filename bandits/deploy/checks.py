@@ -1,4 +1,4 @@
-"""Checks of what callers give: whole numbers, budgets, and rewards with their domain."""
+"""Checks of arguments: whole numbers, budgets, and rewards with their domain."""
 
 import math
 from dataclasses import dataclass
@@ -10,20 +10,26 @@ from bandits.parameters import ParameterError, require
 
 def whole(value: Any, parameter: str, least: int) -> int:
     """A whole number, which may be written 1e6. Raises `ParameterError` for any other value."""
-    allowed = _is_number(value) and math.isfinite(_as_float(value)) and value == int(value) and value >= least
+    allowed = is_number(value) and math.isfinite(as_float(value)) and value == int(value) and value >= least
     require(allowed, parameter, repr(value), f"a whole number >= {least}")
     return int(value)
 
 
 def is_integer(value: Any) -> bool:
-    """Whether it is of an integer type; a truth value is none, though Python counts with it."""
+    """Whether it is of an integer type; a boolean is not, though it is an `int` in Python."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def budget(epsilon: Any) -> float:
     """A privacy budget to compare with. Raises `ParameterError` for NaN, which no budget exceeds."""
-    require(_is_number(epsilon) and epsilon >= 0, "epsilon", repr(epsilon), "a number >= 0")
-    return float(epsilon)
+    require(is_number(epsilon) and epsilon >= 0, "epsilon", repr(epsilon), "a number >= 0")
+    return as_float(epsilon)
+
+
+def truth(value: Any, parameter: str) -> bool:
+    """True or False. Raises `ParameterError` for anything else, as for "no", which counts as True elsewhere."""
+    require(isinstance(value, bool), parameter, repr(value), "True or False")
+    return bool(value)
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,8 @@ class RewardDomain:
     def of(cls, ends: Any, clamp: bool = False) -> "RewardDomain":
         """The domain with these two ends."""
         try:
-            numbers = all(map(_is_number, ends))
-            low, high = map(_as_float, ends)
+            numbers = all(map(is_number, ends))
+            low, high = map(as_float, ends)
             allowed = numbers and low < high and math.isfinite(high - low)
         except (TypeError, ValueError):
             allowed = False
@@ -54,8 +60,8 @@ class RewardDomain:
 
     def unit(self, reward: Any, parameter: str = "reward") -> float:
         """A reward on the scale from 0 to 1. Raises `ParameterError` for one outside the domain, and for NaN."""
-        require(_is_number(reward), parameter, repr(reward), "a number")
-        value = _as_float(reward)
+        require(is_number(reward), parameter, repr(reward), "a number")
+        value = as_float(reward)
         if self.clamp and not math.isnan(value):
             value = min(max(value, self.low), self.high)
         allowed = self.low <= value <= self.high
@@ -63,7 +69,7 @@ class RewardDomain:
         return min(1.0, (value - self.low) / (self.high - self.low))
 
 
-def _as_float(number: Any) -> float:
+def as_float(number: Any) -> float:
     """A number as a double: in the type of the caller a difference may wrap around: 100 - -100 is -56 in 8 bits."""
     try:
         return float(number)
@@ -71,6 +77,6 @@ def _as_float(number: Any) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def _is_number(value: Any) -> bool:
-    """Whether it is a real number; a truth value is none, though Python counts with it."""
+def is_number(value: Any) -> bool:
+    """Whether it is a real number; a boolean is not, though it is an `int` in Python."""
     return isinstance(value, Real) and not isinstance(value, bool)

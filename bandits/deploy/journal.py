@@ -1,25 +1,36 @@
-"""The journal of a session: one sqlite file with one writer, to which rows are appended and never changed.
+"""The journal of a session: one append-only sqlite file with one writer.
 
 Table `journal` holds what is public: the header, tickets, releases. Its checksums form a chain, so that a row that was
 changed, removed or added is noticed; table `last` repeats the last one, for rows that are missing at the end. Table
-`secret_rewards` holds rewards as they are; a checksum of its own in each row keeps all trace of them out of the chain.
+`snapshot` holds what followed from the rows up to one of them, so that a restart need not read these; a review does.
+Table `secret_rewards` holds rewards as they are; a checksum of its own in each row keeps all trace of them out of the
+chain.
 What a transaction wrote is on disk when `write` returns: the folder of the file is synchronised too
 (`synchronous=EXTRA`).
 """
 
+import ctypes
+import fcntl
 import hashlib
+import itertools
 import json
+import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bandits.parameters import require
 
-FORMAT = 1  # raised when older files cannot be read any more
+FORMAT = 1  # raised when older files become unreadable
 APPLICATION = 0x62616E64  # "band", which tells a journal from other sqlite files
+IN_USE = "is in use by another session"
 UNCLEAR = "an earlier error left it unclear what is on disk"
+PART = 500  # rows that are read at a time
+LEAST = -(2**63)  # before every number of a row
+SNAPSHOT = "row INTEGER NOT NULL, last TEXT NOT NULL, state TEXT NOT NULL, checksum TEXT NOT NULL"
 TABLES = """
 CREATE TABLE journal (row INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, checksum TEXT NOT NULL) STRICT;
 CREATE TABLE last (row INTEGER NOT NULL, checksum TEXT NOT NULL) STRICT;
@@ -30,43 +41,82 @@ CREATE TRIGGER rows_are_fixed BEFORE UPDATE ON journal BEGIN SELECT RAISE(ABORT,
 
 
 class JournalError(Exception):
-    """A journal that cannot be used, in one line that names the file."""
+    """A journal cannot be used; the message is one line that names the file."""
 
 
 class Row(NamedTuple):
-    """A row of the journal: what happened, and numbers that say how."""
+    """A row of the journal: the kind of an event, and its numbers."""
 
     kind: str
     body: Mapping[str, Any]
 
 
-class Journal:
-    """An open journal. Raises `JournalError` for a file that is none, is damaged, or is in use.
+class Snapshot(NamedTuple):
+    """The public state of a session after the first `row` rows; `last` is the checksum of the last of them."""
 
-    After an error nobody knows whether the last rows are on disk: the journal then refuses everything, and only opening
-    it again tells.
+    row: int
+    last: str
+    state: Mapping[str, Any]
+
+
+class Journal:
+    """An open journal. Raises `JournalError` for a file that is not a journal, is damaged, or is in use.
+
+    After an error it is unknown whether the last rows are on disk: the journal then refuses everything until it is
+    opened again.
     """
 
     def __init__(self, path: Path | str) -> None:
         require(isinstance(path, str | Path), "journal", repr(path), "the path of a file")
         self.path = path
         self._refused = ""  # why it is not usable
+        self._process, self._absolute = os.getpid(), Path(path).absolute()
         if not Path(path).parent.is_dir():
             raise JournalError(f"{path}: cannot be opened: there is no folder {Path(path).parent}")
         if Path(path).is_dir():
             raise JournalError(f"{path}: is a folder, not a journal")
+        self._unlock = self._locked()
         with self.guarded():
             self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            _OPEN.add(self)
         try:
             with self.guarded():
                 self._file.execute("PRAGMA locking_mode=EXCLUSIVE")  # until the end, not of a transaction alone
                 self._file.execute("PRAGMA synchronous=EXTRA")
                 self._begin()
-            self._last, self._checksum = 0, ""
-            self._rows = list(self._checked_rows())
+                self._place = self._only_name()
+            self._last, self._checksum = self._read_last()
         except BaseException:
             self._file.close()
+            self._unlock()
             raise
+
+    def _locked(self) -> Callable[[], object]:
+        """Lock the file, and return what ends that; nothing for a journal in memory.
+
+        The locks of sqlite alone end as soon as this process closes the file anywhere else, as a copy of it does.
+        """
+        if str(self.path) == ":memory:":
+            return lambda: None
+        try:
+            descriptor = os.open(self._absolute, os.O_RDONLY | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be opened: {error.strerror}") from None
+        unlock = weakref.finalize(self, os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            unlock()
+            busy = isinstance(error, BlockingIOError)
+            raise JournalError(f"{self.path}: {IN_USE if busy else f'cannot be locked: {error.strerror}'}") from None
+        return unlock
+
+    def _only_name(self) -> tuple[int, int] | None:
+        """Which file it is. A file with two names is refused: after a crash sqlite repairs it under one alone."""
+        place = _place(self._absolute)
+        if place is not None and self._absolute.stat().st_nlink > 1:
+            raise JournalError(f"{self.path}: has another name (a hard link): remove one of them")
+        return place
 
     def _begin(self) -> None:
         self._file.execute("BEGIN EXCLUSIVE")
@@ -80,49 +130,85 @@ class Journal:
             self._file.execute(f"PRAGMA user_version={FORMAT}")
         elif application != APPLICATION:
             raise JournalError(f"{self.path}: is a database of something else, not a journal")
-        self._file.execute("COMMIT")
         (version,) = self._file.execute("PRAGMA user_version").fetchone()
         if version != FORMAT:
             raise JournalError(f"{self.path}: has format {version}, this version of bandits reads {FORMAT}")
+        self._file.execute(f"CREATE TABLE IF NOT EXISTS snapshot ({SNAPSHOT}) STRICT")  # older journals have none
+        self._file.execute("COMMIT")
 
-    def rows(self) -> list[Row]:
-        """The rows that were there when it was opened, each with a checksum that fits."""
-        return self._rows
+    def rows(self, after: Snapshot | None = None) -> Iterator[Row]:
+        """All rows, or those after a snapshot, each with a checksum that fits, to the last one."""
+        number, checksum, row = (0, "", LEAST) if after is None else (after.row, after.last, after.row)
+        select = f"SELECT row, kind, body, checksum FROM journal WHERE row > ? ORDER BY row LIMIT {PART}"
+        while part := self._fetched(select, row):
+            for row, kind, body, found in part:
+                number += 1
+                checksum = _checksum(checksum, number, kind, body)
+                if (row, found) != (number, checksum):
+                    raise JournalError(f"{self.path}: row {number} of journal is damaged: its checksum does not fit")
+                yield Row(kind, json.loads(body))
+        if (number, checksum) != (self._last, self._checksum):
+            raise JournalError(f"{self.path}: row {number + 1} of journal is missing, or table last is damaged")
 
-    def _checked_rows(self) -> Iterator[Row]:
-        with self.guarded():
-            found = self._file.execute("SELECT kind, body, checksum FROM journal ORDER BY row").fetchall()
-            ends = self._file.execute("SELECT row, checksum FROM last").fetchall()
-        for number, (kind, body, checksum) in enumerate(found, 1):
-            if checksum != _checksum(self._checksum, number, kind, body):
-                raise JournalError(f"{self.path}: row {number} of journal is damaged: its checksum does not fit")
-            self._last, self._checksum = number, checksum
-            yield Row(kind, json.loads(body))
-        if ends != [(self._last, self._checksum)]:
-            raise JournalError(f"{self.path}: row {self._last + 1} of journal is missing, or table last is damaged")
+    def _read_last(self) -> tuple[int, str]:
+        found: list[tuple[int, str]] = self._fetched("SELECT row, checksum FROM last")
+        if len(found) != 1:
+            raise JournalError(f"{self.path}: table last is damaged")
+        return found[0]
+
+    def snapshot(self) -> Snapshot | None:
+        """The last snapshot; None if there is none yet."""
+        found = self._fetched("SELECT row, last, state, checksum FROM snapshot")
+        for row, last, state, checksum in found:
+            rows = self._fetched("SELECT checksum FROM journal WHERE row = ?", row)
+            if rows != [(last,)] or len(found) > 1 or checksum != _checksum(last, row, "snapshot", state):
+                told = "without it (DELETE FROM snapshot) all rows are read"
+                raise JournalError(f"{self.path}: table snapshot is damaged: its checksum does not fit; {told}")
+            return Snapshot(row, last, json.loads(state))
+        return None
 
     def rewards(self) -> dict[int, int]:
-        """The secret rewards, in steps, by ticket."""
-        with self.guarded():
-            found = self._file.execute("SELECT ticket, steps, checksum FROM secret_rewards ORDER BY ticket").fetchall()
-        for ticket, steps, checksum in found:
+        """All secret rewards, in steps, by ticket, each with a checksum that fits."""
+        return dict(self._checked_rewards("SELECT ticket, steps, checksum FROM secret_rewards ORDER BY ticket"))
+
+    def rewards_of(self, tickets: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Those of some tickets; a few at a time are in memory."""
+        left = iter(tickets)
+        while part := list(itertools.islice(left, PART)):
+            places = ", ".join("?" * len(part))
+            select = f"SELECT ticket, steps, checksum FROM secret_rewards WHERE ticket IN ({places})"
+            yield from self._checked_rewards(select, *part)
+
+    def _checked_rewards(self, select: str, *tickets: int) -> Iterator[tuple[int, int]]:
+        for ticket, steps, checksum in self._fetched(select, *tickets):
             if checksum != _checksum("", ticket, "reward", str(steps)):
                 raise JournalError(f"{self.path}: ticket {ticket} of secret_rewards is damaged: its checksum is wrong")
-        return {ticket: steps for ticket, steps, _ in found}
+            yield ticket, steps
+
+    def _fetched(self, statement: str, *values: Any) -> list[Any]:
+        with self.guarded():
+            return self._file.execute(statement, values).fetchall()
 
     def has_reward(self, ticket: int) -> bool:
         """Whether a reward of this ticket is on disk."""
-        with self.guarded():
-            found = self._file.execute("SELECT 1 FROM secret_rewards WHERE ticket = ?", (ticket,)).fetchone()
-        return found is not None
+        return bool(self._fetched("SELECT 1 FROM secret_rewards WHERE ticket = ?", ticket))
 
-    def write(self, rows: Sequence[Row] = (), rewards: Mapping[int, int] | None = None) -> None:
-        """Append rows and rewards in one transaction: all of them are on disk when this returns, or none is."""
+    def write(
+        self,
+        rows: Sequence[Row] = (),
+        rewards: Mapping[int, int] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Append rows and rewards in one transaction: all of them are on disk when this returns, or none is.
+
+        `state`, if given, is what follows from all rows with these: it becomes the snapshot.
+        """
         with self.guarded():
+            self._require_place()
             self._file.execute("BEGIN EXCLUSIVE")
             last, checksum = self._last, self._checksum
             for kind, body in rows:
-                text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+                text = _text(body)
                 last, checksum = last + 1, _checksum(checksum, last + 1, kind, text)
                 self._file.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", (last, kind, text, checksum))
             if rows:
@@ -130,34 +216,49 @@ class Journal:
             for ticket, steps in (rewards or {}).items():
                 entry = (ticket, steps, _checksum("", ticket, "reward", str(steps)))
                 self._file.execute("INSERT INTO secret_rewards VALUES (?, ?, ?)", entry)
+            if state is not None:
+                text = _text(state)
+                self._file.execute("DELETE FROM snapshot")
+                snapshot = (last, checksum, text, _checksum(checksum, last, "snapshot", text))
+                self._file.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?)", snapshot)
             self._file.execute("COMMIT")
             self._last, self._checksum = last, checksum
 
+    def _require_place(self) -> None:
+        """Raise `JournalError` if there is another file in its place: the next session would go on with that one."""
+        if self._place != _place(self._absolute):
+            raise JournalError(f"{self.path}: was moved, removed or replaced while it was open")
+
     @contextmanager
     def usable(self) -> Iterator[None]:
-        """Refuse a journal that is closed, or of which an earlier error left unclear what is on disk."""
+        """Refuse a journal that is closed, of another process, or left unclear by an earlier error."""
+        if self._process != os.getpid():
+            raise JournalError(f"{self.path}: was opened before this process was forked; open it after that")
         if self._refused:
             raise JournalError(f"{self.path}: {self._refused}; open it again")
         yield
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Changes of memory and file that belong together: after any error in between the journal is not usable."""
+        """Changes of memory and file as one step: after an error within it the journal is not usable."""
         with self.usable():
             try:
                 yield
             except sqlite3.Error as error:
                 self._refused = UNCLEAR
                 busy = "locked" in str(error)
-                raise JournalError(f"{self.path}: {'is in use by another session' if busy else error}") from None
+                raise JournalError(f"{self.path}: {IN_USE if busy else error}") from None
             except BaseException:
                 self._refused = UNCLEAR
                 raise
 
     def close(self) -> None:
         """Let another session open the file."""
+        if self._process != os.getpid():
+            return
         self._refused = self._refused or "was closed"
         self._file.close()
+        self._unlock()
 
     def __enter__(self) -> Self:
         return self
@@ -166,6 +267,32 @@ class Journal:
         self.close()
 
 
+def _place(path: Path) -> tuple[int, int] | None:
+    """Which file there is; None for a journal in memory, and if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def _checksum(before: str, number: int, kind: str, body: str) -> str:
     """A checksum of an entry and, by `before`, of all entries before it; it finds damage, it is no signature."""
     return hashlib.sha256(f"{before}\n{number}\n{kind}\n{body}".encode()).hexdigest()[:32]
+
+
+_OPEN = weakref.WeakSet[Journal]()
+
+
+def _leave_to_parent() -> None:
+    """In a process that was just forked: never close the files of its parent, as that removes what these need."""
+    for journal in _OPEN:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(journal._file))
+        journal._unlock()  # of this process; that of the parent stays
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

@@ -12,18 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from bandits.audit.ledger import Release
-from bandits.deploy.journal import Journal, JournalError, Row
-from bandits.deploy.local import Reports
+from bandits.deploy.journal import Journal, JournalError, Row, Snapshot
+from bandits.deploy.reports import reports_to
 from bandits.deploy.session import ledger_of
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import Progress, Ticket, described, replay, require_header
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
+from bandits.policies.heavy_tailed import Moment
 
 
 @dataclass(frozen=True)
 class Review:
-    """What a journal says.
+    """The content of a journal.
 
     Attributes
     ----------
@@ -49,15 +50,15 @@ def review(path: Path | str, policy: Policy | None = None) -> Review:
     if not Path(path).is_file():
         raise JournalError(f"{path}: no such file")
     with Journal(path) as journal:
-        rows, rewards = journal.rows(), journal.rewards()
+        rows, rewards, snapshot = list(journal.rows()), journal.rewards(), journal.snapshot()
     if not rows or rows[0].kind != "header":
         raise JournalError(f"{path}: row 1 of journal is not a header")
     header = dict(rows[0].body)
     known = policy_of(header, path) if policy is None else policy
-    require_header(rows, header | {"policy": described(known)}, path)
+    require_header(rows[0], header | {"policy": described(known)}, path)
     if header.get("local"):
-        return _review_of_messages(path, rows, header, known)
-    return _review_of_sums(path, rows, header, known, rewards)
+        return _review_of_messages(path, rows, snapshot, header, known)
+    return _review_of_sums(path, rows, snapshot, header, known, rewards)
 
 
 def policy_of(header: dict[str, Any], path: Path | str) -> Policy:
@@ -73,19 +74,24 @@ def policy_of(header: dict[str, Any], path: Path | str) -> Policy:
 
 
 def _review_of_sums(
-    path: Path | str, rows: list[Row], header: dict[str, Any], policy: Policy, rewards: dict[int, int]
+    path: Path | str,
+    rows: list[Row],
+    snapshot: Snapshot | None,
+    header: dict[str, Any],
+    policy: Policy,
+    rewards: dict[int, int],
 ) -> Review:
     progress = Progress(policy.batched_run(header["arms"], header["horizon"]))
     left = set(rewards)
-    for row in replay(progress, rows, path):
+    for row in replay(progress, rows[1:], path, snapshot=snapshot):
         if row.kind == "release":
-            tickets = {ticket for arm in progress.run.due for ticket in progress.batch(arm)}
+            tickets = {ticket for arm in progress.run.due for ticket in progress.open.of(arm)}
             absent = len(tickets - left)
             if rewards and absent != row.body.get("missing", absent):
                 told = f"{row.body['missing']} rewards are missing in it, and {absent} are not in secret_rewards"
                 raise JournalError(f"{path}: release {progress.released + 1}: {told}")
             left -= tickets
-    if strangers := sorted(left - progress.open.keys()):
+    if strangers := sorted(left.difference(progress.open)):
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
     contributions = header["contributions"]
     cost = spent(progress.run.epsilon, contributions, progress.released)
@@ -99,9 +105,12 @@ def transcript_of(rows: list[Row]) -> tuple[Ticket, ...]:
     return tuple(Ticket(number, arm) for number, arm in enumerate(arms, 1))
 
 
-def _review_of_messages(path: Path | str, rows: list[Row], header: dict[str, Any], policy: Any) -> Review:
-    reports = Reports(policy, header["arms"], header["horizon"])
-    for _ in replay(reports, rows, path):
+def _review_of_messages(
+    path: Path | str, rows: list[Row], snapshot: Snapshot | None, header: dict[str, Any], policy: Any
+) -> Review:
+    moment = Moment(*header["moment"]) if "moment" in header else None
+    reports = reports_to(policy, header["arms"], header["horizon"], moment)
+    for _ in replay(reports, rows[1:], path, snapshot=snapshot):
         pass
     cost = spent(policy.epsilon, header["contributions"], reports.received, "all messages")
     ledger = policy.ledger(header["arms"], header["horizon"])
@@ -109,7 +118,7 @@ def _review_of_messages(path: Path | str, rows: list[Row], header: dict[str, Any
 
 
 def main() -> None:
-    """Print what a journal says; code 2 and one line if it is damaged."""
+    """Print the content of a journal; exit code 2 and one line if it is damaged."""
     parser = argparse.ArgumentParser(description="Check the journal of a session, and print what it spent.")
     parser.add_argument("journal", type=Path)
     parser.add_argument("--transcript", action="store_true", help="print every ticket, too")

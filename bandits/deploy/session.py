@@ -1,4 +1,4 @@
-"""A learner for real users: it gives out arms, takes rewards when they come, and survives a crash at any moment."""
+"""A learner for real users: it returns arms, takes late rewards, and survives a crash at any moment."""
 
 import secrets
 from collections import Counter
@@ -9,10 +9,19 @@ from typing import Any, Self
 import numpy as np
 
 from bandits.audit.ledger import LaplaceRelease, Release
-from bandits.deploy.checks import RewardDomain, budget, whole
+from bandits.deploy.checks import RewardDomain, budget, truth, whole
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
-from bandits.deploy.tickets import Outcome, Progress, Ticket, checked_ticket, described, note, replay, require_header
+from bandits.deploy.tickets import (
+    Outcome,
+    Progress,
+    Ticket,
+    checked_ticket,
+    described,
+    note,
+    restore,
+    snapshot_of,
+)
 from bandits.mechanisms.deployable import GRID, add_noise, on_grid
 from bandits.parameters import ParameterError, require, require_arms
 from bandits.policies.base import Policy
@@ -35,7 +44,7 @@ class Session:
     Attributes
     ----------
     domain: the least and the largest reward.
-    missing: what a reward counts as that did not come, by default the least; public.
+    missing: the public value of a reward that did not come, by default the least.
     clamp: whether rewards outside the domain are moved to its nearest end, or else refused.
 
     Raises `ParameterError` for a policy whose releases are not sums of batches, or without OpenDP, and `JournalError`
@@ -62,7 +71,8 @@ class Session:
         arms, horizon = whole(arms, "arms", 2), whole(horizon, "horizon", 1)
         require_arms(arms)
         contributions, patience = whole(contributions, "contributions", 1), whole(patience, "patience", 0)
-        self._domain = RewardDomain.of(domain, clamp)
+        self._domain = RewardDomain.of(domain, truth(clamp, "clamp"))
+        wait_always, known = truth(wait_always, "wait_always"), described(policy)
         missing = self._domain.low if missing is None else missing
         self._missing = RewardDomain.of(domain).unit(missing, "missing")
         self.policy, self.contributions, self.clamp = policy, contributions, clamp
@@ -75,12 +85,12 @@ class Session:
         try:
             self._restore(
                 {
-                    "policy": described(policy),
+                    "policy": known,
                     "arms": arms,
                     "horizon": horizon,
                     "domain": [self._domain.low, self._domain.high],
                     "contributions": contributions,
-                    "missing": missing,
+                    "missing": float(missing),
                     "patience": patience,
                     "wait_always": wait_always,
                 }
@@ -95,19 +105,19 @@ class Session:
         add_noise(0, self._progress.run.grid, epsilon)  # refuses before the first user if there is no OpenDP
 
     def _restore(self, header: dict[str, Any]) -> None:
-        rows = self._journal.rows()
-        if not rows:
-            self._journal.write([Row("header", header)])
-        else:
-            require_header(rows, header, self._journal.path)
-            for _ in replay(self._progress, rows, self._journal.path):
-                pass
-        kept = self._journal.rewards()
-        self._received = {ticket: steps for ticket, steps in kept.items() if ticket in self._progress.open}
-        self._present = Counter(self._progress.open[ticket] for ticket in self._received)  # rewards of each open batch
+        restore(self._progress, self._journal, header)
+        self._sums, self._present = Counter[int](), Counter[int]()  # of the rewards of the open batch of each arm
+        for ticket, steps in self._journal.rewards_of(self._progress.open):
+            self._count(ticket, steps)
+
+    def _count(self, ticket: int, steps: int) -> None:
+        arm = self._progress.open.arm_of(ticket)
+        assert arm is not None
+        self._sums[arm] += steps
+        self._present[arm] += 1
 
     def select(self, n: int = 1) -> list[Ticket]:
-        """The next `n` tickets, fewer where the horizon comes first.
+        """The next `n` tickets, or fewer at the horizon.
 
         Nothing that one learns from their rewards before the next release changes the arms. Raises `ParameterError` at
         the horizon.
@@ -130,8 +140,11 @@ class Session:
             else:
                 given.append(progress.wait())
                 note(rows, "wait", given[-1])
-        self._journal.write(rows)
+        self._write(rows)
         return given
+
+    def _write(self, rows: list[Row]) -> None:
+        self._journal.write(rows, state=snapshot_of(self._progress))
 
     def update(self, ticket: int, reward: float) -> Outcome:
         """Take the reward of a ticket; when this returns it is on disk. It may be repeated: the first reward stays.
@@ -141,15 +154,14 @@ class Session:
         unit = self._domain.unit(reward)
         with self._lock, self._journal.usable():
             ticket = checked_ticket(ticket, self._progress.issued)
-            if ticket not in self._progress.open:
-                return Outcome.REPEATED if self._journal.has_reward(ticket) else Outcome.UNUSED
-            if ticket in self._received:
+            if self._journal.has_reward(ticket):
                 return Outcome.REPEATED
+            if self._progress.open.arm_of(ticket) is None:
+                return Outcome.UNUSED
             with self._journal.guarded():
                 steps = self._steps(unit)
                 self._journal.write(rewards={ticket: steps})
-                self._received[ticket] = steps
-                self._present[self._progress.open[ticket]] += 1
+                self._count(ticket, steps)
                 return Outcome.COUNTED
 
     def close_batches(self) -> bool:
@@ -161,7 +173,7 @@ class Session:
         with self._lock, self._journal.usable(), self._journal.guarded():
             if not self._progress.run.due:
                 return False
-            self._journal.write([self._release()])
+            self._write([self._release()])
             return True
 
     def ledger(self) -> tuple[Release, ...]:
@@ -219,19 +231,22 @@ class Session:
 
     def _absent(self) -> int:
         """The number of rewards that are missing in batches that are due."""
-        return sum(len(self._progress.batch(arm)) - self._present[arm] for arm in self._progress.run.due)
+        return sum(map(self._absent_of, self._progress.run.due))
+
+    def _absent_of(self, arm: int) -> int:
+        return len(self._progress.open.of(arm)) - self._present[arm]
 
     def _release(self) -> Row:
-        """Draw the noise of the batches that are due, and go on with it; the caller writes it down before all else."""
+        """Draw the noise of the due batches and absorb the noisy sums; the caller stores them before anything else."""
         progress = self._progress
         grid, epsilon, due = progress.run.grid, progress.run.epsilon, progress.run.due
         body: dict[str, Any] = {"arms": list(due)}
         if not self._wait_always:
             body["missing"] = self._absent()
         missing = round(self._missing * grid)
-        sums = [sum(self._received.pop(t, missing) for t in progress.batch(arm)) for arm in due]
+        sums = [self._sums[arm] + missing * self._absent_of(arm) for arm in due]
         for arm in due:
-            del self._present[arm]
+            del self._sums[arm], self._present[arm]
         body["steps"] = [add_noise(total, grid, epsilon) for total in sums]
         progress.release(body["steps"])
         return Row("release", body)

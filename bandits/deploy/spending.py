@@ -1,4 +1,4 @@
-"""What sessions spend of the privacy of one user, in the words in which people ask for it."""
+"""The privacy budget of one user that sessions spend, as numbers and in words."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Spent:
 def spent(epsilon: float, contributions: int, releases: int, of: str = "all arms and releases") -> Spent:
     """What `releases` cost that are each epsilon-private for one reward: `contributions` times as much for one user.
 
-    This is group privacy: from one input to the other in so many steps, each of which changes one reward.
+    This is group privacy: one input becomes the other in `contributions` steps, each of which changes one reward.
     """
     most = contributions * epsilon
     who = "one user with one reward" if contributions == 1 else f"one user with at most {contributions} rewards"

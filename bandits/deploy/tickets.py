@@ -1,7 +1,10 @@
-"""Tickets of a session, and what follows from its journal: the public part, which needs no reward and no noise."""
+"""Tickets of a session, and its public state: it follows from the journal, without rewards and noise."""
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -9,21 +12,25 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bandits.deploy.checks import is_integer
-from bandits.deploy.journal import JournalError, Row
-from bandits.parameters import require
+from bandits.deploy.journal import Journal, JournalError, Row, Snapshot
+from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
 from bandits.policies.batched import BatchedRun
 
 
 class Ticket(NamedTuple):
-    """A pull that was given out: its number, counted from 1, and its arm."""
+    """A pull that was given out: its number, counted from 1, and its arm.
+
+    `bound` is for devices that cut rewards off (`TruncatingClient`), and None for all others.
+    """
 
     number: int
     arm: int
+    bound: float | None = None
 
 
 class Outcome(StrEnum):
-    """What became of a reward.
+    """The outcome of a reward.
 
     COUNTED: it is on disk, and enters the sum of its batch.
     REPEATED: its ticket has a reward already, which stays.
@@ -34,6 +41,49 @@ class Outcome(StrEnum):
     COUNTED = "counted"
     REPEATED = "repeated"
     UNUSED = "unused"
+
+
+class OpenTickets:
+    """Tickets whose rewards may still come, of every arm in ascending order; 8 bytes each."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, array[int]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._of.values()))
+
+    def __iter__(self) -> Iterator[int]:
+        return itertools.chain.from_iterable(self._of.values())
+
+    def of(self, arm: int) -> Sequence[int]:
+        """Those of one arm."""
+        return self._of.get(arm, ())
+
+    def arm_of(self, ticket: int) -> int | None:
+        """The arm of a ticket; None if it is not open."""
+        return next((arm for arm, tickets in self._of.items() if _place(tickets, ticket) is not None), None)
+
+    def add(self, ticket: Ticket) -> None:
+        self._of.setdefault(ticket.arm, array("q")).append(ticket.number)
+
+    def remove(self, ticket: int, arm: int) -> None:
+        del self._of[arm][bisect_left(self._of[arm], ticket)]
+
+    def close(self, arm: int) -> None:
+        """Remove those of one arm."""
+        del self._of[arm]
+
+    def saved(self) -> list[tuple[int, list[int]]]:
+        return [(arm, tickets.tolist()) for arm, tickets in sorted(self._of.items())]
+
+    def restore(self, saved: Iterable[tuple[int, list[int]]]) -> None:
+        self._of = {arm: array("q", tickets) for arm, tickets in saved}
+
+
+def _place(tickets: Sequence[int], ticket: int) -> int | None:
+    """Where a ticket is among `tickets`, which ascend."""
+    place = bisect_left(tickets, ticket)
+    return place if place < len(tickets) and tickets[place] == ticket else None
 
 
 class Progress:
@@ -48,46 +98,59 @@ class Progress:
     issued: tickets that were given out.
     pulls: those that count as steps of the policy; the others were given while it waited.
     waited: tickets since batches became due.
-    open: the arm of every ticket whose batch is open.
+    open: the tickets whose batches are open.
     released: noisy numbers so far.
+    unsaved: tickets since the last snapshot.
     """
+
+    _COUNTS = ("issued", "pulls", "waited", "released")
 
     def __init__(self, run: BatchedRun) -> None:
         self.run = run
-        self.issued = self.pulls = self.waited = self.released = 0
-        self.open: dict[int, int] = {}
-        self._of: dict[int, list[int]] = {}
+        self.issued = self.pulls = self.waited = self.released = self.unsaved = 0
+        self.open = OpenTickets()
 
     def pull(self, arm: int) -> Ticket:
         """Give out a ticket of the policy."""
-        self.issued += 1
         self.pulls += 1
+        ticket = self._issue(arm)
         if self.run.learning:
-            self.open[self.issued] = arm
-            self._of.setdefault(arm, []).append(self.issued)
+            self.open.add(ticket)
         self.run.pull(arm)
+        return ticket
+
+    def _issue(self, arm: int) -> Ticket:
+        self.issued += 1
+        self.unsaved += 1
         return Ticket(self.issued, arm)
 
     def wait(self) -> Ticket:
         """Give out a ticket while batches are due: their arms in turn."""
         arm = self.run.due[self.waited % len(self.run.due)]
-        self.issued += 1
         self.waited += 1
-        return Ticket(self.issued, arm)
-
-    def batch(self, arm: int) -> list[int]:
-        """The tickets of the open batch of an arm."""
-        return self._of[arm]
+        return self._issue(arm)
 
     def release(self, steps: list[int]) -> None:
         """Close the batches that are due, with noisy sums in steps of the grid."""
         grid, due = self.run.grid, self.run.due
         for arm in due:
-            for ticket in self._of.pop(arm):
-                del self.open[ticket]
+            self.open.close(arm)
         self.waited = 0
         self.released += len(due)
         self.run.absorb([total / grid for total in steps])
+
+    def saved(self) -> dict[str, Any] | None:
+        """All of it, as plain data for `restore`; None if the policy does not save its runs."""
+        run = self.run.saved()
+        counts = {name: getattr(self, name) for name in self._COUNTS}
+        return None if run is None else {"run": run, "open": self.open.saved(), **counts}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on from what was saved; nothing happened here before."""
+        self.run.restore(saved["run"])
+        self.open.restore(saved["open"])
+        for name in self._COUNTS:
+            setattr(self, name, saved[name])
 
     def follow(self, row: Row) -> None:
         """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
@@ -117,20 +180,61 @@ class Progress:
 class Public(Protocol):
     """The public state of a session, which changes by the rows of its journal alone."""
 
+    unsaved: int
+
     def follow(self, row: Row) -> None: ...
+    def saved(self) -> dict[str, Any] | None: ...
+    def restore(self, saved: Mapping[str, Any]) -> None: ...
 
 
-def replay(state: Public, rows: list[Row], path: object) -> Iterator[Row]:
-    """Follow the rows of a journal after its header; yields each before it is followed.
+EVERY = 5_000  # tickets and reports between two snapshots
+UNFIT = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # what rows of another policy lead to
 
-    Raises `JournalError` for a row that does not fit the policy.
+
+def snapshot_of(state: Public) -> dict[str, Any] | None:
+    """What is to be written as a snapshot with the next rows; None before it is time for one."""
+    if state.unsaved < EVERY:
+        return None
+    state.unsaved = 0
+    return state.saved()
+
+
+def restore(state: Public, journal: Journal, header: Mapping[str, Any]) -> None:
+    """Begin a journal, or go on from its last snapshot and the rows after that.
+
+    Raises `JournalError` for a journal that is damaged, of another session, or does not fit the policy.
     """
-    for number, row in enumerate(rows[1:], 2):
+    path, rows, number = journal.path, journal.rows(), 2
+    first = next(rows, None)
+    if first is None:
+        journal.write([Row("header", header)])
+        return
+    require_header(first, header, path)
+    if snapshot := journal.snapshot():
+        try:
+            state.restore(snapshot.state)
+        except UNFIT as error:
+            raise JournalError(f"{path}: table snapshot does not fit the policy: {error}") from None
+        rows, number = journal.rows(snapshot), snapshot.row + 1
+    for _ in replay(state, rows, path, number):
+        pass
+
+
+def replay(
+    state: Public, rows: Iterable[Row], path: object, first: int = 2, snapshot: Snapshot | None = None
+) -> Iterator[Row]:
+    """Follow rows of a journal, from number `first`, after its header; yields each before it is followed.
+
+    Raises `JournalError` for a row, or a snapshot, that does not fit the policy and the rows before it.
+    """
+    for number, row in enumerate(rows, first):
         yield row
         try:
             state.follow(row)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except UNFIT as error:
             raise JournalError(f"{path}: row {number} of journal does not fit the policy: {error}") from None
+        if snapshot and snapshot.row == number and snapshot.state != json.loads(json.dumps(state.saved())):
+            raise JournalError(f"{path}: table snapshot does not follow from the {number} rows before it")
 
 
 def note(rows: list[Row], kind: str, ticket: Ticket) -> None:
@@ -152,20 +256,27 @@ def checked_ticket(ticket: int, issued: int) -> int:
 
 
 def described(policy: Policy) -> dict[str, Any]:
-    """A policy as plain data: its class and its parameters."""
+    """A policy as plain data: its class and its parameters.
+
+    Raises `ParameterError` for what a journal cannot hold, as numbers of other types: what they count as depends on
+    where they are used.
+    """
+    require(is_dataclass(policy), "policy", repr(policy), "a dataclass of its parameters")
     assert is_dataclass(policy)
-    cls = type(policy)
-    return {
-        "class": f"{cls.__module__}.{cls.__qualname__}",
-        "fields": {field.name: getattr(policy, field.name) for field in fields(policy) if field.init},
-    }
+    cls, found = type(policy), {field.name: getattr(policy, field.name) for field in fields(policy) if field.init}
+    for name, value in found.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ParameterError(name, f"must be a finite int or float, a text, or a list, got {value!r}") from None
+    return {"class": f"{cls.__module__}.{cls.__qualname__}", "fields": found}
 
 
-def require_header(rows: list[Row], header: Mapping[str, Any], path: object) -> None:
+def require_header(first: Row, header: Mapping[str, Any], path: object) -> None:
     """Raise `JournalError` unless a journal is of the same session, naming the first thing that differs."""
-    if not rows or rows[0].kind != "header":
+    if first.kind != "header":
         raise JournalError(f"{path}: row 1 of journal is not a header")
-    known, header = _flat(rows[0].body), _flat(json.loads(json.dumps(header)))  # tuples are lists there
+    known, header = _flat(first.body), _flat(json.loads(json.dumps(header)))  # tuples are lists there
     for key in [*header, *known]:
         if known.get(key) != header.get(key):
             raise JournalError(f"{path}: is of another session: {key} is {known.get(key)}, not {header.get(key)}")

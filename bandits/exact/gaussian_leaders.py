@@ -49,7 +49,7 @@ def fixed_rewards_pulls(gap: float, start: int, horizons: Sequence[int], value_v
     enough = bool(horizons) and horizons[0] >= 2 * start and increasing
     require(enough, "horizons", list(horizons), f"increasing, from {2 * start} on")
     reach = value_variance * (float(ndtri(_NEVER / horizons[-1])) / gap) ** 2
-    require(reach <= _LARGEST, "gap", gap, f"larger: pulls up to {reach:.0f} would have to be followed")
+    require(reach <= _LARGEST, "gap", gap, f"larger: pulls up to {reach:.0f} would have to be computed")
     pulls = np.arange(start, max(start + 1, math.ceil(reach)) + 1)
     exact = np.zeros(len(pulls))
     exact[0] = 1.0  # the law of n after 2 start steps

@@ -99,7 +99,7 @@ def expected_regret_curve(
 def epoch_curve(game: "Game", checkpoints: Sequence[int], gap_after: Callable[[int, float], float]) -> FloatArray:
     """Expected pseudo-regret at `checkpoints`.
 
-    `gap_after(steps, floor)` is the expected gap of the choice after an epoch of so many steps, with errors of a few
+    `gap_after(steps, floor)` is the expected gap of the choice after an epoch of `steps` steps, with errors of a few
     `floor` in probabilities.
     """
     steps = checked_steps(checkpoints)

@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 
 
-@compiled
+@borrowing
 def wait(rate: float, rng: np.random.Generator) -> int:
     """The number of steps up to the next event, geometric: k with probability rate (1 - rate)^(k - 1)."""
     if rate <= 0:
@@ -18,7 +18,7 @@ def wait(rate: float, rng: np.random.Generator) -> int:
     return 1 + int(min(rng.standard_exponential() / -math.log1p(-rate), 2.0**60))
 
 
-@compiled
+@borrowing
 def one_of(weights: FloatArray, rng: np.random.Generator) -> int:
     """An arm with probability proportional to its weight; negative weights count as 0."""
     total = 0.0

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.divergences import bernoulli_divergence
 from bandits.loops.largest_beta import fall, peak
 from bandits.loops.local_ucb import SMALLEST_BLOCK, Run, pull_leader
@@ -88,7 +88,7 @@ def bit_thompson_pulls(means: FloatArray, horizon: int, checkpoints: IntArray, r
     return record
 
 
-@compiled
+@borrowing
 def follow(
     lead: Lead,
     state: Arms,
@@ -131,7 +131,7 @@ def follow(
     return t, row
 
 
-@compiled
+@borrowing
 def pull(state: Arms, pulls: IntArray, arm: int, means: FloatArray, rng: np.random.Generator) -> None:
     """One pull of an arm."""
     pulls[arm] += 1
@@ -141,13 +141,13 @@ def pull(state: Arms, pulls: IntArray, arm: int, means: FloatArray, rng: np.rand
         state.second[arm] += 1
 
 
-@compiled
+@borrowing
 def wait(rate: float, rng: np.random.Generator) -> int:
     """Steps without an event before the next step with one."""
     return int(min(rng.standard_exponential() / rate, 2.0**60)) if rate > 0 else 1 << 60
 
 
-@compiled
+@borrowing
 def lead_of(state: Arms) -> Lead:
     """The arm with the clearest lead, with the bar of the fewest proposed events; fills in the hazards of all arms."""
     first, second, hazard, _ = state
@@ -183,7 +183,7 @@ def tangent(kept: float, bar: float) -> float:
     return -math.log((1 - kept) / (1 - bar)) / math.log(kept * (1 - bar) / ((1 - kept) * bar))
 
 
-@compiled
+@borrowing
 def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
     """The arm with the largest draw at a step at which an event is proposed."""
     first, second, hazard, _ = state
@@ -221,7 +221,7 @@ def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
     return winner
 
 
-@compiled
+@borrowing
 def leader_below(first: float, second: float, lead: Lead, rng: np.random.Generator) -> float:
     """The leader's draw given that it is below the bar, or inf if the proposed event is rejected.
 
@@ -242,7 +242,7 @@ def chance_above(first: float, second: float, bar: float) -> float:
     return min(1.0, density / (size * bar - first))
 
 
-@compiled
+@borrowing
 def draw_above(first: float, second: float, bar: float, rng: np.random.Generator) -> float:
     """A Beta(first, second) variable given that it exceeds `bar` > mean, or -inf if the proposed event is rejected.
 

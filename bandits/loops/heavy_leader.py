@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.loops.leader import LARGEST_BLOCK, closest_rival, split_minima, window_of
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace, laplace_above
@@ -216,7 +216,7 @@ def counts(exponent: float, order: float, limit: float, i: float, step: int) -> 
     return bool(math.exp(order * exponent) <= limit * i / (2 * math.log(step)))
 
 
-@compiled
+@borrowing
 def highest(center: FloatArray, width: FloatArray, radius: float) -> int:
     """The first arm with the largest index center + width x radius."""
     leader, largest = 0, -math.inf
@@ -227,7 +227,7 @@ def highest(center: FloatArray, width: FloatArray, radius: float) -> int:
     return leader
 
 
-@compiled
+@borrowing
 def run_of(
     center: FloatArray,
     width: FloatArray,
@@ -249,7 +249,7 @@ def run_of(
     return Run((gain - width[leader] * radius) * before, threshold - gain, before + window)
 
 
-@compiled
+@borrowing
 def pull_leader(
     law: CutRewards,
     run: Run,
@@ -287,14 +287,14 @@ def bound(law: CutRewards, count: int) -> float:
     return float((law.rate * count) ** law.inverse)
 
 
-@compiled
+@borrowing
 def reward_up_to(law: CutRewards, cut: float, rng: np.random.Generator) -> float:
     """A reward, or 0 if it is above `cut`."""
     reward = law.scale * math.exp(rng.standard_exponential() / law.shape)
     return reward if reward <= cut else 0.0
 
 
-@compiled
+@borrowing
 def walked_rewards(law: CutRewards, first: int, number: int, rng: np.random.Generator) -> float:
     """The sum of this `number` of rewards from the `first`-th on, each cut off at its own bound."""
     total, smallest = 0.0, bound(law, first)
@@ -319,7 +319,7 @@ def block_level(law: CutRewards, run: Run, count: int, advance: float, largest_b
     return level
 
 
-@compiled
+@borrowing
 def skip_block(
     law: CutRewards,
     run: Run,
@@ -353,10 +353,11 @@ def skip_block(
         fresh = laplace_above(minima_right[level, level], law.noise_scale * cut)
         if total + close_node(noise, count, fresh) <= run.first + run.slope * count:
             return count, total, True
-        minima[level, :level] = minima_right[level, :level]
+        for i in range(level):
+            minima[level, i] = minima_right[level, i]
 
 
-@compiled
+@borrowing
 def stays_ahead(
     law: CutRewards, run: Run, count: int, total: float, noise: FloatArray, level: int, minima: FloatArray
 ) -> bool:

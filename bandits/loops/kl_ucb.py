@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.divergences import bernoulli_divergence, divergence_lower_mean, divergence_upper_end
 from bandits.loops.leader import window_of
 from bandits.loops.local_ucb import (
@@ -128,14 +128,14 @@ def kl_ucb_pulls(
     return record
 
 
-@compiled
+@borrowing
 def exploration(index: KLIndex, t: float) -> float:
     """L(t) = log t + c log+ log t."""
     log_t = math.log(t)
     return log_t + index.c * math.log(max(log_t, 1.0))
 
 
-@compiled
+@borrowing
 def refresh(state: Arms, index: KLIndex, arm: int, now: float) -> None:
     """Compute the index of an arm, and its slope, at the level `now`."""
     pulls = float(state.pulls[arm])
@@ -153,7 +153,7 @@ def is_highest(pulls: float, mean: float, highest: float, now: float) -> bool:
     return bool(mean >= highest or (highest < 1 and pulls * bernoulli_divergence(mean, highest) <= now))
 
 
-@compiled
+@borrowing
 def bound(state: Arms, index: KLIndex, arm: int, level: float) -> float:
     """An upper bound on the index of an arm at this `level`, which is at least the level of its known index."""
     if state.at[arm] == level or state.value[arm] >= index.highest:
@@ -161,7 +161,7 @@ def bound(state: Arms, index: KLIndex, arm: int, level: float) -> float:
     return float(min(index.highest, state.value[arm] + state.slope[arm] * (level - state.at[arm]) + MARGIN))
 
 
-@compiled
+@borrowing
 def front(state: Arms, index: KLIndex, now: float) -> int:
     """An arm at H, or else the arm to pull at the level `now`.
 
@@ -179,7 +179,7 @@ def front(state: Arms, index: KLIndex, now: float) -> int:
         refresh(state, index, leader, now)
 
 
-@compiled
+@borrowing
 def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizon: int) -> Run:
     """How long the leader, pulled at step t + 1, is sure to lead: the sum that it needs, and a window."""
     now = exploration(index, t + 1)
@@ -277,7 +277,7 @@ def play_highest(
     return t, row
 
 
-@compiled
+@borrowing
 def draw_ahead(
     mean: float, state: Arms, index: KLIndex, ahead: Ahead, arm: int, level: float, rng: np.random.Generator
 ) -> None:
@@ -299,7 +299,7 @@ def draw_ahead(
         ahead.drawn[arm] += 1
 
 
-@compiled
+@borrowing
 def rise(state: Arms, index: KLIndex, arm: int, step: int) -> int:
     """0 if an arm is at H at this step, else a later step before which it is not unless it is pulled.
 
@@ -329,7 +329,7 @@ def record_rounds(
     return row
 
 
-@compiled
+@borrowing
 def add_turns(pulls: IntArray, members: IntArray, steps: int) -> None:
     """Add `steps` round-robin steps over the members, in order, to their pulls."""
     for i in range(len(members)):

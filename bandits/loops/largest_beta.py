@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 
 NODES = 10  # of a panel
 PANEL = 1.25  # largest width of a panel, in spreads
@@ -116,7 +116,7 @@ def betas(first: FloatArray, second: FloatArray) -> Betas:
     return made
 
 
-@compiled
+@borrowing
 def reach(of: Betas, i: int, far: float) -> float:
     """A distance from the mode, on the side of `far`, from which on the density counts as 0.
 
@@ -188,7 +188,7 @@ def winning_chances(values: FloatArray, on: Grid) -> FloatArray:
     return chances
 
 
-@compiled
+@borrowing
 def integrate(density: FloatArray, half: float, beyond: float, below: FloatArray) -> float:
     """Set `below` for the points of a panel, shapes (NODES,); returns the probability to be above its lower edge."""
     below[:] = 1 - beyond
@@ -200,7 +200,7 @@ def integrate(density: FloatArray, half: float, beyond: float, below: FloatArray
     return beyond
 
 
-@compiled
+@borrowing
 def products_of_others(rows: FloatArray, others: FloatArray) -> None:
     """Set each row of `others` to the product of all other `rows`."""
     count = len(rows)

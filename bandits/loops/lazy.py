@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 
@@ -44,7 +44,7 @@ def new_arms(arms: int) -> Arms:
     return Arms(np.zeros(arms, dtype=np.int64), np.ones(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms))
 
 
-@compiled
+@borrowing
 def pull(state: Arms, arm: int, steps: int, mean: float, epsilon: float, rng: np.random.Generator) -> bool:
     """Pull `arm` `steps` times, at most its room; returns whether its private mean changes."""
     state.pulls[arm] += steps
@@ -79,7 +79,7 @@ def lazy_ucb_pulls(
     return record
 
 
-@compiled
+@borrowing
 def lazy_leader(state: Arms, epsilon: float, log_t: float) -> int:
     """The arm with the largest index; ties go to the first."""
     best, leader = -math.inf, 0
@@ -91,7 +91,7 @@ def lazy_leader(state: Arms, epsilon: float, log_t: float) -> int:
     return leader
 
 
-@compiled
+@borrowing
 def steps_until_passed(state: Arms, leader: int, rival: int, epsilon: float, unit: float, t: int) -> int:
     """Steps from t + 1 on in which the index of `rival`, with fewer rewards in its mean, stays lower; at least 1.
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import BoolArray, FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.loops.alike_steps import alike_steps, one_of, wait, wins_in_first
 from bandits.loops.largest_beta import NODES, Betas, Grid, betas, densities, fall, grid, peak, winning_chances
 from bandits.loops.lazy import Arms, new_arms, pull
@@ -98,7 +98,7 @@ def bonus(shift: Shift, t: float) -> float:
     return 3 * math.log(t) / (shift.unit * shift.epsilon)
 
 
-@compiled
+@borrowing
 def parameters(state: Arms, arm: int, added: float) -> tuple[float, float]:
     """The two parameters of the Beta law of an arm at a step with the bonus `added`."""
     count = state.counts[arm]
@@ -106,7 +106,7 @@ def parameters(state: Arms, arm: int, added: float) -> tuple[float, float]:
     return x * count + 1, (1 - x) * count + 1
 
 
-@compiled
+@borrowing
 def beta(a: float, b: float, rng: np.random.Generator) -> float:
     """A Beta(a, b) variable; with b = 1 it is a power of a uniform variable."""
     if b == 1:
@@ -114,7 +114,7 @@ def beta(a: float, b: float, rng: np.random.Generator) -> float:
     return rng.beta(a, b)
 
 
-@compiled
+@borrowing
 def drawn(state: Arms, added: float, rng: np.random.Generator) -> int:
     """The arm with the largest draw at a step with the bonus `added`."""
     best, winner = -1.0, 0
@@ -225,7 +225,7 @@ def moved(center: Betas, on: Grid, values: FloatArray, moving: BoolArray, added:
     return result
 
 
-@compiled
+@borrowing
 def is_cut(state: Arms, arm: int, added: float) -> bool:
     """Whether the x of an arm is cut to 0 or 1 at a step with the bonus `added`."""
     x = state.means[arm] + added / state.counts[arm]
@@ -256,7 +256,7 @@ def chances(window: Window, added: float) -> FloatArray:
     return values
 
 
-@compiled
+@borrowing
 def block_length(window: Window, shift: Shift, t: int) -> int:
     """A number of steps after step t, within the window, of which about one is an excess step."""
     speed = window.slopes.sum() * (bonus(shift, t + 2) - bonus(shift, t + 1)) / window.half

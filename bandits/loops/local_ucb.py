@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.loops.leader import closest_rival, leader_of, window_of
 from bandits.loops.records import record_run
 
@@ -109,10 +109,13 @@ def chord(before: int, window: int, threshold: float, bonus: float) -> tuple[flo
     return threshold * before - bonus * math.sqrt(before), slope
 
 
-@compiled
+@borrowing
 def neglected(pulls: IntArray, step: int, forced: float) -> int:
     """The first arm with at most `forced` log(step + 1) pulls, or -1."""
-    if pulls.min() > forced * LONGEST:
+    least = math.inf
+    for arm in range(len(pulls)):
+        least = min(least, float(pulls[arm]))
+    if least > forced * LONGEST:
         return -1
     least = forced * math.log(step + 1.0)
     for arm in range(len(pulls)):
@@ -121,7 +124,7 @@ def neglected(pulls: IntArray, step: int, forced: float) -> int:
     return -1
 
 
-@compiled
+@borrowing
 def free_steps(pulls: IntArray, leader: int, step: int, forced: float) -> int:
     """Steps from `step` on in which each rival of the leader has more than `forced` log(step + 1) pulls; at least 1."""
     least = math.inf
@@ -133,7 +136,7 @@ def free_steps(pulls: IntArray, leader: int, step: int, forced: float) -> int:
     return max(1, math.ceil(math.exp(least / forced) - 1.0) - step)
 
 
-@compiled
+@borrowing
 def pull_leader(run: Run, total: float, smallest: int, rng: np.random.Generator) -> tuple[int, float]:
     """Pull the leader, whose reports have the sum `total`, until the run ends; returns its pulls, and the new sum.
 
@@ -160,7 +163,7 @@ def block_length(costs: float, most: int, smallest: int) -> int:
     return max(smallest, int(min(costs - DEVIATIONS * math.sqrt(costs), float(most))))
 
 
-@compiled
+@borrowing
 def report(mean: float, scale: float, rng: np.random.Generator) -> float:
     """One report. One uniform number decides the bit and, by its place in the interval of the bit, the noise's sign."""
     point = rng.random()
@@ -172,7 +175,7 @@ def report(mean: float, scale: float, rng: np.random.Generator) -> float:
     return bit + (noise if rises else -noise)
 
 
-@compiled
+@borrowing
 def pull_block(run: Run, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
     """The next `block` pulls, or those up to the end of the run; returns their number, and the new sum."""
     ones = rng.binomial(block, run.mean)
@@ -203,13 +206,13 @@ def uncovered(slope: float, zeros: float, ones: float) -> float:
     return max(slope, 0.0) * zeros + max(slope - 1, 0.0) * ones
 
 
-@compiled
+@borrowing
 def gamma(shape: int, rng: np.random.Generator) -> float:
     """The sum of `shape` exponential variables."""
     return rng.standard_gamma(float(shape)) if shape > 0 else 0.0
 
 
-@compiled
+@borrowing
 def share_of_first(count: int, rng: np.random.Generator) -> float:
     """The first of `count` exponential variables, divided by their sum."""
     return 1.0 if count == 1 else 1 - rng.random() ** (1 / (count - 1))

@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import BoolArray, FloatArray, IntArray
-from bandits.compiled import compiled, inlined
+from bandits.compiled import borrowing, compiled, inlined
 from bandits.loops.alike_steps import one_of, wait
 from bandits.loops.largest_beta import stirling_rest
 from bandits.loops.perturbed_values import (
@@ -167,7 +167,7 @@ def pull(state: State, law: int, constants: Constants, arm: int, steps: int, rng
     state.values.first[arm], state.values.second[arm] = parameters(law, constants, state.pulls[arm], state.sums[arm])
 
 
-@compiled
+@borrowing
 def single_steps(
     state: State,
     law: int,
@@ -197,9 +197,7 @@ def single_steps(
         pulls[winner] += 1
         sums[winner] += 1.0 if rng.random() < means[winner] else 0.0
         first[winner], second[winner] = parameters(law, constants, pulls[winner], sums[winner])
-        if row < len(checkpoints) and t == checkpoints[row]:
-            record[row] = pulls
-            row += 1
+        row = record_run(record, row, checkpoints, pulls, winner, t, 0)
         if not often[winner]:
             chance = exceeding(law, constants, first[winner], second[winner], bar)
             planned = planned and chance < 0.5
@@ -208,7 +206,7 @@ def single_steps(
     return t, row
 
 
-@compiled
+@borrowing
 def next_block(state: State, law: int, constants: Constants, steps: int) -> Block:
     """A block of `steps` steps; its leader is the arm whose value is least likely to be low.
 
@@ -230,7 +228,7 @@ def next_block(state: State, law: int, constants: Constants, steps: int) -> Bloc
     return Block(leader, steps, first, second, low, bar)
 
 
-@compiled
+@borrowing
 def propose(state: State, law: int, constants: Constants, block: Block) -> float:
     """Set the `chances` of all rivals in a block; returns their sum, or a part that exceeds MOST."""
     total = 0.0
@@ -243,7 +241,7 @@ def propose(state: State, law: int, constants: Constants, block: Block) -> float
     return total
 
 
-@compiled
+@borrowing
 def skip_steps(
     state: State,
     law: int,
@@ -290,7 +288,7 @@ def skip_steps(
     return t, row, 1 if rejected > FEW + parts else -1 if 4 * rejected < FEW + parts else 0
 
 
-@compiled
+@borrowing
 def is_kept(state: State, law: int, constants: Constants, block: Block, steps: int) -> bool:
     """Whether the bounds of a block hold in the next `steps` pulls of its leader, even if all rewards are 0."""
     pulls, total = state.pulls[block.leader], state.sums[block.leader]
@@ -365,13 +363,13 @@ def value_above(
     return value if value > center + spread * offset(level, epsilon, delta, tail) else -math.inf
 
 
-@compiled
+@borrowing
 def normal_upset(center: float, spread: float, first: float, second: float) -> float:
     """The probability that the rival's Normal(first, second^2) exceeds the leader's Normal(center, spread^2)."""
     return 0.5 * math.erfc((center - first) / math.sqrt(2 * (spread**2 + second**2)))
 
 
-@compiled
+@borrowing
 def beta_upset(successes: float, failures: float, first: float, second: float, tilt: float) -> float:
     """E exp(tilt W): at least the probability that the rival's Beta(first, second) exceeds the leader's Beta."""
     return math.exp(
@@ -382,7 +380,7 @@ def beta_upset(successes: float, failures: float, first: float, second: float, t
     )
 
 
-@compiled
+@borrowing
 def log_gamma_step(z: float, step: float) -> float:
     """log Gamma(z + step) - log Gamma(z), by Stirling's formula, in which nothing large cancels."""
     rest = stirling_rest(z + step) - stirling_rest(z)

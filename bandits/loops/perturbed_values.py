@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import BoolArray, FloatArray
-from bandits.compiled import compiled, inlined
+from bandits.compiled import borrowing, compiled, inlined
 from bandits.mechanisms.truncated_laplace import offset, upper_tail
 
 GAUSS, BETA, TRUNCATED_LAPLACE = 0, 1, 2  # laws of the perturbed values
@@ -119,7 +119,7 @@ def exceeding(law: int, constants: Constants, first: float, second: float, bar: 
     return upper_tail((bar - first) / second, constants.epsilon, constants.delta, constants.tail)
 
 
-@compiled
+@borrowing
 def plan(law: int, constants: Constants, arms: Arms) -> float:
     """A bar that some arm nearly always exceeds; fills in `hazard` and `often`."""
     first, second, hazard, often = arms
@@ -133,7 +133,7 @@ def plan(law: int, constants: Constants, arms: Arms) -> float:
     return bar
 
 
-@compiled
+@borrowing
 def largest(
     law: int, constants: Constants, arms: Arms, bar: float, rare: float, rng: np.random.Generator
 ) -> tuple[int, bool]:
@@ -179,7 +179,7 @@ def largest_of(
     return best, leader
 
 
-@compiled
+@borrowing
 def rarely(
     law: int,
     constants: Constants,
@@ -215,7 +215,7 @@ def rarely(
     return best, leader
 
 
-@compiled
+@borrowing
 def draw_above(
     law: int, constants: Constants, first: float, second: float, bar: float, rng: np.random.Generator
 ) -> float:
@@ -229,7 +229,7 @@ def draw_above(
     return first - second * offset(tail, epsilon, delta, constant)
 
 
-@compiled
+@borrowing
 def normal_above(low: float, rng: np.random.Generator) -> float:
     """A standard normal variable given that it exceeds `low` (Marsaglia 1964 in the tail)."""
     if low < 0.5:
@@ -243,7 +243,7 @@ def normal_above(low: float, rng: np.random.Generator) -> float:
             return value
 
 
-@compiled
+@borrowing
 def beta_above(a: float, b: float, bar: float, rng: np.random.Generator) -> float:
     """A Beta(a, b) variable given that it exceeds `bar` > mean, or -inf if the proposed event is rejected.
 

@@ -1,10 +1,10 @@
 """Record pulls at checkpoints, in compiled loops that advance many steps at a time."""
 
 from bandits.arrays import IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing
 
 
-@compiled
+@borrowing
 def record_run(
     record: IntArray, row: int, checkpoints: IntArray, pulls: IntArray, arm: int, begun: int, steps: int
 ) -> int:
@@ -13,7 +13,8 @@ def record_run(
     `pulls` are those before this run, shape (arms,).
     """
     while row < len(checkpoints) and checkpoints[row] <= begun + steps:
-        record[row] = pulls
+        for other in range(len(pulls)):  # a whole row at once would be copied first
+            record[row, other] = pulls[other]
         record[row, arm] += checkpoints[row] - begun
         row += 1
     return row

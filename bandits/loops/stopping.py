@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.mechanisms.laplace import laplace
 
 
@@ -75,13 +75,13 @@ def required_sum(samples: int, question: int, rule: Constants) -> float:
     return from_means + noise_width(question, rule)
 
 
-@compiled
+@borrowing
 def noise(scale: float, rng: np.random.Generator) -> float:
     """A draw of Lap(scale); for the scale 0 it is 0, without use of a random number."""
     return laplace(scale, rng) if scale > 0 else 0.0
 
 
-@compiled
+@borrowing
 def walk(
     values: FloatArray,
     samples: int,
@@ -100,7 +100,7 @@ def walk(
     return samples, total, False
 
 
-@compiled
+@borrowing
 def leap(
     low: float,
     high: float,
@@ -148,7 +148,7 @@ def leap(
     return samples, total, False
 
 
-@compiled
+@borrowing
 def wait_for_loud(loud: float, scale: float, rng: np.random.Generator) -> float:
     """Draws of Lap(scale) up to the first at or below -loud <= 0, a geometric number; infinite for the scale 0."""
     if scale == 0:

@@ -39,7 +39,7 @@ def excess(coins: int, epsilon: float, heads: int) -> float:
 
 
 def coins_delta(coins: int, epsilon: float) -> float:
-    """The least delta with which so many coins make a count (`epsilon`, delta)-private."""
+    """The least delta with which the noise of `coins` coins makes a count (`epsilon`, delta)-private."""
     return excess(coins, epsilon, last_above(coins, epsilon))
 
 

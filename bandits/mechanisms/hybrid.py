@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit, node_scale
 from bandits.parameters import require, require_epsilon
@@ -34,6 +34,19 @@ ENDLESS = 63  # levels, enough for any stream
 def hybrid_scale(epsilon: float, sensitivity: float = 1.0) -> float:
     """Scale of the noise at powers of two; the nodes of a tree of k levels take k times as much."""
     return node_scale(1, epsilon / 2, sensitivity)
+
+
+def hybrid_variances(length: int, epsilon: float) -> FloatArray:
+    """Variance of the noise of the sums of n = 1..length items, shape (length,).
+
+    With 2^k <= n < 2^(k+1) it is 2 (2 / epsilon)^2 (k + 1 + k^2 b), b the set bits of n - 2^k.
+    """
+    require(length >= 1, "length", length, "a whole number >= 1")
+    require_epsilon(epsilon)
+    counts = np.arange(1, length + 1)
+    levels = np.frexp(counts)[1] - 1  # k
+    nodes = np.bitwise_count(counts) - 1.0  # of the tree that counts after 2^k
+    return np.asarray(2.0 * hybrid_scale(epsilon) ** 2 * (levels + 1 + levels**2 * nodes))
 
 
 @compiled
@@ -58,7 +71,7 @@ def continued(count: int) -> int:
     return rest if rest else count >> 1
 
 
-@compiled
+@borrowing
 def close_hybrid(prefix_noise: FloatArray, count: int, fresh: float) -> float:
     """Noise of the released sum of `count` items, of which `fresh` is new.
 

@@ -26,10 +26,10 @@ def path_depth(length: int) -> int:
     return max(1, (length - 1).bit_length())
 
 
-def path_nodes(depth: int, *, root: bool = True) -> int:
-    """Nodes on the path to a leaf: depth + 1 with the root, or depth, the printed log2 T, without it."""
+def path_nodes(depth: int) -> int:
+    """Nodes on the path from the root to a leaf, depth + 1."""
     require(depth >= 1, "depth", depth, "a whole number >= 1")
-    return depth + 1 if root else depth
+    return depth + 1
 
 
 def path_loss(depth: int, *, root: bool = True) -> int:
@@ -61,10 +61,19 @@ def path_losses(depth: int, items: int, *, root: bool = True) -> IntArray:
     return outside
 
 
-def path_variance(depth: int, epsilon: float, *, root: bool = True) -> float:
-    """The variance of the noise at every timestep, scale log2(T) / epsilon as printed: 2 nodes depth^2 / epsilon^2."""
+def path_node_scale(length: int, epsilon: float, *, printed: bool = False) -> float:
+    """Scale of the noise of every node with which the whole release is exactly epsilon-DP.
+
+    `printed` is log2(T) / epsilon, which spends about half of epsilon (`path_loss`).
+    """
     require_epsilon(epsilon)
-    return path_nodes(depth, root=root) * 2 * (depth / epsilon) ** 2
+    depth = path_depth(length)
+    return (depth if printed else path_loss(depth)) / epsilon
+
+
+def path_variances(length: int, epsilon: float, *, printed: bool = False) -> FloatArray:
+    """Variance of the noise of the sums of n = 1..length items, shape (length,): the same for all."""
+    return np.full(length, path_nodes(path_depth(length)) * 2 * path_node_scale(length, epsilon, printed=printed) ** 2)
 
 
 @compiled

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.parameters import require, require_epsilon
 
 
 def tree_levels(length: int) -> int:
-    """Levels of the tree over `length` items, floor(log2 length) + 1: an item lies in at most so many nodes."""
+    """Levels of the tree over `length` items, floor(log2 length) + 1: the most nodes that contain one item."""
     return length.bit_length()
 
 
@@ -34,6 +34,14 @@ def node_scale(length: int, epsilon: float, sensitivity: float = 1.0) -> float:
     return sensitivity * tree_levels(length) / epsilon
 
 
+def tree_variances(length: int, epsilon: float) -> FloatArray:
+    """Variance of the noise of the sums of n = 1..length items, shape (length,): a node for each set bit of n."""
+    require(length >= 1, "length", length, "a whole number >= 1")
+    require_epsilon(epsilon)
+    nodes = np.bitwise_count(np.arange(1, length + 1))
+    return nodes * 2.0 * node_scale(length, epsilon) ** 2
+
+
 @compiled
 def lowest_bit(count: int) -> int:
     """Index of the lowest set bit of `count` >= 1: the level of the node that item `count` closes."""
@@ -44,7 +52,7 @@ def lowest_bit(count: int) -> int:
     return level
 
 
-@compiled
+@borrowing
 def close_node(prefix_noise: FloatArray, count: int, fresh: float) -> float:
     """Noise of the prefix of `count` items, whose last node has the noise `fresh`.
 

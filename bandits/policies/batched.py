@@ -8,7 +8,7 @@ with exact noise, and writes every release down.
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,14 @@ class BatchedRun(ABC):
     @abstractmethod
     def summary(self) -> dict[str, object]:
         """What the policy knows, as plain numbers; all of it follows from releases."""
+
+    def saved(self) -> dict[str, Any] | None:
+        """All that has changed since the run began, as plain data from which `restore` goes on; None: not written."""
+        return None
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Make a run that has just begun the one that was `saved`."""
+        raise NotImplementedError
 
 
 def play_batches(

@@ -4,15 +4,15 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bandits.arrays import IntArray
 from bandits.audit.batch_rules import BatchRule
 from bandits.audit.costs import PrivacyCost
-from bandits.audit.epoch_costs import gaussian_lead, shown_by_leads
+from bandits.audit.gaussian_choices import Comparison, first_choice_delta, repeated_delta
 from bandits.audit.ledger import Domain, LaplaceRelease, Release
 from bandits.audit.releases import GaussianDraws
 from bandits.audit.transcripts import Convention
@@ -60,8 +60,11 @@ class IndexRun(BatchedRun):
 
     def pull(self, arm: int) -> None:
         self._left -= 1
+        self._end()
+
+    def _end(self) -> None:
         if self._left == 0:
-            self.due = (arm,)
+            self.due = (self._arm,)
 
     def absorb(self, sums: Sequence[float]) -> None:
         (total,) = sums
@@ -73,6 +76,16 @@ class IndexRun(BatchedRun):
 
     def summary(self) -> dict[str, object]:
         return {"counts": self._counts.tolist(), "sums": self._sums.tolist()}
+
+    def saved(self) -> dict[str, Any]:
+        return {"pulls": self._pulls.tolist(), "left": self._left, **self.summary()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        for known, name in ((self._pulls, "pulls"), (self._counts, "counts"), (self._sums, "sums")):
+            known[:] = saved[name]
+        self._begin()
+        self._left = saved["left"]
+        self._end()
 
 
 class BatchedIndex(Policy):
@@ -251,13 +264,36 @@ class AdaCUCB(BatchedIndex):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """The cost of the arms: a lower bound from the first choice of two arms, the arm with the larger noisy reward.
+        """The cost of the arms, from the first choice: exact for rewards 0 or 1 if the horizon allows no other.
 
-        Up to the horizon 3 there is no other choice. For more arms the lower bound is 0.
+        Longer runs show no less. Of two arms, they also show how often the second is chosen before the first again.
         """
-        if arms != 2 or horizon < 3:
+        assert releases.delta is not None
+        assert releases.epsilon is not None
+        if horizon <= arms:
             return super().transcript_within(releases, arms, horizon, domain, convention)
-        return shown_by_leads(releases, [gaussian_lead(self.level, self.level, 1, 0.0)])
+        delta = first_choice_delta(self.level, self.level, arms)
+        if horizon > arms + 1 or domain is not Domain.BINARY:
+            method = f"{releases.delta.method}; {delta.method}"
+            delta = replace(delta, kept=releases.delta.kept, method=method)
+        if arms == 2:
+            shown, witness = repeated_delta(self.level, self.level, self._in_a_row(horizon))
+            if shown > delta.shown:
+                delta = replace(delta, shown=shown, witness=witness)
+        return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=delta)
+
+    def _in_a_row(self, horizon: int) -> list[Comparison]:
+        """The choices up to the horizon if the second of two arms wins all of them."""
+        found, counted, pulls = [], 1, 1
+        while pulls + 2 <= horizon:  # the step of the choice
+            wins = self.width(counted, pulls + 2) - self.width(1, pulls + 2)
+            found.append(Comparison(counted, wins))
+            counted, pulls = pulls, 2 * pulls
+        return found
+
+    def width(self, rewards: int, step: int) -> float:
+        """What the index of an arm adds to its noisy mean of so many rewards."""
+        return math.sqrt((1 / (2 * rewards) + 1 / (self.rho * rewards**2)) * self.alpha * math.log(step))
 
 
 @dataclass(frozen=True)

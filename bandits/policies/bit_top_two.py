@@ -1,17 +1,21 @@
 """Best-arm identification on randomised bits: CTB-TT (Azize, Jourdan, Al Marjani and Basu 2024)."""
 
-from dataclasses import dataclass
+import itertools
+import math
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 
-from bandits.arrays import FloatArray
-from bandits.audit.ledger import Release
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.costs import PrivacyCost
+from bandits.audit.ledger import Domain, Release
 from bandits.audit.releases import RandomBit
+from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
-from bandits.loops.bit_top_two import bit_top_two
+from bandits.loops.bit_top_two import bit_pair, bit_top_two, fit, slack
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import require_unit_rewards
 from bandits.policies.identification import Identification
@@ -61,6 +65,50 @@ class CTBTT(Identifier):
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward."""
         return (RandomBit("local bit", "", float(self.chance(0.0)), float(self.chance(1.0))),)
+
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """What the ledger allows, and all of it is shown: an early stop needs one certain value of every bit.
+
+        All bits of arm 1 are 1 and all others 0; leader and challenger are pulled in turn until it stops. If no other
+        bits stop with arm 1 after these numbers of pulls, then this history has the probability of its bits times that
+        of its coins: one reward changes it as much as the chance of its bit, by e^epsilon.
+        """
+        whole = super().transcript_within(releases, arms, horizon, domain, convention)
+        pulls = self._earliest(arms)
+        if whole.epsilon is None or pulls.sum() > horizon or not self._unique(pulls):
+            return whole
+        ratio = math.log(float(self.chance(1.0)) / float(self.chance(0.0)))
+        witness = f"one reward of arm 1 from 1 to 0; arm 1 is named after {pulls.sum()} pulls, its bits 1, all others 0"
+        method = "ledger; closed form, the only bits of one history"
+        return replace(whole, epsilon=replace(whole.epsilon, shown=ratio, witness=witness, method=method, error=1e-12))
+
+    def _earliest(self, arms: int) -> IntArray:
+        """Pulls of each arm when it stops with arm 1, if all its bits are 1 and all others 0."""
+        pulls, leads = np.ones(arms, dtype=np.int64), True
+        while (challenger := self._challenger(pulls, np.concatenate([pulls[:1], np.zeros_like(pulls[1:])]))) >= 0:
+            pulls[0 if leads else challenger] += 1
+            leads = not leads
+        return pulls
+
+    def _unique(self, pulls: IntArray) -> bool:
+        """Whether after these `pulls` no other bits stop with arm 1: each pair of arms allows one pair of sums only."""
+        first, found = int(pulls[0]), 0
+        for rival in pulls[1:].tolist():
+            for own, others in itertools.product(range(first + 1), range(rival + 1)):
+                pair = np.array([first, rival]), np.array([own, others])
+                leader, challenger = self._pair(*pair, len(pulls))
+                found += leader == 0 and challenger < 0
+        return found == len(pulls) - 1
+
+    def _challenger(self, pulls: IntArray, sums: IntArray) -> int:
+        return self._pair(pulls, sums, len(pulls))[1]
+
+    def _pair(self, pulls: IntArray, sums: IntArray, arms: int) -> tuple[int, int]:
+        """The leader and its challenger after bits with these `sums`, or -1 if it stops; of `arms` that compete."""
+        fits, slacks = (np.array([of(n, s) for n, s in zip(pulls, sums, strict=True)]) for of in (fit, slack))
+        return bit_pair(pulls, sums, fits, slacks, self.beta * (len(pulls) - 1) / (arms - 1))
 
     def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
         samples, arm = bit_top_two(self.chance(instance.mean_rewards), max_samples, float(self.beta), rng)

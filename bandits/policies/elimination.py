@@ -5,7 +5,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -97,8 +97,11 @@ class EliminationRun(BatchedRun):
     def pull(self, arm: int) -> None:
         if self.learning:
             self._pulled += 1
-            if self._pulled == self.epoch.rounds * len(self.viable):
-                self.due = tuple(self.viable)
+            self._end()
+
+    def _end(self) -> None:
+        if self._pulled == self.epoch.rounds * len(self.viable):
+            self.due = tuple(self.viable)
 
     def mean(self, total: float) -> float:
         """The mean reward of an arm in this epoch, from its noisy sum."""
@@ -110,6 +113,15 @@ class EliminationRun(BatchedRun):
 
     def summary(self) -> dict[str, object]:
         return {"viable": list(self.viable), "epoch": self._number}
+
+    def saved(self) -> dict[str, Any]:
+        return {"pulled": self._pulled, **self.summary()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        self.viable, self._number = list(saved["viable"]), saved["epoch"] - 1
+        self._begin()
+        self._pulled = saved["pulled"]
+        self._end()
 
 
 class EpochElimination(Policy):

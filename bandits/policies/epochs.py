@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray
 from bandits.audit.ledger import Release
-from bandits.audit.releases import NoisyMax
+from bandits.audit.releases import NoisyMax, VotesMax
 from bandits.environments.full_information import FullInformation, Losses
 from bandits.exact.offsets import offset_regret_curve, require_ratio
 from bandits.exact.regret import expected_regret_curve
@@ -115,6 +115,10 @@ class VoteFTNL(RNMFTNL):
     def leader_of(self, losses: FloatArray, rng: np.random.Generator) -> int:
         votes = np.bincount(losses.argmin(axis=0), minlength=len(losses)).astype(float)
         return report_noisy_max(votes, np.ones(len(losses), dtype=np.int64), Noise(self.noise, self.scale), rng)
+
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The choice after each epoch that ends before the horizon, as that of RNM-FTNL."""
+        return tuple(VotesMax(**vars(choice)) for choice in super().ledger(arms, horizon))
 
     def regret_of_groups(
         self, means: ArrayLike, counts: ArrayLike, checkpoints: Sequence[int], losses: Losses

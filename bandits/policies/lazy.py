@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -50,6 +50,14 @@ class LazyRun(BatchedRun):
 
     def summary(self) -> dict[str, object]:
         return {"counts": self._state.counts.tolist(), "means": self._state.means.tolist()}
+
+    def saved(self) -> dict[str, Any]:
+        return {name: known.tolist() for name, known in self._state._asdict().items()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        for name, known in self._state._asdict().items():
+            known[:] = saved[name]
+        self.due = tuple(np.flatnonzero(self._state.room == 0).tolist())
 
 
 class LazyThompsonRun(LazyRun):

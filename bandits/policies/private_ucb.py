@@ -17,7 +17,7 @@ from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
 from bandits.loops.tree_ucb import TreeSums, gamma, tree_ucb_pulls
-from bandits.mechanisms.path_tree import PathTreeMechanism, path_depth, path_loss, path_nodes
+from bandits.mechanisms.path_tree import PathTreeMechanism, path_depth, path_node_scale, path_nodes
 from bandits.mechanisms.tree import TreeMechanism, node_scale, tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
@@ -99,9 +99,8 @@ class DPUCB(Policy):
         if self.tree == "binary":
             scale, draws = node_scale(horizon, epsilon), tree_levels(horizon)
         else:
-            depth = path_depth(horizon)
-            scale = (depth if self.path_scale == "printed" else path_loss(depth)) / epsilon
-            draws = path_nodes(depth)
+            scale = path_node_scale(horizon, epsilon, printed=self.path_scale == "printed")
+            draws = path_nodes(path_depth(horizon))
         return TreeSums(self.tree == "path", scale, draws, self.bonus(arms, horizon), exponent)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:

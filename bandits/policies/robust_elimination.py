@@ -10,16 +10,20 @@ which is public, and sends that bound, negative for the best arm and positive fo
 the policy, `corruption` is a parameter of the policy: the share that the widths allow for, and that is replaced.
 """
 
+import itertools
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.costs import Bounds, PrivacyCost
+from bandits.audit.epoch_costs import bit_lead, epoch_bounds
 from bandits.audit.ledger import Domain, LaplaceRelease, Release
 from bandits.audit.releases import RandomBit
+from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.environments.heavy_tails import HeavyTailedInstance
 from bandits.environments.pareto_sums import WALKED
@@ -68,6 +72,29 @@ class RobustElimination(EpochElimination):
     def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
         """Batch 1, 2, ... with `viable` arms left, for that moment."""
 
+    @abstractmethod
+    def batch_bounds(self, batch: Epoch, domain: Domain) -> Bounds:
+        """Pure epsilon of the arm that alone survives a batch of two arms."""
+
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """What the ledger allows, and what the dearest batch of two arms shows that ends before the horizon.
+
+        In units of the bound, widths and noise depend on neither u nor v, so that any moment will do.
+        """
+        whole = super().transcript_within(releases, arms, horizon, domain, convention)
+        assert whole.epsilon is not None
+        worst, pulls = whole.epsilon, 0
+        for number in itertools.count(1) if arms == 2 else ():
+            batch = self.epoch_of(Moment(1.0, 1.0), arms, number, horizon)
+            pulls += arms * batch.rounds
+            if pulls >= horizon:
+                break
+            worst = max(worst, self.batch_bounds(batch, domain), key=lambda found: found.shown)
+        method = worst.method if worst is whole.epsilon else f"ledger; {worst.method}"
+        return replace(whole, epsilon=replace(worst, kept=whole.epsilon.kept, method=method))
+
 
 @dataclass(frozen=True)
 class RobustSE(RobustElimination):
@@ -112,6 +139,10 @@ class RobustSE(RobustElimination):
 
     def noise_scale(self, epoch: Epoch) -> float:
         return 2 * epoch.truncation / (epoch.rounds * self.epsilon)
+
+    def batch_bounds(self, batch: Epoch, domain: Domain) -> Bounds:
+        width = batch.truncation * (1.0 if domain is Domain.NONNEGATIVE else 2.0)
+        return epoch_bounds(batch.rounds, batch.threshold / width, self.noise_scale(batch) / width)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The mean of one arm in a batch; all batches cost the same, measured in their own bounds and lengths."""
@@ -163,7 +194,19 @@ class RobustBitSE(RobustElimination):
         struck = signs if self.order == "ltc" else q * signs
         mean_bits = np.clip((1 - alpha) * q * scaled + alpha * struck, -1.0, 1.0)
         ones = rng.binomial(epoch.rounds, (1 + mean_bits) / 2)
-        return np.asarray(epoch.truncation / q * (2 * ones / epoch.rounds - 1))
+        return np.asarray(self.mean_of_bits(ones, epoch))
+
+    def mean_of_bits(self, ones: IntArray | int, epoch: Epoch) -> FloatArray | float:
+        """The mean of a batch with so many bits +1."""
+        return epoch.truncation / self.contrast * (2 * ones / epoch.rounds - 1)
+
+    def batch_bounds(self, batch: Epoch, domain: Domain) -> Bounds:
+        """Bits of both arms favour the survivor with the least chance; then a reward of one changes."""
+        q = self.contrast
+        own, other = (1 / 2 if domain is Domain.NONNEGATIVE else (1 - q) / 2), (1 - q) / 2
+        lead = batch.threshold * batch.rounds * q / (2 * batch.truncation)  # by which its ones must exceed the other's
+        shown, witness = bit_lead(batch.rounds, batch.rounds + math.floor(lead) + 1, (own, other), 1 - own)
+        return Bounds(math.inf, shown, witness, "closed form, two arms", 1e-9)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward, in units of the bound of its batch."""

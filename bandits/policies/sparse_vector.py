@@ -2,14 +2,17 @@
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.ledger import Release
+from bandits.audit.costs import PrivacyCost
+from bandits.audit.epoch_costs import epoch_bounds
+from bandits.audit.ledger import Domain, Release
 from bandits.audit.sparse_vector import Spread
+from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.parameters import require, require_epsilon
@@ -126,8 +129,38 @@ class SVTSE(Policy):
             viable = viable[self.kept(sums, question, rng)]
         return log.exploit(viable[0])
 
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """What the ledger allows, and of two arms what the first epoch shows: when it ends, with arm 1 alone.
+
+        The epoch is one that ends with equal sums, see `Spread.ending`. Given the sums its end and the noisy sums are
+        independent, so that log ratios add up; after it one arm is pulled twice in a row.
+        """
+        whole = super().transcript_within(releases, arms, horizon, domain, convention)
+        if arms != 2 or whole.epsilon is None:
+            return whole
+        most = max(1, ((horizon - 2) // arms).bit_length() - 1)
+        epoch = self._first_epoch(arms, horizon, most)
+        number, ratio, told = epoch.ending()
+        question = self.question(arms, 1, number + 1, horizon)
+        if arms * question.rounds + 2 > horizon:
+            return whole
+        scale = epoch.scales.output / question.rounds
+        alone = epoch_bounds(question.rounds, 2 * question.off / question.rounds - 1, scale)
+        found = replace(
+            whole.epsilon,
+            shown=ratio + alone.shown,
+            witness=f"{told}, with arm 1 alone",
+            method="ledger; exact law of one pair",
+            error=1e-9,
+        )
+        return replace(whole, epsilon=found)
+
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The first epoch, if it lasts up to the horizon; every other asks fewer questions with the same noise."""
-        most = max(1, (horizon // arms).bit_length())
-        required = [self.question(arms, 1, number, horizon).required for number in range(1, most + 1)]
-        return (Spread("sparse vector and noisy sums", "", tuple(required), self.epsilon),)
+        return (self._first_epoch(arms, horizon, max(1, (horizon // arms).bit_length())),)
+
+    def _first_epoch(self, arms: int, horizon: int, questions: int) -> Spread:
+        required = [self.question(arms, 1, number, horizon).required for number in range(1, questions + 1)]
+        return Spread("sparse vector and noisy sums", "", tuple(required), self.epsilon)

@@ -134,7 +134,7 @@ class HoeffdingRule(StoppingRule):
     def _number(self, samples: int) -> int:
         number = self.question(samples)
         if number is None:
-            raise ParameterError("samples", f"{self.name} does not ask after {samples}")
+            raise ParameterError("samples", f"{self.name} asks no question after {samples} samples")
         return number
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.stats import binom, norm
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import PrivacyCost
@@ -40,8 +41,12 @@ class SubGaussianElimination(MeanElimination):
         """What the noise of a sum exceeds in absolute value with probability at most 2 e^-`log`."""
 
     @abstractmethod
-    def lead(self, epoch: Epoch) -> tuple[float, str]:
-        """A delta of the arms that survive an epoch of two, and its witness."""
+    def lead(self, epoch: Epoch, arms: int) -> tuple[float, str]:
+        """A delta of the arms that survive an epoch of so many, and its witness."""
+
+    @abstractmethod
+    def strays(self, epoch: Epoch) -> float:
+        """The chance that one arm removes another in an epoch in which their sums are equal."""
 
     def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
         inverse = horizon if self.beta is None else 1 / self.beta
@@ -54,15 +59,22 @@ class SubGaussianElimination(MeanElimination):
         """The surviving set of an epoch; the lower bound is from the most expensive that ends before the horizon."""
         require_domain(0.0, domain)
         ended = self.epochs(arms, horizon)[:-1]
-        return shown_by_leads(self.release_cost(arms, horizon, domain), [self.lead(epoch) for epoch in ended])
+        return shown_by_leads(self.release_cost(arms, horizon, domain), [self.lead(epoch, arms) for epoch in ended])
 
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """That of a decision for two arms, as a reward is used in one epoch; for more arms the lower bound is 0."""
-        if arms != 2:
-            return super().transcript_within(releases, arms, horizon, domain, convention)
-        return self.decision_cost(arms, horizon, domain)
+        """A lower bound from the dearest epoch that ends before the horizon: the next pull shows who is alone.
+
+        In earlier epochs all sums are equal; it is less by the chance that one of them removes an arm.
+        """
+        require_domain(0.0, domain)
+        found, kept_all = [], 1.0
+        for epoch in self.epochs(arms, horizon)[:-1]:
+            shown, witness = self.lead(epoch, arms)
+            found.append((max(kept_all, 0.0) * shown, witness))
+            kept_all -= arms * (arms - 1) * self.strays(epoch)
+        return shown_by_leads(releases, found)
 
 
 @dataclass(frozen=True)
@@ -112,8 +124,11 @@ class DPSEGauss(SubGaussianElimination):
             for number, epoch in enumerate(self.epochs(arms, horizon), 1)
         )
 
-    def lead(self, epoch: Epoch) -> tuple[float, str]:
-        return gaussian_lead(self.level, self.level, epoch.rounds, epoch.threshold * epoch.rounds)
+    def lead(self, epoch: Epoch, arms: int) -> tuple[float, str]:
+        return gaussian_lead(self.level, self.level, epoch.rounds, epoch.threshold * epoch.rounds, arms)
+
+    def strays(self, epoch: Epoch) -> float:
+        return float(norm.sf(self.level * epoch.threshold * epoch.rounds / math.sqrt(2)))
 
 
 @dataclass(frozen=True)
@@ -186,5 +201,8 @@ class ShuffleSE(SubGaussianElimination):
             for number in range(1, len(self.epochs(arms, horizon)) + 1)
         )
 
-    def lead(self, epoch: Epoch) -> tuple[float, str]:
-        return coin_lead(self.coins, self.epsilon, epoch.rounds, epoch.threshold * epoch.rounds)
+    def lead(self, epoch: Epoch, arms: int) -> tuple[float, str]:
+        return coin_lead(self.coins, self.epsilon, epoch.rounds, epoch.threshold * epoch.rounds, arms)
+
+    def strays(self, epoch: Epoch) -> float:
+        return float(binom.sf(self.coins + math.floor(epoch.threshold * epoch.rounds), 2 * self.coins, 0.5))

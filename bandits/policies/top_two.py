@@ -12,6 +12,7 @@ import numpy as np
 
 from bandits.audit.batch_rules import BatchRule, first_choice
 from bandits.audit.costs import PrivacyCost
+from bandits.audit.epoch_costs import epoch_bounds
 from bandits.audit.ledger import Domain, LaplaceRelease, Release
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
@@ -20,6 +21,7 @@ from bandits.learner import Learner
 from bandits.loops.batches import UCB, Rule
 from bandits.loops.private_top_two import PrivateTopTwo, next_length, private_top_two
 from bandits.loops.top_two import TopTwo, top_two
+from bandits.loops.top_two import threshold as stopping_threshold
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import require_bernoulli
 from bandits.policies.identification import Identification
@@ -94,9 +96,28 @@ class AdaPTT(Identifier):
             for number, length in enumerate(lengths, 1)
         )
 
+    @property
+    def rule(self) -> TopTwo:
+        return TopTwo(float(self.epsilon), float(self.beta), self.threshold == "proved")
+
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """What the ledger allows, and what is shown if it stops as soon as every arm was pulled once.
+
+        Then two rewards with noise are so far apart as an epoch of one pull needs; further arms only raise the ratio.
+        """
+        whole = super().transcript_within(releases, arms, horizon, domain, convention)
+        if whole.epsilon is None or arms > horizon:
+            return whole
+        needed = math.sqrt(4 * stopping_threshold(1, 1, 1, arms, self.rule))  # (m - m')^2 / (2 (1 + 1)) is to reach it
+        shown = epoch_bounds(1, needed, 1 / self.epsilon)
+        witness = f"arm 1 with the reward 0 or 1, all others 1; it is named after {arms} pulls"
+        method = f"ledger; {shown.method}"
+        return replace(whole, epsilon=replace(shown, kept=whole.epsilon.kept, witness=witness, method=method))
+
     def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
-        rule = TopTwo(float(self.epsilon), float(self.beta), self.threshold == "proved")
-        samples, arm = top_two(instance.mean_rewards, max_samples, rule, rng)
+        samples, arm = top_two(instance.mean_rewards, max_samples, self.rule, rng)
         return Identification(samples, arm if arm >= 0 else None)
 
 

@@ -58,7 +58,7 @@ def plays(
     chosen = found[most_telling(found, runs // 2, partial(player.looked_at, found))]
     played = player.both(chosen.tables, runs, player.identity)
     player.require_varying(played)
-    return Plays(played, chosen.told)
+    return Plays(played, chosen.difference)
 
 
 @dataclass
@@ -108,8 +108,8 @@ class _Player:
         foreign = foreign_generator(play, files)
         if foreign:
             raise UserError(
-                f"{self.policy.name}: makes the generator {foreign} in every play, so that its noise is known to "
-                "whoever has the code; take the rng that is handed over"
+                f"{self.policy.name}: makes the generator {foreign} in every play, so that anyone who has "
+                "the code knows its noise; use the rng that is passed"
             )
 
     def require_varying(self, played: tuple[IntArray, IntArray]) -> None:
@@ -118,9 +118,9 @@ class _Player:
             self._note(block)
         if not self._varies and (played[0][0] == played[1][0]).all():
             raise UserError(
-                f"{self.policy.name}: its arms never vary with the rng in {self.horizon} steps, whatever the rewards, "
-                "so that plays show nothing of its noise; take a longer horizon, or parameters with which it decides "
-                "earlier"
+                f"{self.policy.name}: its arms never vary with the rng in {self.horizon} steps, for any rewards, so "
+                "that plays show nothing of its noise; take a longer horizon, or parameters for earlier "
+                "decisions"
             )
 
     def _note(self, block: IntArray) -> None:

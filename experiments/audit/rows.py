@@ -251,10 +251,10 @@ def _at_least(config: DictConfig, key: str, least: int) -> int:
 
 def _excuse(config: DictConfig, file: Path) -> str:
     """The key `_excuse_` in the YAML of the policy, why a violated promise is accepted; empty without it."""
-    said = config.policy.get(EXCUSE, "")
-    if not isinstance(said, str) or (EXCUSE in config.policy and not said.strip()):
-        raise UserError(f"{file}: {EXCUSE}: must be a reason in words, got {'nothing' if said is None else said}")
-    return said.strip()
+    excuse = config.policy.get(EXCUSE, "")
+    if not isinstance(excuse, str) or (EXCUSE in config.policy and not excuse.strip()):
+        raise UserError(f"{file}: {EXCUSE}: must be a reason in words, got {'nothing' if excuse is None else excuse}")
+    return excuse.strip()
 
 
 def _failure(config: DictConfig) -> float:

@@ -61,11 +61,11 @@ def cases_behind(rows: Sequence[AuditRow], listed: Sequence[Mapping[str, Any]]) 
 
 def _fits(case: Mapping[str, Any], row: AuditRow) -> bool:
     """Whether a row has what a case says of its policy, level, rewards and size."""
-    said = {f"policy.{name}": value for name, value in row.of_policy.items()}
-    said |= {name: getattr(row, name) for name in ("policy", "level", "domain", "arms", "horizon")}
-    if row.convention:  # of releases it is not said
-        said["convention"] = row.convention
-    return all(matches(said[key], None if value == "null" else value) for key, value in case.items() if key in said)
+    values = {f"policy.{name}": value for name, value in row.of_policy.items()}
+    values |= {name: getattr(row, name) for name in ("policy", "level", "domain", "arms", "horizon")}
+    if row.convention:  # releases have none
+        values["convention"] = row.convention
+    return all(matches(values[key], None if value == "null" else value) for key, value in case.items() if key in values)
 
 
 def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> AuditRow | UserError:

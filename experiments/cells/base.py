@@ -113,7 +113,7 @@ class Cell(ABC):
         """The checks of each part alone, as of names, which become names of files. Raises `ParameterError`."""
         for part, name in (("instance", self.instance.name), ("policy", self.policy.name)):
             if not (isinstance(name, str) and NAME.fullmatch(name)):
-                raise ParameterError(part, f"{name!r} is no name: lower-case letters, digits and _, 100 at most")
+                raise ParameterError(part, f"{name!r} is not a name: lower-case letters, digits and _, 100 at most")
         if not 1 <= self.horizon <= self.longest:
             raise ParameterError("horizon", f"must be a whole number in 1..{self.longest}, got {self.horizon}")
 
@@ -222,7 +222,7 @@ def check_curves(rows: Rows) -> None:
     """Raise `ValueError` unless replications are at the same checkpoints, and regret is finite and never decreases."""
     t = rows["t"]
     if (t != t[0]).any() or t.shape != rows["regret"].shape:
-        raise ValueError("its replications are not each at the same checkpoints")
+        raise ValueError("its replications have different checkpoints")
     check_finite(rows, "regret")
     rounding = ROUNDING * np.abs(rows["regret"]).max(axis=1, initial=1.0, keepdims=True)
     if (np.diff(rows["regret"], axis=1) < -rounding).any():
@@ -230,7 +230,7 @@ def check_curves(rows: Rows) -> None:
 
 
 def check_finite(rows: Rows, name: str) -> None:
-    """Raise `ValueError` where `name` is infinite or no number."""
+    """Raise `ValueError` where `name` is infinite or not a number."""
     if not np.isfinite(rows[name]).all():
         raise ValueError(f"its {name} is not a finite number everywhere")
 

@@ -18,7 +18,7 @@ from experiments.cells.regret import OF_REGRET, RegretCell
 
 @dataclass(frozen=True)
 class ExactCell(Cell):
-    """Expected regret at checkpoints, computed rather than simulated; one row says all."""
+    """Expected regret at checkpoints, computed rather than simulated, in a single row."""
 
     record: ClassVar[str] = "exact"
     fields: ClassVar[dict[str, pa.DataType]] = {name: RegretCell.fields[name] for name in ("t", "regret")}

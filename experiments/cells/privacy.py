@@ -32,7 +32,7 @@ class PrivacyCell(Cell):
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
-            raise ParameterError("policy", f"{self.policy.name} is no bandit policy; rewards are changed here")
+            raise ParameterError("policy", f"{self.policy.name} is not a bandit policy; rewards are changed here")
         if type(self.policy).ledger is Learner.ledger and not isinstance(self.policy, PerturbedLeader):
             raise ParameterError("policy", f"{self.policy.name} has no ledger, from which its transcript is bounded")
         self._check_own()
@@ -50,7 +50,7 @@ class PrivacyCell(Cell):
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         kept, shown = rows["epsilon_kept"], rows["epsilon_shown"]
         if not ((shown >= 0) & (shown <= kept * (1 + 1e-9))).all():  # so that NaN is refused
-            raise ValueError("its lower bound is above its upper bound, or no number")
+            raise ValueError("its lower bound is above its upper bound, or not a number")
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ class StoppingCell(Cell):
     @staticmethod
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         if (np.isnan(rows["estimate"]) != rows["expired"]).any():
-            raise ValueError("its estimates are not missing exactly where the rule expired")
+            raise ValueError("its estimates must be missing exactly where the rule expired")
 
     def simulated_steps(self, rows: Rows) -> int:
         return int(rows["samples"].sum())

@@ -16,7 +16,7 @@ the claim
 
 - holds, if all settings pass;
 - fails, if one fails;
-- is undecided, if none fails and some are open: more runs or more points would tell;
+- is undecided, if none fails and some are open: more runs or more points could decide it;
 - is vacuous here, if all are: other settings are needed;
 - is proved, if all pass and its file names a proof;
 - cannot be judged, if results are missing: the evidence is the command that computes them;

@@ -1,4 +1,4 @@
-"""The command line: judge claims, print what came out, write every setting to csv=FILE. See `experiments.claims`."""
+"""The command line: judge claims, print the verdicts, write every setting to csv=FILE. See `experiments.claims`."""
 
 import sys
 import textwrap

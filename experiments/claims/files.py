@@ -117,7 +117,7 @@ class _Entry:
 def claims(config_dirs: Iterable[Path] = ()) -> list[Claim]:
     """The claims of this repository and of the folders `config_dirs`. Raises `UserError`: file, id and key.
 
-    Each folder is a ledger of its own, so that no claim of one's own changes a verdict of this repository.
+    Each folder is a separate ledger, so that a user's claim changes no verdict of this repository.
     """
     found = {file: [_claim(entry, file.stem) for entry in _entries(file)] for file in _files("claims", config_dirs)}
     sharing = Counter(file.parent for file, of_file in found.items() for claim in of_file if claim.estimates)

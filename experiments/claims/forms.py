@@ -165,7 +165,7 @@ def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
     if bottom.exact:
         return intervals.mean(above / float(below[0]), error)
     if top.exact:
-        raise ParameterError("numerator", "is exact and the denominator simulated; turn the ratio round")
+        raise ParameterError("numerator", "is exact and the denominator simulated; exchange the two")
     return intervals.ratio(above, below, error)
 
 

@@ -58,11 +58,11 @@ def _of_slack(slack: Sequence[float]) -> str:
     if min(slack) < 1:
         return f"it would not fail if the bound were further from the data by a factor {1 / min(slack):.3g}"
     nearest = f"it fails once the bound is nearer to the data by a factor {min(slack):.3g}"
-    return nearest if len(slack) == 1 else f"{nearest}, in the bluntest setting by {max(slack):.3g}"
+    return nearest if len(slack) == 1 else f"{nearest}, in the weakest setting by {max(slack):.3g}"
 
 
 def _of_departures(settings: Sequence[Setting]) -> list[str]:
-    """For each limit that is claimed: the nearest estimate that fails, in the sharpest and in the bluntest setting."""
+    """For each limit that is claimed: the nearest estimate that fails, in the strongest and in the weakest setting."""
     parts = []
     for word, ends, limits in (
         ("below", [setting.silent.low for setting in settings], [setting.at_least for setting in settings]),
@@ -72,11 +72,11 @@ def _of_departures(settings: Sequence[Setting]) -> list[str]:
             (abs(end - limit), end) for end, limit in zip(ends, limits, strict=True) if math.isfinite(limit)
         )
         if strays:
-            sharpest, bluntest = (
+            strongest, weakest = (
                 f"{word} {end:.4g}" if math.isfinite(end) else "at no value" for _, end in (strays[0], strays[-1])
             )
-            more = "" if sharpest == bluntest else f", in the bluntest setting {bluntest}"
-            parts.append(f"an estimate {sharpest} fails{more}")
+            more = "" if strongest == weakest else f", in the weakest setting {weakest}"
+            parts.append(f"an estimate {strongest} fails{more}")
     return parts
 
 

@@ -84,7 +84,7 @@ def pick(cells: Cells, conditions: Conditions, key: str) -> Cells:
     """The `cells` that meet all `conditions`, which are under `key` in the claim. Raises `ParameterError`."""
     for name, wanted in conditions.items():
         if name not in cells.columns:
-            raise ParameterError(f"{key}.{name}", f"is no column of these cells; {nearest(name, cells.columns)}")
+            raise ParameterError(f"{key}.{name}", f"is not a column of these cells; {nearest(name, cells.columns)}")
         words = {value for value in cells.values(name) if isinstance(value, str)}
         for word in wanted if isinstance(wanted, list) else [wanted]:
             if isinstance(word, str) and word not in words:
@@ -106,10 +106,10 @@ def labels(cells: Cells) -> list[Labels]:
 
 
 def groups(cells: Cells, by: Sequence[str]) -> dict[tuple[Any, ...], Cells]:
-    """The cells grouped by the columns `by`. Raises `ParameterError` for a word that is no column."""
+    """The cells grouped by the columns `by`. Raises `ParameterError` for a word that is not a column."""
     for name in by:
         if name not in cells.columns:
-            raise ParameterError("by", f"{name} is no column of these cells; {nearest(name, cells.columns)}")
+            raise ParameterError("by", f"{name} is not a column of these cells; {nearest(name, cells.columns)}")
     return cells.by(*by)
 
 
@@ -118,7 +118,7 @@ def apart(cells: Sequence[Stored], values: Sequence[Any], shown: Sequence[Any] |
     for value, cell, other in _twins(cells, values, shown or values):
         first, second = cell.columns, other.columns
         more = [name for name in first if str(first[name]) != str(second.get(name))]
-        raise ParameterError("by", f"does not tell apart several cells at {value}; they differ in {', '.join(more)}")
+        raise ParameterError("by", f"does not distinguish several cells at {value}; they differ in {', '.join(more)}")
 
 
 def _twins(

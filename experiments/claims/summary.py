@@ -41,4 +41,4 @@ def _says_nothing(verdicts: Sequence[ClaimVerdict]) -> str:
     partly = sum(bool(verdict.says_nothing) for verdict in verdicts) - wholly
     if not wholly and not partly:
         return ""
-    return f" Of those in favour, so many say nothing: {wholly} in all settings, {partly} in some."
+    return f" Verdicts in favour that say nothing: {wholly} in all settings, {partly} in some."

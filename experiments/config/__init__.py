@@ -1,1 +1,1 @@
-"""From YAML files and the command line to the cells that are asked for; every value is checked once."""
+"""From YAML files and the command line to the requested cells; every value is checked once."""

@@ -135,7 +135,7 @@ def _values_of(item: Override, several: bool, composer: Composer) -> list[str]:
     if not item.is_sweep_override():
         texts = [item.get_value_string()]
     elif not several:
-        raise UserError(f"{text}: several values are for --multirun: add -m")
+        raise UserError(f"{text}: several values need --multirun: add -m")
     elif isinstance(item.value(), Glob):
         texts = _matching(item, composer)
     elif item.is_discrete_sweep():
@@ -217,18 +217,18 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
         sys.stdout = None
         sys.exit(0)
     except MemoryError as error:
-        said = f": {error}" if str(error) else ""  # Python itself says nothing, numpy how much
-        _end(f"more memory is needed than there is{said}; a shorter horizon, fewer arms or fewer runs need less")
+        detail = f": {error}" if str(error) else ""  # only numpy says how much was requested
+        _end(f"out of memory{detail}; a shorter horizon, fewer arms or fewer runs need less")
     except BrokenProcessPool:
         _end(
-            "a process was ended from outside, most often as memory ran out; cells that were complete are stored, and "
+            "a process was killed, most often as memory ran out; cells that were complete are stored, and "
             "runner.workers=1 needs less memory"
         )
     except OSError as error:
         _end(_of_the_system(error))
     except KeyboardInterrupt:
         again = shlex.join(sys.orig_argv)
-        print(f"interrupted; what was simulated is stored; this goes on: {again}", file=sys.stderr)
+        print(f"interrupted; what was simulated is stored; to continue: {again}", file=sys.stderr)
         sys.exit(130)
 
 
@@ -251,7 +251,7 @@ def _check_environment() -> None:
     for name, least in ENVIRONMENT.items():
         value = os.environ.get(name)
         if value is not None and not (value.strip().isdecimal() and int(value) >= least):
-            raise UserError(f"{name}={value}: the environment must have a whole number here, {least} at least, or none")
+            raise UserError(f"{name}={value}: this environment variable must be a whole number >= {least}, or unset")
 
 
 def help_alone(text: str | None, words: Sequence[str] = (), names: Iterable[str] = ()) -> bool:

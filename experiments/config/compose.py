@@ -107,7 +107,7 @@ class Composer:
         except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
             raise self.explain(error, overrides) from error
         except RecursionError:
-            raise UserError(f"{' '.join(overrides)}: `defaults` of a file lead back to that file") from None
+            raise UserError(f"{' '.join(overrides)}: `defaults` of a file include that file again") from None
         return Composed(config, composed.choices, given)
 
     def _check_experiment(self, composed: Composed) -> None:
@@ -121,7 +121,7 @@ class Composer:
         config, known = composed.config, _known_keys(self.config_name)
         if "experiment" in config:
             raise UserError(
-                f"{file}: the line `# @package _global_` is missing at its beginning; nothing of it is read"
+                f"{file}: the line `# @package _global_` is missing at its beginning, so nothing of it is read"
             )
         keys = raw(config)
         read = {*known, *_references(keys)}
@@ -161,9 +161,9 @@ class Composer:
 
     def help(self) -> str:
         """The text of --help: that of the file `config_name`, and every choice of every group."""
-        said = OmegaConf.load(CONF / f"{self.config_name}.yaml").hydra.help.template
+        template = OmegaConf.load(CONF / f"{self.config_name}.yaml").hydra.help.template
         return "\n".join(
-            [said, "", "== Choices ==", *(f"{group}: {', '.join(self.choices(group))}" for group in GROUPS)]
+            [template, "", "== Choices ==", *(f"{group}: {', '.join(self.choices(group))}" for group in GROUPS)]
         )
 
     def explain(self, error: Exception, overrides: Sequence[str]) -> UserError:
@@ -249,7 +249,7 @@ def _check_hydra(found: DictConfig, config_name: str, config_dirs: tuple[Path, .
         if value != ours.get(key):
             files = [file for folder in config_dirs for file in sorted(folder.rglob("*.yaml"))]
             setting = [str(file) for file in files if "hydra" in file.read_text(encoding="utf-8", errors="replace")]
-            raise UserError(f"{' or '.join(setting)}: hydra.{key}: no file of yours may set what is Hydra's own")
+            raise UserError(f"{' or '.join(setting)}: hydra.{key}: your files cannot set keys of Hydra's own")
 
 
 @cache

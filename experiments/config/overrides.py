@@ -25,15 +25,14 @@ def parsed(text: str) -> Override:
         raise UserError(f"{text}: cannot be read: {' '.join(str(error).partition('See http')[0].split())}") from None
     key = item.key_or_group
     if item.is_delete():
-        raise UserError(f"{text}: a key cannot be taken away; give it another value")
+        raise UserError(f"{text}: a key cannot be removed; give it another value")
     if item.package is not None:
         raise UserError(f"{text}: leave out @{item.package}")
     if (item.is_add() or item.is_force_add()) and key != "experiment":
-        raise UserError(f"{text}: nothing reads this key; with + goes +experiment=NAME only")
+        raise UserError(f"{text}: nothing reads this key; + is for +experiment=NAME only")
     if key == "hydra/launcher":
         raise UserError(
-            f"{text}: jobs are collected before they run, so Hydra has none to launch; use runner=slurm or "
-            "runner=dask, see docs/machines.md"
+            f"{text}: launchers of Hydra are not used; use runner=slurm or runner=dask, see docs/machines.md"
         )
     if (key == "hydra" or key.startswith(("hydra.", "hydra/"))) and key != SEARCH_PATH:
         raise UserError(f"{key}: unknown key; of Hydra's own keys only {SEARCH_PATH} can be set")

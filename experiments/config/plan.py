@@ -100,14 +100,14 @@ def _request_of_experiment(planner: "_Planner", setting: Setting, composed: Comp
     try:
         return planner.request(setting)
     except UserError as error:
-        said = str(error)
+        message = str(error)
         name = composed.choices.get("experiment")
-        key = re.split(r"[=:]", said, maxsplit=1)[0]  # the key that the error names
+        key = re.split(r"[=:]", message, maxsplit=1)[0]  # the key that the error names
         if name is None or key in composed.given or key not in dict(setting):
             raise
         items = enumerate(_sweeps(composed.config), start=1)
         place = next((place for place, axes in items if all(value in axes.get(key, ()) for key, value in setting)), 1)
-        raise UserError(f"{composer.file_of('experiment', name)}: cells: item {place}: {said}") from None
+        raise UserError(f"{composer.file_of('experiment', name)}: cells: item {place}: {message}") from None
 
 
 def plan_all(jobs: Sequence[Sequence[str]], composer: Composer) -> Iterator[Plan]:
@@ -187,7 +187,7 @@ def published_folder(config: DictConfig) -> Path | None:
         return None
     place = folder(config, "published_dir")
     if not place.is_dir() and place != PUBLISHED:
-        raise UserError(f"published_dir={place}: no such folder; null reads nothing that is published")
+        raise UserError(f"published_dir={place}: no such folder; null reads no published results")
     return place
 
 
@@ -332,7 +332,7 @@ def _check_revision(part: Environment | Learner[Any], file: Path) -> None:
     """Raise `UserError` unless the revision of a class is a whole number; that of a user's class may not be."""
     revision: Any = part.revision
     if isinstance(revision, bool) or not isinstance(revision, int) or revision < 1:
-        raise UserError(f"{file}: revision of {part.name}: must be a whole number, 1 at least, got {revision!r}")
+        raise UserError(f"{file}: revision of {part.name}: must be a whole number >= 1, got {revision!r}")
 
 
 def _check_budget(budget: Mapping[str, Any]) -> None:

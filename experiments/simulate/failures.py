@@ -67,7 +67,7 @@ class Failures:
 
 
 class PolicyError(FailedRunsError):
-    """Cells failed, a line for each reason; all other cells that were asked for are complete and stored."""
+    """Cells failed, a line for each reason; all other requested cells are complete and stored."""
 
     def __init__(self, failures: Sequence[Failure], root: Path) -> None:
         found: dict[tuple[str, str], list[Failure]] = {}

@@ -1,4 +1,4 @@
-"""A job: a cell that is asked for, its stored replications, and those simulated since."""
+"""A job: a requested cell, its stored replications, and those simulated since."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ from experiments.simulate.pieces import Pieces
 from experiments.store import CODE, Store
 from experiments.stored import Replications, Stored
 
-SECONDS = 2.0  # that a block should take; so much is lost if its process is killed
+SECONDS = 2.0  # that a block should take, which is what a killed process loses
 FIRST = 5  # most replications in a cell's first blocks, as their time is only guessed from similar cells
 
 

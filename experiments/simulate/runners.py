@@ -97,7 +97,7 @@ class Runner(ABC):
         if not batch.again:
             return [], [Batch([task], again=True) for task in batch.one_by_one()]
         how = str(error).partition("{")[2].partition("}")[0]  # from the message of loky, as in {SIGKILL(-9)}
-        ended = f"ended from outside, twice{how and f' ({how})'}, most often as memory ran out"
+        ended = f"killed twice{how and f' ({how})'}, most often as memory ran out"
         why = f"the process that simulated it was {ended}"
         return [Failure.of(batch.tasks[0], batch.tasks[0].numbers.start, why, died=True)], []
 
@@ -178,7 +178,7 @@ class Dask(Runner):
         try:
             client = distributed.Client(self.scheduler, timeout=WAIT, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise UserError(f"runner.scheduler={self.scheduler}: no Dask scheduler answers there") from error
+            raise UserError(f"runner.scheduler={self.scheduler}: no Dask scheduler answers at this address") from error
         with client:
             yield client.get_executor(pure=False), 2 * max(1, sum(client.nthreads().values()))
 

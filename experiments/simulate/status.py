@@ -52,7 +52,7 @@ class SweepStatus:
         return time.time() - self.written
 
     def __str__(self) -> str:
-        state = "killed, or its machine stopped; the same command goes on" if self.is_lost else self.state
+        state = "killed, or its machine stopped; the same command resumes it" if self.is_lost else self.state
         lines = [
             f"{state}: {self.command}",
             f"  process {self.process} on {self.machine}, last heard {duration(max(0.0, self._age))} ago",

@@ -90,7 +90,7 @@ class Sweep:
         """Complete `jobs`: first those that no other process has taken, then those that others did not finish."""
         waiting = self._round(jobs)
         if waiting:
-            print(f"waiting for {len(waiting)} cells that other processes are at", file=sys.stderr)
+            print(f"waiting for {len(waiting)} cells that other processes simulate", file=sys.stderr)
         while waiting:
             again = look_up([job.request for job in waiting], self._store)
             for before, job in zip(waiting, again, strict=True):

@@ -22,7 +22,7 @@ from experiments.stored import Replications, Stored
 from experiments.stored_cells import Cells
 from experiments.whole_files import put
 
-RUNS = REPOSITORY / "runs"  # results of one's own
+RUNS = REPOSITORY / "runs"  # results of the user
 RESULTS = REPOSITORY / "results"  # published with the repository
 LEASES = ".leases"  # folder of the leases of running processes
 OF_COMMANDS = ("plan", "complete", "redraw", "strict", "accept")  # keys of the command, not of the experiment

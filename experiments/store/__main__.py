@@ -119,7 +119,7 @@ def merge(asked: Asked, other: str) -> None:
     if not folder.is_dir():
         raise UserError(f"{other}: no such folder")
     if any(folder.samefile(place) for place in store.folders() if place.is_dir()):
-        raise UserError(f"{other}: these are the results that it would be merged into")
+        raise UserError(f"{other}: is the folder that it would be merged into")
     found = list(look(store, folder))
     refused = [of for of in found if of.step is Step.REFUSED]
     for of in refused:

@@ -109,7 +109,9 @@ class Leftovers:
             return "its replications are stored"
         if self._is_running or not _is_old(path):
             return None
-        return f"of {0 if numbers is None else len(numbers)} replications that nobody went on with for a day or longer"
+        return (
+            f"of {0 if numbers is None else len(numbers)} replications of a run that nobody resumed for a day or longer"
+        )
 
     def _of_failure(self, path: Path) -> str | None:
         if not FAILURE.fullmatch(path.name):

@@ -265,8 +265,8 @@ def _read(folder: Path, files: Mapping[str, Status]) -> tuple[pa.Table, dict[str
 
 def _seconds(run: Mapping[str, Any]) -> float:
     """Seconds of a typical replication, NaN if the footer does not have them."""
-    said = run.get("typical_seconds")
-    return float(said) if isinstance(said, int | float) else math.nan
+    seconds = run.get("typical_seconds")
+    return float(seconds) if isinstance(seconds, int | float) else math.nan
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:

@@ -67,7 +67,7 @@ def _renewing(folder: Path) -> Iterator[None]:
     leases = Leases(folder / LEASES)
     with Store(folder).writing(), leases.renewed():
         if not leases.take("pack"):
-            raise UserError(f"{folder}: another process renews its packs")
+            raise UserError(f"{folder}: another process is writing its packs")
         yield
 
 
@@ -95,7 +95,7 @@ def _renewed(file: Path, places: Sequence[Place], without: Collection[str]) -> R
         _write(file, cells)
     for place, version in versions.items():
         with alone(file.parents[1] / LEASES, f"{place.key}-write"):
-            if _version(place.file) == version:  # no other process has stored more meanwhile
+            if _version(place.file) == version:  # no other process has stored more by now
                 place.file.unlink()
     return Renewed(file, len(cells), taken_in, taken_out)
 
@@ -134,10 +134,10 @@ def _write(file: Path, cells: Mapping[str, Replications]) -> None:
         found = made.read(name)
         whole = found.replications == contents.replications and found.footer == json.loads(footer_of(contents))
         if not (whole and agree(found, contents)):
-            raise UserError(f"{file}: {name} cannot be packed: it is not read as it was written; nothing was removed")
+            raise UserError(f"{file}: {name} cannot be packed: it would be read differently; nothing was removed")
     put(file, content)
     if file.read_bytes() != content:
-        raise UserError(f"{file}: was not written as it should be; nothing was removed")
+        raise UserError(f"{file}: does not hold what was written; nothing was removed")
 
 
 def _version(file: Path) -> tuple[int, int, int]:

@@ -133,7 +133,7 @@ def opened(path: Path) -> Pack:
     with readable():
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise DamagedFileError("it is no regular file")
+            raise DamagedFileError("it is not a regular file")
         if time.time_ns() - about.st_mtime_ns < SETTLED:
             return pack_of(path)
         return _kept_open(path, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
@@ -152,12 +152,12 @@ def pack_of(path: Path, content: bytes | None = None) -> Pack:
         metadata = file.metadata.metadata or {}
         text = metadata.get(CELLS, b"")
         if metadata.get(CHECKSUM) != checksum(text).encode():
-            raise DamagedFileError("it has no footers of this project, or they were changed since they were written")
+            raise DamagedFileError("its footers are missing, or were changed since they were written")
         lines = pa.CompressedInputStream(pa.BufferReader(base64.b64decode(text)), "zstd").read().splitlines()
         footers = {file_stem(footer): footer for footer in map(json.loads, lines)}
         groups = {name: group for group, name in enumerate(footers)}
         if len(groups) != file.metadata.num_row_groups:
-            raise DamagedFileError("its row groups are not as many as its footers")
+            raise DamagedFileError("its number of row groups is not that of its footers")
         if not file.schema_arrow.equals(schema_of(KINDS[record])):
             raise DamagedFileError("its columns are not those of such a pack")
         if any((of["format"], kind_of_footer(of).record) != (FORMAT, record) for of in footers.values()):

@@ -1,1 +1,1 @@
-"""The atlas: what privacy costs on Bernoulli bandits, as a page for who has to choose a policy."""
+"""The atlas: what privacy costs on Bernoulli bandits, as a page for readers who choose a policy."""

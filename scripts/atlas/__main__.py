@@ -43,9 +43,7 @@ def main() -> None:
         return
     plans += [_without_who_cannot_play(name, command.jobs[0], command.composer) for name in ELSEWHERE]
     if named is None and any(not word.startswith(HARMLESS) for word in overrides):
-        raise UserError(
-            f"page: missing; {PAGE.relative_to(REPOSITORY)} shows what is published: name a file of your own"
-        )
+        raise UserError(f"page: missing; {PAGE.relative_to(REPOSITORY)} is for published results: give page=FILE")
     if flag(command.config, "complete"):
         print(complete(plans, runner_of(plans)), flush=True)
     file = PAGE if named is None else Path(named)

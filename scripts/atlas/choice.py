@@ -116,8 +116,8 @@ def choice(trust: Trust, field: Field) -> str:
     rows = [row for row in rows if any(entry != "–" for entry in row[1:])]
     if not rows:
         return ""
-    said = trust.said(field.delta)
-    return f"**{said[:1].upper()}{said[1:]}**\n\n{table(['T', *_columns(field)], rows)}"
+    heading = trust.in_words(field.delta)
+    return f"**{heading[:1].upper()}{heading[1:]}**\n\n{table(['T', *_columns(field)], rows)}"
 
 
 def _columns(field: Field) -> list[str]:
@@ -131,8 +131,8 @@ def _winners(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
     run = Counter(_named(entry, epsilon) for rivals in entrants.values() for entry in rivals)
     together = alone + beside
     ordered = sorted(together, key=lambda name: (-together[name], -alone[name]))
-    said = [f"{name} {_count(alone[name], beside[name], run[name], len(entrants))}" for name in ordered[:NAMED]]
-    return ", ".join(said + [f"{len(ordered) - NAMED} more"] * (len(ordered) > NAMED)) or "–"
+    shown = [f"{name} {_count(alone[name], beside[name], run[name], len(entrants))}" for name in ordered[:NAMED]]
+    return ", ".join(shown + [f"{len(ordered) - NAMED} more"] * (len(ordered) > NAMED)) or "–"
 
 
 def _wins(field: Field, trust: Trust, epsilon: float, horizon: int) -> tuple[Counter[str], Counter[str]]:

@@ -63,24 +63,24 @@ def bounded(of: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence
 
     beta = of.cells.only(lambda stored: stored.cell.instance.name == "beta")
     trusts = (Trust.PURE, Trust.APPROXIMATE, Trust.LOCAL)
-    said = _Said(standings, name, _share)
-    return _table(of, beta, _law_of_beta, rivals, said, trusts, epsilons, delta)
+    written = _Entries(standings, name, _share)
+    return _table(of, beta, _law_of_beta, rivals, written, trusts, epsilons, delta)
 
 
 def heavy(of: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence[float], delta: float) -> str:
     """The best policies for Pareto rewards, or that no policy learns anything."""
-    said = _Said(standings, of.with_constants, _share)
-    return _table(of, of.cells, _law_of_pareto, lambda rivals: rivals, said, CENTRAL_AND_LOCAL, epsilons, delta)
+    written = _Entries(standings, of.with_constants, _share)
+    return _table(of, of.cells, _law_of_pareto, lambda rivals: rivals, written, CENTRAL_AND_LOCAL, epsilons, delta)
 
 
 def identification(of: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence[float], delta: float) -> str:
     """The policies that name the best arm with the fewest pulls."""
-    said = _Said(standings, of.label, lambda stored: stored.measure(of.value).astype(float), limit=None)
-    return _table(of, of.cells, _gaps, lambda rivals: rivals, said, CENTRAL_AND_LOCAL, epsilons, delta)
+    written = _Entries(standings, of.label, lambda stored: stored.measure(of.value).astype(float), limit=None)
+    return _table(of, of.cells, _gaps, lambda rivals: rivals, written, CENTRAL_AND_LOCAL, epsilons, delta)
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Entries:
     """How an entry is written: names and numbers of policies, and the limit that a run must stay below to count."""
 
     standings: Mapping[str, Standing]
@@ -130,7 +130,7 @@ def _table(
     cells: Cells,
     law: Callable[[Stored], str],
     rivals: Callable[[Cells], Cells],
-    said: _Said,
+    written: _Entries,
     trusts: Sequence[Trust],
     epsilons: Sequence[float],
     delta: float,
@@ -140,7 +140,7 @@ def _table(
     rows = []
     for name, there in sorted(cells.grouped(lambda stored: (law(stored), stored.cell.arms)).items()):
         entrants = rivals(there)
-        entries = [said.entry(of.entrants(entrants, trust, epsilon, delta)) for trust, epsilon in columns]
+        entries = [written.entry(of.entrants(entrants, trust, epsilon, delta)) for trust, epsilon in columns]
         rows.append([f"{name[0]}, K = {name[1]}", *entries])
     return table(["rewards", *(f"{trust.short}, ε = {parameter(of)}" for trust, of in columns)], rows)
 

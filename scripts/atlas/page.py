@@ -31,7 +31,8 @@ policy of your own: `python -m scripts.atlas --config-dir mine join=NAME complet
 CHOICE = """## Which policy to take
 
 First choose whom you trust, then look up ε. The table lists the policies that no other policy beats on more than half
-of the {instances} instances, at T = {horizon}. Run a policy at the ε in brackets if there is one.
+of the {instances} instances, at T = {horizon}. Run a policy at the ε in brackets if there is one, and a policy that
+takes ρ at ρ = ε² / 2.
 
 This is known for Bernoulli rewards, with {arms} arms, and for rewards in [0, 1] that are rounded to bits. For heavy
 tails, and to name the best arm, see the tables below. It is not known if the losses of all arms are seen (`wu2025`).
@@ -103,6 +104,9 @@ merit of a policy. What each policy promises:
 
 {promises}
 
+Policies that take ρ are run at ρ = ε² / 2. An ε-private policy keeps this ρ, and a policy with this ρ need not be
+ε-private: their comparison is fair one way only, if the ε-private policy has less regret.
+
 Policies with δ > 0 (here δ = {delta}) or with Gaussian privacy promise less than ε-privacy, and a promise about one
 decision is far weaker than one about the whole sequence: [privacy](privacy.md) says how large the ε of a sequence
 gets. For these policies the bound is only a unit, not a lower bound. A pure policy that beats policies with δ > 0
@@ -146,7 +150,7 @@ def page(field: Field) -> str:
     if local:
         parts += [LOCAL.format(horizon=parameter(measured)), _by_policy(local, _over_local)]
     promises = "\n".join(
-        f"- {trust.said(field.delta)}: {', '.join(_labels(_of(private, trust)))}." for trust in _trusts(private)
+        f"- {trust.in_words(field.delta)}: {', '.join(_labels(_of(private, trust)))}." for trust in _trusts(private)
     )
     return "\n".join([*parts, FAIR.format(promises=promises, delta=parameter(field.delta))])
 

@@ -1,6 +1,7 @@
 """Regret divided by lower bounds under privacy, and the trust model of each policy."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ from bandits.mechanisms.gaussian import gaussian_level
 from experiments.errors import UserError
 from experiments.stored import Stored
 from experiments.stored_cells import Cells
+from scripts.contests import form_of
 from scripts.drawing import words
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
@@ -40,7 +42,7 @@ class Trust(StrEnum):
     def short(self) -> str:
         return self.partition(":")[0]
 
-    def said(self, delta: float) -> str:
+    def in_words(self, delta: float) -> str:
         """The trust model as text, with the value of delta."""
         return self.replace("δ > 0", f"δ = {parameter(delta)}")
 
@@ -92,7 +94,7 @@ class Priced:
     def __post_init__(self) -> None:
         if not isinstance(self.stored.cell.instance, BernoulliInstance):
             name = self.stored.cell.instance.name
-            raise UserError(f"cells: {name} has no Bernoulli arms; the bounds of the atlas are about those")
+            raise UserError(f"cells: {name} has no Bernoulli arms; the bounds of the atlas are for those")
 
     @property
     def budget(self) -> float:
@@ -114,7 +116,9 @@ class Priced:
 
     @cached_property
     def trust(self) -> Trust:
-        return trust_of(self.stored.cell.policy.guarantee)
+        """That of its guarantee; zCDP if it takes a rho, as its `budget` is then the epsilon whose square is 2 rho."""
+        policy = self.stored.cell.policy
+        return Trust.CONCENTRATED if "rho" in vars(policy) else trust_of(policy.guarantee)
 
     @cached_property
     def central(self) -> FloatArray:
@@ -133,9 +137,16 @@ class Priced:
 
 
 def priced(cells: Cells) -> list[Priced]:
-    """A `Priced` for every cell. Raises `UserError`."""
+    """A `Priced` for every cell; several forms of a policy are labelled as in legends. Raises `UserError`."""
     behind = names_behind(cells)
-    return [Priced(stored, words.name_of(stored, behind[stored.cell.policy.name])) for stored in cells]
+    forms = {(stored.cell.policy.name, form_of(stored.cell.policy)) for stored in cells}
+    several = [name for name, many in Counter(name for name, _ in forms).items() if many > 1]
+
+    def label(stored: Stored) -> str:
+        name = stored.cell.policy.name
+        return (words.legend_of if name in several else words.name_of)(stored, behind[name])
+
+    return [Priced(stored, label(stored)) for stored in cells]
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -16,6 +16,7 @@ from experiments.config.compose import REPOSITORY
 from scripts.bench import sweeps
 from scripts.bench.again import SHORT, Share, costs, shares
 from scripts.bench.computations import Cost, commands, computations, own_peak
+from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
 from scripts.bench.libraries import OURS, STEPS, Rival, rivals
 from scripts.markdown import table
@@ -67,6 +68,13 @@ COSTS = """
 ## Exact computations and commands
 
 """
+JOURNALS = """
+## Opening journals
+
+CPU seconds of `bandits.deploy` with a journal of so many tickets: to open it again, to do so if it had no snapshot, and
+to review all of it; MB that opening needs.
+
+"""
 SWEEPS = """
 ## Sweeps
 
@@ -97,6 +105,7 @@ def _parts() -> Iterable[str]:
     yield POLICIES + _speeds(list(speeds()))
     yield LIBRARIES + _rivals(list(rivals()))
     yield COSTS + _costs([*computations(), *commands()])
+    yield JOURNALS + _journals(list(openings()))
     yield SWEEPS + "".join(f"- {line}\n" for line in sweeps.measure())
     yield f"- The most memory of the process that measured all this: {own_peak():.0f} MB.\n"
 
@@ -145,6 +154,19 @@ def _rivals(found: Sequence[Rival]) -> str:
 def _costs(found: Sequence[Cost]) -> str:
     rows = [[of.what, _three(of.seconds), NONE if of.megabytes is None else f"{of.megabytes:.0f}"] for of in found]
     return table(["what", "seconds", "MB"], rows)
+
+
+def _journals(found: Sequence[Opening]) -> str:
+    rows = [
+        [
+            of.policy,
+            f"{of.tickets:,}",
+            *(_three(seconds) for seconds in (of.opening, of.without_snapshot, of.review)),
+            f"{of.megabytes:.0f}",
+        ]
+        for of in found
+    ]
+    return table(["policy", "tickets", "opening", "without a snapshot", "review", "MB"], rows)
 
 
 def _three(value: float) -> str:

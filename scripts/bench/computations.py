@@ -62,8 +62,8 @@ def commands() -> Iterator[Cost]:
     """Commands, each in a process of its own: wall time and most memory of the second of two runs."""
     for what, arguments in COMMANDS.items():
         command = [sys.executable, "-c", MEASURE, sys.executable, *arguments]
-        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        took, most = map(float, said.split())
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        took, most = map(float, output.split())
         yield Cost(what, took, most * 1024 / 1e6)
 
 

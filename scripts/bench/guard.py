@@ -1,9 +1,9 @@
-"""Fail if a fast loop is not faster than its plain loop by the factor that it should be.
+"""Fail if the speedup of a fast loop over its plain loop is below a given factor.
 
 python -m scripts.bench.guard
 
 Both are measured in one process, in turn, and no absolute time counts. The factors are a quarter or less of what
-`make bench` finds, so that only a loop that has lost its idea fails.
+`make bench` finds, so that only a loop that has lost its speedup fails.
 """
 
 import sys
@@ -32,7 +32,7 @@ CASES: tuple[tuple[Policy, BernoulliInstance, float], ...] = (  # with the facto
 
 
 def factor(policy: Policy, instance: BernoulliInstance) -> float:
-    """How many times less the fast loop takes than the plain loop."""
+    """The speedup of the fast loop over the plain loop."""
     loop = plain_loop(policy, instance, HORIZON)
     assert loop is not None
 

@@ -60,12 +60,12 @@ class Speed:
 
     @property
     def than_plain(self) -> float:
-        """How many times less a replication takes than the plain loop."""
+        """The speedup of a replication over the plain loop."""
         return self.plain / self.seconds.get(PLAIN_HORIZON, math.nan)
 
     @property
     def than_python(self) -> float:
-        """How many times less a replication takes than so many steps in Python, at the longest horizon."""
+        """The speedup of a replication over as many steps in Python, at the longest horizon."""
         return self.python * self.longest / self.seconds[self.longest]
 
 

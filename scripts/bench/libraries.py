@@ -20,7 +20,7 @@ ARMS = 5
 STEPS = 20_000
 OURS = 1_000_000  # steps of this repository
 MEANS = C1(ARMS).mean_rewards
-Player = tuple[Callable[[], int], Callable[[int, float], object]]  # what asks for an arm, and what takes its reward
+Player = tuple[Callable[[], int], Callable[[int, float], object]]  # calls that return an arm, and take its reward
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _smpybandits() -> tuple[float, float]:
 
 
 def _step(player: Player, steps: int) -> float:
-    """Seconds of a step of a library that is asked step by step."""
+    """Seconds of a step of a library that is called step by step."""
     ask, tell = player
     rng = stream("bench", 0)
     began = time.perf_counter()

@@ -104,10 +104,10 @@ def of_index(store: Store) -> Iterator[str]:
 def of_load() -> str:
     """Measure `load()` of all results in its own process, imports included."""
     began = time.perf_counter()
-    said = subprocess.run([sys.executable, "-c", LOAD], check=True, stdout=subprocess.PIPE, text=True).stdout
+    output = subprocess.run([sys.executable, "-c", LOAD], check=True, stdout=subprocess.PIPE, text=True).stdout
     took = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6  # of the largest child
-    return f"load() of everything: {took:.2f} s, {float(said):.2f} s of the processor, at most {peak:.0f} MB"
+    return f"load() of everything: {took:.2f} s, {float(output):.2f} s of the processor, at most {peak:.0f} MB"
 
 
 def measure() -> Iterator[str]:

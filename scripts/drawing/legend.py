@@ -50,7 +50,7 @@ def legend(
     cells: Cells,
     panels: Iterable[Cells],
     colours: Mapping[str, str],
-    said: Callable[[Stored, str], str] = words.label,
+    label_of: Callable[[Stored, str], str] = words.label,
     same: Same = lambda _: None,
 ) -> dict[str, Entry]:
     """The entry of each of the `cells`, by its key; cells of the same curve share an entry.
@@ -61,12 +61,12 @@ def legend(
     ----------
     panels: the cells of each panel, all among the `cells`; parameters that vary within a panel go into the labels.
     colours: known colours of policies.
-    said: gives the label of a cell, from the cell and the suffix of its policy's name, see `names_behind`.
+    label_of: gives the label of a cell, from the cell and the suffix of its policy's name, see `names_behind`.
     same: a key for cells of one label that need no distinction if it differs, such as their position along x.
     """
     behind = names_behind(cells)
-    labels = {stored.cell.key: said(stored, behind[stored.cell.policy.name]) for stored in cells}
-    labels |= _told_apart(panels, labels, same)
+    labels = {stored.cell.key: label_of(stored, behind[stored.cell.policy.name]) for stored in cells}
+    labels |= _distinguished(panels, labels, same)
     assigned = colours_of((stored.cell.policy for stored in cells), colours)
     entries: dict[str, Entry] = {}
     for stored in cells:
@@ -95,7 +95,7 @@ def names_behind(cells: Iterable[Stored]) -> dict[str, str]:
     return {name: f" [{name}]" if name in shared else "" for name in classes}
 
 
-def _told_apart(panels: Iterable[Cells], labels: Mapping[str, str], same: Same) -> dict[str, str]:
+def _distinguished(panels: Iterable[Cells], labels: Mapping[str, str], same: Same) -> dict[str, str]:
     """The `labels` of cells by their key, with names and values of the other columns that vary within a panel.
 
     Raises `UserError` if two cells cannot be distinguished.
@@ -103,22 +103,22 @@ def _told_apart(panels: Iterable[Cells], labels: Mapping[str, str], same: Same) 
     named: dict[str, dict[str, None]] = {}
     for of_panel in panels:
         for (label, _), alike in of_panel.grouped(lambda stored: (labels[stored.cell.key], same(stored))).items():
-            named.setdefault(label, {}).update(dict.fromkeys(_telling_apart(alike)))
+            named.setdefault(label, {}).update(dict.fromkeys(_distinguishing(alike)))
     found = {}
-    for label, kin in Cells.of(panels).grouped(lambda stored: labels[stored.cell.key]).items():
-        for stored in kin:
-            said = [_said(name, stored, kin) for name in named[label] if name in stored.columns]
-            found[stored.cell.key] = ", ".join([label, *said])
+    for label, group in Cells.of(panels).grouped(lambda stored: labels[stored.cell.key]).items():
+        for stored in group:
+            values = [_value_in_words(name, stored, group) for name in named[label] if name in stored.columns]
+            found[stored.cell.key] = ", ".join([label, *values])
     return found
 
 
-def _telling_apart(cells: Cells) -> list[str]:
+def _distinguishing(cells: Cells) -> list[str]:
     """The columns that distinguish cells: all parameters of a policy that vary, and as few others as possible."""
     of_policy = cells.grouped(lambda stored: stored.cell.policy.name)
     names = ["policy"] if len(of_policy) > 1 else []
-    for kin in of_policy.values():
-        fields = [item.name for item in dataclasses.fields(kin[0].cell.policy)]  # type: ignore[arg-type]
-        names += [name for name in fields if len(kin.values(name)) > 1 and name not in names]
+    for group in of_policy.values():
+        fields = [item.name for item in dataclasses.fields(group[0].cell.policy)]  # type: ignore[arg-type]
+        names += [name for name in fields if len(group.values(name)) > 1 and name not in names]
     for name in dict.fromkeys((*OF_A_CELL, *cells.columns)):
         if _count(cells, names) == len(cells):
             return names
@@ -127,7 +127,7 @@ def _telling_apart(cells: Cells) -> list[str]:
     if _count(cells, names) < len(cells):
         cell = cells[0].cell
         raise UserError(
-            f"cells: {cell.policy.name} on {cell.instance.name} is there twice, and nothing tells them apart"
+            f"cells: {cell.policy.name} on {cell.instance.name} occurs twice, and nothing distinguishes the two"
         )
     return names
 
@@ -137,9 +137,9 @@ def _count(cells: Cells, names: Sequence[str]) -> int:
     return len({tuple(repr(of.get(name)) for name in names) for of in (stored.columns for stored in cells)})
 
 
-def _said(name: str, stored: Stored, kin: Cells) -> str:
+def _value_in_words(name: str, stored: Stored, group: Cells) -> str:
     """A column and its value in a legend, with enough digits to distinguish the values."""
-    values = kin.values(name)
+    values = group.values(name)
     short = len({parameter(value) for value in values}) == len(values)
     value = stored.columns[name]
     return f"{SYMBOLS.get(name, name.replace('_', ' '))} = {parameter(value) if short else value}"

@@ -60,8 +60,8 @@ def _overlay(item: Mapping[str, Any]) -> Overlay:
     try:
         return read(Overlay, item)
     except UserError as error:
-        said = str(error).removeprefix("figure.overlays: ").removeprefix("figure.")
-        raise UserError(f"figure.overlays: {said}") from None
+        message = str(error).removeprefix("figure.overlays: ").removeprefix("figure.")
+        raise UserError(f"figure.overlays: {message}") from None
 
 
 def overlays(config: Any, cells: Cells, more: Collection[str] = ()) -> list[Overlay]:
@@ -78,5 +78,5 @@ def overlays(config: Any, cells: Cells, more: Collection[str] = ()) -> list[Over
         for key, names, allowed in (("arguments", words, known | WORDS | set(more)), ("filter", overlay.filter, known)):
             for name in names:
                 if name not in allowed:
-                    raise UserError(f"figure.overlays: {overlay.label}: {key}: {name} is no column of these cells")
+                    raise UserError(f"figure.overlays: {overlay.label}: {key}: {name} is not a column of these cells")
     return found

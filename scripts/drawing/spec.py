@@ -109,12 +109,14 @@ class Promise:
     @classmethod
     def of(cls, given: Any, key: str) -> Self:
         """From {scope: ..., delta: ...}. Raises `UserError`."""
-        said = f"figure.{key}: must be {{scope: SCOPE, delta: NUMBER}}, SCOPE one of {', '.join(PRIVATE)}, got {given}"
+        message = (
+            f"figure.{key}: must be {{scope: SCOPE, delta: NUMBER}}, SCOPE one of {', '.join(PRIVATE)}, got {given}"
+        )
         if not isinstance(given, Mapping) or not {"scope"} <= set(given) <= {"scope", "delta"}:
-            raise UserError(said)
+            raise UserError(message)
         scope, delta = given["scope"], given.get("delta", 0.0)
         if scope not in PRIVATE or isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
-            raise UserError(said)
+            raise UserError(message)
         return cls(Scope(scope), float(delta))
 
     def at(self, epsilon: float) -> Guarantee:

@@ -38,23 +38,23 @@ def _line(line: str, key: str) -> str:
 
 def legend(policy: Learner[Any]) -> str:
     """The name of a policy in legends, checked to be drawable. Raises `UserError` that names its file."""
-    return _said(policy, "legend()")
+    return _drawable(policy, "legend()")
 
 
 def name(policy: Learner[Any]) -> str:
     """The label of a policy, checked to be drawable. Raises `UserError` that names its file."""
-    return _said(policy, "label")
+    return _drawable(policy, "label")
 
 
-def _said(policy: Learner[Any], what: str) -> str:
+def _drawable(policy: Learner[Any], what: str) -> str:
     of = type(policy)
     file = getattr(sys.modules.get(of.__module__), "__file__", of.__module__)
     key = f"{file}: {of.__name__}.{what}"
     try:
-        said: Any = policy.label if what == "label" else policy.legend()
-    except Exception as error:  # whatever a user's method raises
+        given: Any = policy.label if what == "label" else policy.legend()
+    except Exception as error:  # any error of a user's method
         raise UserError(f"{key}: {type(error).__name__}: {error}") from error
-    return text(said, f"{file}: {of.__name__}.label" if said == getattr(policy, "label", None) else key)
+    return text(given, f"{file}: {of.__name__}.label" if given == getattr(policy, "label", None) else key)
 
 
 def power_of_ten(number: int) -> str:

@@ -1,1 +1,1 @@
-"""The explorer: one page on which every stored result can be asked, compared and traced."""
+"""The explorer: one page on which every stored result can be found, compared and traced."""

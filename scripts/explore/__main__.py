@@ -1,4 +1,4 @@
-"""Write the explorer: one page on which every stored result can be asked, compared and traced, without a network.
+"""Write the explorer: one page on which every stored result can be found, compared and traced, without a network.
 
     python -m scripts.explore                                         # everything that is stored, all claims and audits
     python -m scripts.explore --config-dir mine results_dir=mine/results          # and what is stored of your own

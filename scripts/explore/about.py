@@ -1,4 +1,4 @@
-"""What the page says of a cell besides its numbers."""
+"""What the page shows of a cell besides its numbers."""
 
 import json
 import math
@@ -60,7 +60,7 @@ class About:
 
 
 def about(cell: Cell) -> About:
-    """What the page says of a cell. Raises `UserError` for a label of a user's class that cannot be drawn."""
+    """What the page shows of a cell. Raises `UserError` for a label of a user's class that cannot be drawn."""
     policy = cell.policy
     own = {name: value for name, value in parameters_of(policy).items() if name not in BUDGET}
     return About(
@@ -121,7 +121,7 @@ def plain(value: Any) -> Any:
 
 
 def variant_labels(cells: Iterable[About]) -> dict[str, str]:
-    """A label for each variant of a policy, no two the same: parameters that tell variants apart are added.
+    """A label for each variant of a policy, no two the same: parameters that distinguish variants are added.
 
     It is the name of the policy in legends, unless that depends on the budget.
     """

@@ -1,7 +1,7 @@
-"""From which epsilon on a guarantee implies the promise of a trust model: what the page needs to rank for any epsilon.
+"""The least epsilon at which a guarantee implies the promise of a trust model: with it the page ranks at any epsilon.
 
-`Guarantee.implies` decides, as in the atlas (`scripts.atlas.prices`), so that both pages say the same. A promise at an
-epsilon implies the same promise at every larger one, so one number says all.
+`Guarantee.implies` decides, as in the atlas (`scripts.atlas.prices`), so that both pages agree. A promise at an epsilon
+implies the same promise at every larger one, so one number is enough.
 """
 
 import math

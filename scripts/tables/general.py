@@ -25,14 +25,14 @@ Row = Mapping[str, Any]
 def final_regret(asked: Plan) -> Table:
     """Regret at the horizon of every cell, and the number of runs in which a best arm was pulled most."""
     cells = _with_regret(asked)
-    names = _telling_apart(cells)
+    names = _distinguishing(cells)
     return Table.of(_final_regret(stored, names) for stored in cells)
 
 
 def spread(asked: Plan) -> Table:
     """Distribution of regret at the horizon in every cell: rare bad runs change the mean but not the median."""
     cells = _with_regret(asked)
-    names = _telling_apart(cells)
+    names = _distinguishing(cells)
     return Table.of(_spread(stored, names) for stored in cells)
 
 
@@ -79,7 +79,7 @@ def _shown(stored: Stored) -> dict[str, Any]:
     return {"policy": stored.cell.policy.legend(), **alike}
 
 
-def _telling_apart(cells: Cells) -> list[str]:
+def _distinguishing(cells: Cells) -> list[str]:
     """The further columns that distinguish cells whose rows would look the same."""
     alike = cells.grouped(lambda stored: repr(_shown(stored))).values()
     return list(dict.fromkeys(name for of in alike for name in of.varying() if name in of[0].columns))

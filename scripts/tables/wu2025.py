@@ -142,7 +142,7 @@ def _inverse_gap(stored: Stored) -> float:
 def _exponent(cells: Cells, of: Callable[[Stored], float]) -> float:
     """The slope of log(regret) in log(of(cell)). Raises `UserError` for fewer than three cells."""
     if len(cells) < 3:
-        raise UserError("no exponent follows from fewer than three cells")
+        raise UserError("an exponent needs at least three cells")
     x, y = np.array([(of(stored), float(stored.headline.mean())) for stored in cells]).T
     return intervals.slope(x, y, ERROR).estimate
 

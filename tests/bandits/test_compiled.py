@@ -6,12 +6,19 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bandits.compiled import FOLDER, remove_old
+from bandits.compiled import FOLDER, borrowing, remove_old
 
 LOOPS = """
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
+
+def add_noise(values, rng):
+    for place in range(len(values)):
+        values[place] += rng.standard_normal()
+
+counts, borrows = compiled(add_noise), borrowing(add_noise)
 
 @compiled
 def inner(steps):
@@ -43,7 +50,7 @@ print(counter.compiled)
 
 @pytest.fixture
 def play(tmp_path):
-    """Starts Python processes that share a module with loops and the folder of their machine code; ends them."""
+    """Start Python processes that share a module of loops and the cache of their machine code; end them in the end."""
     (tmp_path / "loops.py").write_text(LOOPS)
     paths = os.pathsep.join([str(tmp_path), str(Path.cwd())])
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -61,7 +68,7 @@ def play(tmp_path):
 
 
 def test_one_process_compiles_and_the_others_wait(play):
-    """Both processes need the loops at the same moment, and compiling takes long enough for both to try."""
+    """Both processes need the loops at the same time, and compiling takes long enough for both to try."""
     processes = [play(COUNT) for _ in range(2)]
     assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
     for process in processes:
@@ -71,7 +78,7 @@ def test_one_process_compiles_and_the_others_wait(play):
 
 
 def test_threads_do_not_wait_for_each_other_forever(play):
-    """One needs a loop that calls the loop that the other needs."""
+    """One thread needs a loop that calls the loop of the other thread."""
     threads = """
 from threading import Thread
 from loops import inner, outer
@@ -83,6 +90,36 @@ for thread in both:
 """
     processes = [play(threads) for _ in range(2)]
     assert [process.wait(timeout=100) for process in processes] == [0, 0]
+
+
+BORROW = """
+import numpy as np
+from bandits.seeds import stream
+from loops import borrows, counts
+
+found = []
+for loop in (counts, borrows):
+    values = np.zeros(5)
+    loop(values, stream("borrowing", 0))
+    found.append(values.tolist())
+    print("NRT_incref" in loop.inspect_llvm(loop.signatures[0]))
+print(found[0] == found[1])
+"""
+
+
+def test_a_borrowing_loop_counts_no_reference_and_gives_the_same_numbers(play):
+    """In a process of its own, as code from the cache cannot be looked at."""
+    assert play(BORROW).communicate(timeout=100)[0].split() == ["True", "False", "True"]
+
+
+@borrowing
+def gives_back(values):
+    return values
+
+
+def test_a_borrowing_loop_that_returns_an_array_is_refused():
+    with pytest.raises(TypeError, match="gives_back returns an array: use `compiled`"):
+        gives_back(np.zeros(5))
 
 
 def test_machine_code_of_old_sources_is_removed(tmp_path):

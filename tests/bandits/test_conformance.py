@@ -96,7 +96,7 @@ POLICIES = [
 
 
 def problem(check, policy):
-    """What a check says of a policy, empty if nothing."""
+    """The message of a failed check of a policy, empty if it passes."""
     try:
         check(policy)
     except AssertionError as error:
@@ -128,7 +128,7 @@ def test_configs_are_named_as_their_policies_and_list_every_parameter():
 
 @dataclass(frozen=True)
 class Uniform(StepwisePolicy):
-    """Pulls any arm; the base of the broken policies below."""
+    """Pulls random arms; the base of the broken policies below."""
 
     name: ClassVar[str] = "uniform"
     label: ClassVar[str] = "Uniform"
@@ -181,7 +181,7 @@ class SpendsMore(DPSE):
 
 @dataclass(frozen=True)
 class SaysSo(DPSE):
-    """Is asked for epsilon and declares that it spends twice of it, which is allowed."""
+    """Gets epsilon and declares that it spends twice as much, which is allowed."""
 
     @property
     def guarantee(self):
@@ -198,7 +198,7 @@ class SaysNothing(DPSE):
 
 
 class HasItsOwnGenerator(Uniform):
-    """Draws the same arms in every replication."""
+    """Has a generator of its own, and so the same arms in every replication."""
 
     def select(self, state, t, rng):
         return int(np.random.default_rng(7).integers(state))
@@ -208,7 +208,7 @@ PLAYED = []
 
 
 class Remembers(Uniform):
-    """Keeps in its module what was played."""
+    """Keeps its history in its module."""
 
     def start(self, arms, horizon):
         PLAYED.append(arms)
@@ -219,7 +219,7 @@ class Remembers(Uniform):
 
 
 class KnowsTheYear(Uniform):
-    """Plays otherwise next year."""
+    """Plays differently next year."""
 
     def select(self, state, t, rng):
         return int(time.time() / 3e7) % state
@@ -234,7 +234,7 @@ class HalfTheNoise(DPSE):
 
 
 class Wanders(DPSE):
-    """Draws arms in its runs, and does not say so."""
+    """Draws arms in its batched runs without declaring it."""
 
     def batched_run(self, arms, horizon):
         run = super().batched_run(arms, horizon)
@@ -242,8 +242,18 @@ class Wanders(DPSE):
         return run
 
 
+class ForgetsItsPulls(DPSE):
+    """Saves runs without the pulls of the epoch that is under way."""
+
+    def batched_run(self, arms, horizon):
+        run = super().batched_run(arms, horizon)
+        restore = run.restore
+        run.restore = lambda saved: restore({**saved, "pulled": 0})
+        return run
+
+
 class ReleasesNothing(DPSE):
-    """Says that batches are due that no arm was pulled for."""
+    """Declares batches due for which no arm was pulled."""
 
     def batched_run(self, arms, horizon):
         run = super().batched_run(arms, horizon)
@@ -258,13 +268,13 @@ class ReleasesNothing(DPSE):
 
 
 class BadName(Uniform):
-    """Has a name that no shell likes."""
+    """Has a name that a shell would not take."""
 
     name: ClassVar[str] = "Bad Name"
 
 
 class Decreasing(Uniform):
-    """Takes pulls back."""
+    """Its counts of pulls decrease."""
 
     def simulate(self, instance, horizon, checkpoints, rng):
         pulls = np.zeros((len(checkpoints), len(instance.mean_rewards)), int)
@@ -273,7 +283,7 @@ class Decreasing(Uniform):
 
 
 class StopsEarly(Uniform):
-    """Says that its time does not grow, and leaves steps out."""
+    """Declares that its time does not grow, and omits steps."""
 
     time_grows: ClassVar[bool] = False
 
@@ -296,6 +306,7 @@ BROKEN = [
     (HalfTheNoise(1.0), "batches_as_declared"),
     (Wanders(1.0), "batches_as_declared"),
     (ReleasesNothing(1.0), "batches_as_declared"),
+    (ForgetsItsPulls(1.0), "batches_as_declared"),
     (BadName(), "is_described"),
     (Decreasing(), "counts_every_step"),
 ]
@@ -315,7 +326,7 @@ def test_a_sound_policy_passes(policy):
 
 
 class Ignores(BernoulliInstance):
-    """Says that its rewards lie in [0, 1], and pays 7."""
+    """Declares rewards in [0, 1], and pays 7."""
 
     name = "ignores"
 

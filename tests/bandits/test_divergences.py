@@ -63,7 +63,7 @@ def test_upper_ends_are_inverse():
         else:
             assert epsilon * (1 - x) <= level / 5 * (1 + 1e-12)
         q = divergence_upper_end(x, level)
-        if q < 1 - 1e-6:  # closer to 1 the divergence itself is rounded
+        if q < 1 - 1e-6:  # closer to 1 the divergence itself has a rounding error
             assert bernoulli_divergence(x, q) == pytest.approx(level, rel=1e-9)
 
 

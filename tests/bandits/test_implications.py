@@ -1,4 +1,4 @@
-"""Which promise implies which (docs/theorems.md, section 6), against laws that could refute it."""
+"""Implications between promises (docs/theorems.md, section 6), tested on laws that could refute them."""
 
 import itertools
 import math
@@ -30,14 +30,14 @@ def pure_epsilon(first, second):
 
 
 def response(epsilon, delta=0.0):
-    """The input with chance delta, else randomised response: laws of four outputs on two inputs."""
+    """The raw input with probability delta, else randomised response: laws of four outputs for two inputs."""
     truth = 1 / (1 + math.exp(-epsilon))
     first = np.array([delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0])
     return first, first[::-1]
 
 
 def laws(rng, number):
-    """Pairs of laws of 2 to 6 outputs with all chances above 0, some near, some far apart."""
+    """Pairs of laws on 2 to 6 outputs with all probabilities above 0, some similar, some far apart."""
     for _ in range(number):
         size = int(rng.integers(2, 7))
         first = rng.dirichlet(np.full(size, rng.choice([0.3, 1.0, 5.0]))) + 1e-9
@@ -75,7 +75,7 @@ def test_delta_below_the_promised_epsilon():
 
 
 def powers(first, second):
-    """Corners of the curve of the chance of an event under `first` against that under `second`, at most as large."""
+    """Corners of the power curve: the largest probability of an event under `first` against that under `second`."""
     order = np.argsort(-first / second)
     return np.cumsum(second[order])[:-1], np.cumsum(first[order])[:-1]
 
@@ -98,7 +98,7 @@ def test_pure_privacy_is_a_level_and_no_smaller_one():
 
 
 def decisions(first, second):
-    """The epsilon of the second of two arms given the first: laws of both arms, shape (arms, arms)."""
+    """The epsilon of the second decision given the first; arguments are laws of both arms, shape (arms, arms)."""
     given = [law / law.sum(axis=1, keepdims=True) for law in (first, second)]
     return float(np.abs(np.log(given[0] / given[1])).max())
 
@@ -123,7 +123,7 @@ def test_a_private_transcript_makes_a_decision_twice_as_private_and_no_more():
 
 
 def test_with_a_delta_a_transcript_promises_nothing_of_a_decision():
-    """After a first arm that is rare, the second shows the reward."""
+    """After a rare first arm, the second arm shows the reward."""
     delta = 1e-6
     first, second = np.array([[delta, 0.0], [1 - delta, 0.0]]), np.array([[0.0, delta], [1 - delta, 0.0]])
     assert excess(first.ravel(), second.ravel(), 0.0) == delta
@@ -133,22 +133,22 @@ def test_with_a_delta_a_transcript_promises_nothing_of_a_decision():
     p = norm.cdf(norm.ppf(q) + level)
     first, second = np.array([p, q, 1 - p - q]), np.array([q, p, 1 - p - q])
     assert within_level(first, second, level)
-    assert p / (p + q) > 0.999  # the chance of the decision that the reward calls for, given that history
+    assert p / (p + q) > 0.999  # the probability of the arm that shows the reward, given that history
     assert Guarantee.gaussian(level, 1.0).about(Scope.DECISION) is None
 
 
 def outputs(channels, chosen, first, second):
-    """The law of both outputs: the one of the first reward chooses the channel of the second."""
+    """The law of both outputs: the first output chooses the channel of the second reward."""
     opening = channels[0][first]
     return np.array([opening[seen] * channels[chosen[seen]][second] for seen in range(3)])
 
 
 def test_local_privacy_makes_all_that_follows_private():
-    """Two rewards, each through a channel that the output before chooses, and an arm; one of the rewards changes."""
+    """Two rewards, each through a channel chosen by the previous output, then an arm; one of the rewards changes."""
     rng = np.random.default_rng(8)
     for _ in range(100):
         epsilon, delta = rng.uniform(0.1, 2), rng.choice([0.0, 0.05])
-        mixed = [rng.dirichlet(np.ones(3), size=4) for _ in range(3)]  # what follows after each output of a response
+        mixed = [rng.dirichlet(np.ones(3), size=4) for _ in range(3)]  # the law that follows each output of a response
         channels = [[law @ mix for law in response(epsilon, delta)] for mix in mixed]
         chosen, followers = rng.integers(1, 3, size=3), rng.dirichlet(np.ones(3), size=3)
         for one, other in [((0, 0), (1, 0)), ((0, 1), (0, 0))]:
@@ -211,8 +211,8 @@ def test_what_implies_what():
         assert given.implies(asked) is implied
 
 
-def test_it_is_an_order():
-    """Every promise implies itself, and what implied promises imply is implied."""
+def test_implication_is_an_order():
+    """Implication is reflexive and transitive."""
     amounts = [(0.01, 0.0), (0.1, 0.0), (0.2, 0.0), (0.1, 1e-6), (0.2, 1e-6), (0.05, 0.02)]
     promises = [Guarantee(*amount, scope) for amount in amounts for scope in SCOPES]
     levels = [gaussian_level(0.2, 1e-6), level_of_pure(0.1), 0.02]
@@ -258,7 +258,7 @@ def test_a_level_has_the_curve_of_its_rho_and_a_smaller_delta():
 
 
 def test_the_delta_of_a_rho():
-    """epsilon = rho + 2 sqrt(rho log(1 / delta)), which no law with this rho exceeds."""
+    """At epsilon = rho + 2 sqrt(rho log(1 / delta)) no law with this rho exceeds delta."""
     epsilon = 0.3 + 2 * math.sqrt(0.3 * math.log(1e5))
     assert math.isclose(concentrated_delta(0.3, epsilon), 1e-5, rel_tol=1e-9)
     rng, closest = np.random.default_rng(10), 0.0
@@ -286,7 +286,7 @@ def test_what_a_guarantee_with_a_rho_refuses():
 
 
 def test_a_sum_of_messages_says_less_than_the_messages_in_any_order():
-    """Random messages of two users: the multiset, then the sum modulo 3; shares of one noise hide the sum alone."""
+    """Random messages of two users: the multiset, then the sum modulo 3; shares of one noise hide only the sum."""
     rng = np.random.default_rng(11)
     pairs = list(itertools.product(range(3), repeat=2))
     for _ in range(50):
@@ -306,15 +306,15 @@ def test_a_sum_of_messages_says_less_than_the_messages_in_any_order():
 
 
 def test_levels_agree_with_their_curves():
-    """What a level implies of (epsilon, delta), it implies through every level in between."""
+    """A level that pure privacy implies promises no more than pure privacy: its curve is above."""
     for epsilon in (0.1, 1.0, 3.0):
         level = level_of_pure(epsilon)
-        for at in (0.0, 0.5, 1.0):  # a level that pure privacy implies cannot promise more than pure privacy
+        for at in (0.0, 0.5, 1.0):  # also below epsilon
             assert gaussian_delta(level, at * epsilon) >= Guarantee(epsilon).delta_at(at * epsilon) - 1e-12
 
 
 def test_rounding_to_bits_keeps_every_promise():
-    """6.6: over random laws of the output with bit 1 and 0, the curves of rounded rewards are below theirs."""
+    """6.6: for random output laws of bits 1 and 0, the curves of rounded rewards are below those of the bits."""
     rng = np.random.default_rng(66)
     for _ in range(200):
         one, zero = rng.dirichlet(np.full(4, 0.5), 2)
@@ -323,5 +323,5 @@ def test_rounding_to_bits_keeps_every_promise():
             for x, other in rng.random((10, 2)):
                 law, changed = (of * one + (1 - of) * zero for of in (x, other))
                 assert np.maximum(law - math.exp(epsilon) * changed, 0).sum() <= of_bits + 1e-12
-    law, changed = 0.75 * one + 0.25 * zero, 0.25 * one + 0.75 * zero  # total variation is halved, no more
+    law, changed = 0.75 * one + 0.25 * zero, 0.25 * one + 0.75 * zero  # total variation is exactly halved
     assert math.isclose(np.abs(law - changed).sum(), np.abs(one - zero).sum() / 2)

@@ -37,7 +37,7 @@ def test_costs_by_hand():
     # Only noise counts at u = 0 with one batch: sup of 3 x + log(1 - x^2), at x^2 + 2 x / 3 = 1: x = (sqrt(10) - 1) / 3
     x = (math.sqrt(10) - 1) / 3
     assert cost_above(3.0, 5.0, 1.0, 0.0, 1.0) == pytest.approx(3 * x + math.log(1 - x * x), rel=1e-12)
-    # the same noise, two of them: sup of 3 x + 2 log(1 - x^2), at x^2 + 4 x / 3 = 1: x = (sqrt(13) - 2) / 3
+    # two batches: sup of 3 x + 2 log(1 - x^2), at x^2 + 4 x / 3 = 1: x = (sqrt(13) - 2) / 3
     x = (math.sqrt(13) - 2) / 3
     assert cost_above(3.0, 5.0, 2.0, 0.0, 1.0) == pytest.approx(3 * x + 2 * math.log(1 - x * x), rel=1e-12)
     assert cost_above(2.0, 10.0, 1.0, 0.2, 1.0) == 0
@@ -60,7 +60,7 @@ def laplace_tail(x, batches):
 
 @pytest.mark.parametrize(("count", "mean", "epsilon"), [(1, 0.5, 1.0), (4, 0.2, 0.3), (9, 0.7, 2.0), (3, 0.01, 5.0)])
 def test_a_cost_of_c_has_probability_at_most_exp_minus_c(count, mean, epsilon):
-    """By convolution; and no cost that is a little larger would do: the exponent is right."""
+    """By convolution; for a slightly larger cost this fails, so the exponent is exact."""
     for batches, c in itertools.product((1, 2), (0.5, 2.0, 6.0, 40.0)):
         least = brentq(
             lambda s, m=batches, c=c: cost_above(s, count, m, mean, epsilon) - c, count * mean, 1e4 / epsilon

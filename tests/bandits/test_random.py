@@ -10,8 +10,8 @@ from bandits.mechanisms.laplace import laplace
 from bandits.seeds import entropy, stream
 from experiments.config.compose import REPOSITORY
 
-# If one of these fails, a library changed its stream: stored results can no longer be extended or
-# reproduced with the installed versions, and every policy's numbers move.
+# If one of these fails, a library changed its stream: with the installed versions all numbers change, and stored
+# results can be neither extended nor reproduced.
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Commands with the user's code on several processes, typed as a user would."""
+"""Commands that run a user's code in several processes, typed as a user would."""
 
 import re
 import textwrap
@@ -99,7 +99,7 @@ def typed(mine, module, *words):
 
 @pytest.mark.slow
 def test_own_code_reaches_every_process(mine):
-    """Every command that shares its work among processes, with a policy, an instance, a bound and a helper."""
+    """Every command that distributes work to processes, with a user's policy, instance, bound and helper module."""
     figures = ["scripts.figures", "-m", "+experiment=own1,own2", f"figures_dir={mine}/figures", "complete=true"]
     code, out, err = typed(mine, *figures)
     assert (code, err) == (0, "")

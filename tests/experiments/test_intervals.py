@@ -1,4 +1,4 @@
-"""Intervals with numbers worked out on paper, from the tables of Student's law: no formula of the code is used."""
+"""Intervals computed by hand from tables of Student's law; no formula of the code is used."""
 
 import math
 
@@ -47,7 +47,7 @@ def test_the_median_of_ten():
     """At most 1 of 10 is below the median with 11 / 1024 < 0.025, at most 2 with 56 / 1024: ranks 2 and 9."""
     values = np.array([7.0, 3, 10, 1, 9, 2, 8, 4, 6, 5])
     assert intervals.quantile(values, 0.5, 0.05) == (5.5, 2.0, 9.0)
-    assert intervals.quantile(values, 0.5, 2 * 11 / 1024) == (5.5, 2.0, 9.0)  # as often as it may
+    assert intervals.quantile(values, 0.5, 2 * 11 / 1024) == (5.5, 2.0, 9.0)  # just within the limit
     assert intervals.quantile(values, 0.5, 2 * 10 / 1024) == (5.5, 1.0, 10.0)
     assert intervals.quantile(values, 0.5, 1e-3) == (5.5, -math.inf, math.inf)  # 2 x 1 / 1024 is more
     low = intervals.quantile(values, 0.95, 0.05)  # 0.95^10 = 0.6: no upper end; fewer than 8 with a chance of 0.0115
@@ -62,7 +62,7 @@ def test_fiellers_ratio_of_ten_and_five():
     """
     found = intervals.ratio(TEN, HALF, 0.05)
     assert found == pytest.approx((2.0, (50 - 32.8917318) / 18.8290598, (50 + 32.8917318) / 18.8290598), rel=1e-6)
-    # of samples of 3 and 30 the smaller one gives the degrees of freedom
+    # the smaller of samples of 3 and 30 gives the degrees of freedom
     many = np.tile(HALF, 10)  # variance 20 / 29, over 30
     a = 25 - 18.5128205 * 20 / 29 / 30
     root = math.sqrt(2500 - a * 75.3162393)
@@ -99,7 +99,7 @@ def test_the_growth_over_three_octaves():
     x, y = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, 2.0, 8.0, 16.0])
     half = 4.3026527 / 3
     assert intervals.growth_by_octave(x, y, 0.05) == pytest.approx((4 / 3, 4 / 3 - half, 4 / 3 + half), rel=1e-7)
-    # errors as large as y: the first and the last count by a third each, sqrt(2 / 9) / log 2 = 0.6800930
+    # errors as large as y: the first and the last have weight 1/3 each, sqrt(2 / 9) / log 2 = 0.6800930
     found = intervals.growth_by_octave(x, y, 0.05, y)
     assert found.high == pytest.approx(4 / 3 + 4.3026527 * 0.6800930, rel=1e-7)
 

@@ -79,7 +79,7 @@ PLAIN = {
 
 @pytest.fixture
 def users(call, tmp_path, monkeypatch):
-    """Run a user's policy, with some of its lines replaced."""
+    """Run a user's policy with some of its lines replaced."""
     monkeypatch.setattr(sys, "path", sys.path[:])
 
     def users(*words, module="mine_policy", **lines):
@@ -99,7 +99,7 @@ def stored(folder):
     return list(folder.rglob("*.parquet"))
 
 
-def test_a_policy_that_behaves_is_stored(users, tmp_path):
+def test_a_correct_policy_is_stored(users, tmp_path):
     outcome = users()
     assert (outcome.code, outcome.err) == (0, "")
     assert len(stored(tmp_path)) == 1
@@ -117,14 +117,14 @@ AT_PLANNING = {
     "raises in check": ({"check": "raise KeyError('a\\n\\nb')"}, "KeyError"),
     "has the name of ours": ({"name": "dp_se"}, "has the name dp_se of bandits.policies.elimination.DPSE; give it"),
     "has a list for a name": ({"body": "name = ['mine']"}, "TypeError"),
-    "has a wrong name": ({"name": "../evil"}, "is no name"),
+    "has a wrong name": ({"name": "../evil"}, "is not a name"),
     "caveats raise": ({"body": "def caveats(self, instance, horizon): raise ValueError('no')"}, "ValueError: no"),
     "a parameter no file can keep": ({"body": "extra: object = np.array([1])"}, "mine.yaml"),
 }
 
 
 @pytest.mark.parametrize(("lines", "named"), AT_PLANNING.values(), ids=AT_PLANNING)
-def test_what_is_wrong_before_simulation(users, tmp_path, lines, named):
+def test_errors_before_simulation(users, tmp_path, lines, named):
     outcome = users(**lines)
     assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome.err
     assert outcome.err.startswith("error: ")
@@ -133,7 +133,7 @@ def test_what_is_wrong_before_simulation(users, tmp_path, lines, named):
     assert not stored(tmp_path)
 
 
-AGAIN = "is simulated again, in a fresh process, from the same seed"
+AGAIN = "is simulated again, in a new process, from the same seed"
 FIXED = "in every replication, so that all draw the same"
 IN_SIMULATION = {
     "exits": ("raise SystemExit(0)", "it ends the program: 0"),
@@ -178,16 +178,16 @@ IN_SIMULATION = {
 SOUND = {
     "a seed that is drawn": "return int(np.random.default_rng(rng.integers(2**60)).integers(5))",
     "one that is spawned": "return int(rng.spawn(1)[0].integers(5))",
-    "round-robin": "return t % 5",  # all replications are equal, as they should be
+    "round-robin": "return t % 5",  # all replications must be equal
 }
-ODD = {  # a replication that differs from the others: the one played as number `odd` in its process
+ODD = {  # one replication differs: the one that is played as number `odd` in its process
     f"number {odd}": f"SEEN.append(t) if t == 1 else None; return int(len(SEEN) == {odd})" for odd in range(1, 8)
 }
 
 
 @dataclasses.dataclass
 class Simulated:
-    """What one command says of many policies, each in a module of its own.
+    """The outcome of one command for many policies, each in its own module.
 
     Attributes
     ----------
@@ -223,9 +223,9 @@ def simulated(folder, cases, *words):
     *errors, last = text.getvalue().splitlines()
     found = {}
     for line in errors:
-        start, name, said = line.split(": ", 2)
+        start, name, message = line.split(": ", 2)
         assert (start, names[name] in found) == ("error", False), line
-        found[names[name]] = said
+        found[names[name]] = message
     kept = {names[path.stem.partition("-")[0]] for path in stored(folder)}
     return Simulated(end.value.code, found, last.replace(str(folder), "FOLDER"), kept)
 
@@ -245,7 +245,7 @@ def odd_ones(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "named"), [(case, named) for case, (_, named) in IN_SIMULATION.items()])
-def test_what_is_wrong_in_simulation(together, case, named):
+def test_errors_in_simulation(together, case, named):
     assert named in together.errors[case]
     assert "replication 0" in together.errors[case]
 
@@ -268,8 +268,8 @@ def test_a_place_in_a_file_of_the_user_is_named(users, tmp_path):
 
 def test_one_line_for_a_reason_however_many_blocks(users):
     outcome = users("replications=23", select="raise ValueError('always')")
-    said, _ = outcome.err.splitlines()  # the other line tells where more is told
-    assert "and 22 times more" in said
+    line, _ = outcome.err.splitlines()  # the other line says where to find more
+    assert "and 22 times more" in line
 
 
 def mixed(folder):
@@ -284,7 +284,7 @@ def path_code(path):
 
 @pytest.mark.slow
 def test_versions_of_a_class_are_not_mixed(users, tmp_path):
-    """Ten edits in a row, as fast as they can be typed: each number belongs to the code that was there."""
+    """Ten edits in quick succession: each number belongs to the code at its time."""
     results, regrets = tmp_path / "results", {}
     for arm in (0, 1, 2, 3, 4, 3, 2, 1, 0, 1):
         replications = 2 + len(regrets)
@@ -334,14 +334,16 @@ def test_a_helper_and_what_it_reads_are_part_of_the_class(users, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["top", "select"])
 def test_a_helper_that_no_statement_names_is_refused(users, tmp_path, place):
-    """Edits of it would not change the digest; with an import statement anywhere they do."""
+    """Its edits would not change the digest; with an import statement anywhere they do."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "helper.py").write_text("ARM = 0\n")
     find = "import importlib; ARM = importlib.import_module('_helper'[1:]).ARM"
     lines = {"top": find, "select": "return ARM"} if place == "top" else {"select": f"{find}; return ARM"}
     outcome = users(**lines)
     assert outcome.code == 1
-    assert "error: mine: Mine imports helper by a computed name, so that nobody would see an edit" in outcome.err
+    assert (
+        "error: mine: Mine imports helper by a computed name, so that edits of it would not be noticed" in outcome.err
+    )
     assert "have a statement `import helper` anywhere in mine_policy, " in outcome.err
     assert not stored(tmp_path)
     body = "def never(self):\n        import helper\n"
@@ -372,10 +374,10 @@ def of_cell(horizon, arms=3):
 
 
 def test_of_a_short_cell_every_replication_is_played_again():
-    """Of a long cell the last, the first and one between, which the key determines."""
+    """Of a long cell the last, the first, and one in between that the key determines."""
     again = chosen(of_cell(STEPS // 10), range(4, 12))
     assert sorted(again) == list(range(4, 12))
-    assert all(number != before for number, before in zip(again, range(4, 12), strict=True))  # none in its old place
+    assert all(number != before for number, before in zip(again, range(4, 12), strict=True))  # none in its old position
     long = [chosen(of_cell(STEPS + arms, arms), range(5)) for arms in range(2, 40)]
     assert {(last, first, len(rest)) for last, first, *rest in long} == {(4, 0, 1)}
     assert {rest for _, _, *rests in long for rest in rests} == {1, 2, 3}
@@ -389,8 +391,8 @@ def test_of_a_short_cell_every_replication_is_played_again():
 def test_a_single_replication_that_is_different_is_found(odd_ones):
     assert (odd_ones.code, odd_ones.stored) == (1, set())
     assert odd_ones.errors.keys() == ODD.keys()
-    for number, said in enumerate(odd_ones.errors[case] for case in ODD):
-        assert f"replication {number} is" in said or AGAIN in said
+    for number, error in enumerate(odd_ones.errors[case] for case in ODD):
+        assert f"replication {number} is" in error or AGAIN in error
 
 
 def test_a_file_that_is_named_is_part_of_the_class(users, tmp_path):
@@ -415,7 +417,7 @@ def read_code(cell):
 
 
 def test_parts_of_a_cell_may_be_own(tmp_path, monkeypatch):
-    """A class of the user's within one of ours is part of the cell, too."""
+    """A user's class inside one of ours is part of the cell, too."""
 
     @dataclasses.dataclass(frozen=True)
     class Bandit(C1):
@@ -444,8 +446,8 @@ def test_two_classes_of_one_name_are_not_one_cell(users, tmp_path):
     assert len(keys) == 2
 
 
-def test_what_is_sent_is_what_is_meant(tmp_path, monkeypatch):
-    """A process that imported an older version imports the new one; one that cannot have it says so."""
+def test_workers_import_the_version_that_was_sent(tmp_path, monkeypatch):
+    """A process that imported an older version imports the new one; if it cannot, it raises an error."""
     monkeypatch.setattr(sys, "path", sys.path[:])
     (tmp_path / "sent_module.py").write_text("VALUE = 1\n\n\ndef value():\n    return VALUE\n")
     trust(tmp_path)
@@ -470,7 +472,7 @@ def value_of(name):
     return importlib.import_module(name).VALUE
 
 
-def test_a_composer_that_is_sent_brings_its_folders(tmp_path, monkeypatch):
+def test_a_composer_sent_to_a_worker_brings_its_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path[:])
     text = pickle.dumps(Composer([tmp_path]))
     monkeypatch.setattr(trusting, "_folders", [])

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from experiments import load  # what is printed calls it
+from experiments import load  # the printed code calls it
 from experiments.complete import MOST, varying
 from experiments.intervals import mean
 from experiments.store.__main__ import main as store
@@ -21,15 +21,15 @@ def results(call, tmp_path):
     return results
 
 
-def test_a_run_says_what_came_out(results, tmp_path):
+def test_a_run_prints_a_summary(results, tmp_path):
     outcome = results("policy=ucb1", "replications=4")
-    first, header, row, told = outcome.out.splitlines()
+    first, header, row, hint = outcome.out.splitlines()
     assert first.startswith("cells: 0 stored already, 1 simulated")
     assert header.split()[-6:] == ["replications", "mean", "regret", "95", "%", "interval"]
     regret = load(results_dir=tmp_path / "results", t=300).regret.to_numpy(float)
     found = mean(regret, 0.05)
     assert row.split()[-4:] == ["4", f"{found.estimate:.6g}", "±", f"{found.high - found.estimate:.3g}"]
-    call = re.fullmatch(r"in Python: from experiments import load; (load\(.*\))", told)[1]
+    call = re.fullmatch(r"in Python: from experiments import load; (load\(.*\))", hint)[1]
     assert np.array_equal(eval(call).query("t == 300").regret, regret)
 
 
@@ -48,19 +48,19 @@ def test_what_varies_is_shown(results):
     assert [line.split()[6] for line in outcome.out.splitlines()[1:3]] == ["0.1", "0.2"]
     one = {"policy": "a", "instance": "b", "scope": "none", "beta": 1, "epsilon": 1}
     assert varying([one, {**one, "epsilon": 2, "scope": "local"}]) == []
-    assert varying([one, {**one, "policy": "c", "beta": 2}]) == []  # the policy says it already
+    assert varying([one, {**one, "policy": "c", "beta": 2}]) == []  # the policy implies it
     assert varying([one, {**one, "beta": 2}]) == ["beta"]
 
 
-def test_of_many_cells_the_call_alone_is_told(results):
+def test_for_many_cells_only_the_call_is_printed(results):
     horizons = ",".join(str(300 + number) for number in range(MOST + 1))
     outcome = results("-m", "policy=ucb1", f"horizon={horizons}", "replications=1")
-    assert outcome.code == 2  # the horizon is given twice
+    assert outcome.code == 2  # two horizons are given
     outcome = results("-m", "policy=ucb1", f"recorded={','.join(map(str, range(1, MOST + 2)))}", "replications=1")
-    first, *told = outcome.out.splitlines()
+    first, *rest = outcome.out.splitlines()
     assert first.startswith(f"cells: 0 stored already, {MOST + 1} simulated")
-    assert told == [line for line in told if line.startswith("in Python: from experiments import load; load(")]
-    assert len(told) == 1
+    assert rest == [line for line in rest if line.startswith("in Python: from experiments import load; load(")]
+    assert len(rest) == 1
 
 
 def test_results_are_removed_after_they_were_shown(results, call, tmp_path):

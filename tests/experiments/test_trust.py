@@ -1,4 +1,4 @@
-"""Files of strangers, YAML or results, run no code, and are escaped where they are shown."""
+"""Untrusted files, YAML or results, run no code, and their text is escaped where it is shown."""
 
 import html
 import json
@@ -37,13 +37,13 @@ def mine(tmp_path, monkeypatch):
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
-    """A module on the path that writes a file when it is imported, and that file."""
+    """A module on the import path that writes a file when it is imported, and that file."""
     (tmp_path / "path").mkdir()
-    told = tmp_path / "imported"
-    code = f"open({str(told)!r}, 'w').close()\n"
+    marker = tmp_path / "imported"
+    code = f"open({str(marker)!r}, 'w').close()\n"
     (tmp_path / "path" / "some_module_on_path.py").write_text(f"{code}\ndef thing(**_): {code}")
     monkeypatch.syspath_prepend(tmp_path / "path")
-    yield told
+    yield marker
     sys.modules.pop("some_module_on_path", None)
 
 
@@ -148,7 +148,7 @@ def stored(call, tmp_path):
 
 
 def rewritten(path, footer=None, **metadata):
-    """A file again, with another footer, of format 1 which has no checksum, and with other metadata."""
+    """Rewrite a file with another footer, in format 1, which has no checksum, and with other metadata."""
     table = pq.read_table(path)
     known = json.loads(table.schema.metadata[FOOTER])
     known["format"] = 1
@@ -185,7 +185,7 @@ def test_nothing_is_unpickled(stored, monkeypatch):
 
 
 def test_a_column_of_pickled_objects_is_damage(stored):
-    """Extension types of old versions of pyarrow were unpickled where they were read (CVE-2023-47248)."""
+    """Old versions of pyarrow unpickled extension types when reading (CVE-2023-47248)."""
     table = pq.read_table(stored)
     field = pa.field(
         "regret",
@@ -226,7 +226,7 @@ def test_hostile_columns_are_damage_or_values(stored, columns):
 def test_a_footer_without_end_is_damage(stored):
     table = pq.read_table(stored)
     pq.write_table(table.replace_schema_metadata({FOOTER: b"[" * 10**6}), stored)
-    with pytest.raises(UserError, match="damaged: it has no footer of this project"):
+    with pytest.raises(UserError, match="damaged: its footer is missing or incomplete"):
         load(results_dir=stored.parents[1])
 
 
@@ -254,8 +254,8 @@ def test_text_from_yaml_is_text_in_the_report(call, mine):
 
     made = call(*words, "runner.workers=1", main=run)
     assert made.code == 0, made.err
-    told = call(*words, main=main)
-    assert told.code == 0, told.err
+    outcome = call(*words, main=main)
+    assert outcome.code == 0, outcome.err
     page = "".join(file.read_text() for file in (mine / "report").glob("*.html"))
     assert "<script>alert(1)" not in page
     assert "<img src=x" not in page

@@ -1,4 +1,4 @@
-"""Mutations of the code that tests must notice: each changes one place, and the tests named beside it must fail.
+"""Mutations of the code that tests must kill: each changes one place, and the tests listed with it must fail.
 
     python -m tests.mutants                       # all of them, two at a time
     python -m tests.mutants bounds policies/ftpl  # those whose file has one of these words in its path
@@ -36,7 +36,7 @@ LISTS = Path(__file__).parent
 CODE = ("Makefile", "README.md", "bandits", "conf", "docs", "experiments", "pyproject.toml", "scripts", "tests")
 OWN = ("bandits", "experiments", "scripts", "tests")  # packages that are imported from the copy
 PATIENCE = 900  # seconds that the tests of a mutant may take
-SAID = "said.txt"  # file with the output of tests
+OUTPUT = "output.txt"  # file with the output of tests
 QUIETLY = ["-q", "--assert=plain", "-p", "no:cacheprovider"]
 ENDED = 100  # added to the exit code of pytest, to show that pytest itself has ended
 LIBRARIES = [
@@ -152,10 +152,10 @@ class Scratch:
     patience: float = PATIENCE
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """The last lines that tests printed."""
-        said = self.folder / SAID
-        return "\n".join(said.read_text().splitlines()[-20:]) if said.exists() else ""
+        output = self.folder / OUTPUT
+        return "\n".join(output.read_text().splitlines()[-20:]) if output.exists() else ""
 
     @classmethod
     def of(cls, folder: Path) -> "Scratch":
@@ -236,6 +236,6 @@ def enter(folder: Path) -> None:
     import numba
 
     numba.config.reload_config()  # reads the cache folder from the environment
-    with (folder / SAID).open("w") as said:
-        os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
+    with (folder / OUTPUT).open("w") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)

@@ -29,7 +29,7 @@ def chosen(words: list[str]) -> list[Mutant]:
 
 
 def drawn(number: int, seed: int, words: list[str], among: list[str], copies: Sequence[Scratch]) -> list[Mutant]:
-    """So many random mutants, each with its tests, or with the reason if a list has it as equivalent."""
+    """N random mutants, each with its tests, or with the reason if a list has it as equivalent."""
     from tests.mutants.covered import covered  # needs coverage, which the lists do not
     from tests.mutants.drawn import draw
 
@@ -47,7 +47,7 @@ def drawn(number: int, seed: int, words: list[str], among: list[str], copies: Se
 
 @contextmanager
 def copied(workers: int) -> Iterator[list[Scratch]]:
-    """A context with so many copies of the code."""
+    """A context with N copies of the code."""
     with tempfile.TemporaryDirectory() as folder:
         places = [Path(folder) / str(number) for number in range(workers)]
         for place in places:
@@ -77,8 +77,8 @@ def tried(mutants: Sequence[Mutant], copies: Sequence[Scratch]) -> list[Fate]:
         scratch, began = idle.get(), time.monotonic()
         fate = scratch.fate(mutant)
         idle.put(scratch)
-        told = f" ({mutant.equivalent})" if mutant.equivalent else f" in {time.monotonic() - began:.0f} s"
-        print(f"{fate}{told}: {mutant}", flush=True)
+        detail = f" ({mutant.equivalent})" if mutant.equivalent else f" in {time.monotonic() - began:.0f} s"
+        print(f"{fate}{detail}: {mutant}", flush=True)
         return fate
 
     with ThreadPoolExecutor(len(copies)) as pool:

@@ -20,7 +20,7 @@ from coverage import Coverage, CoverageData
 from tests.mutants import CODE, QUIETLY, REPOSITORY, SERVER, Scratch, enter, path_of
 from tests.mutants.drawn import PACKAGES, Place, naming
 
-MOST = 60  # at most so many tests are tried on a mutant, first those that run the fewest lines
+MOST = 60  # tests tried on a mutant at most, first those that run the fewest lines
 KEPT = REPOSITORY / "scratch"
 
 
@@ -82,7 +82,7 @@ def _make(scratch: Scratch, files: list[str], kept: Path) -> None:
     process.start()
     process.join()
     if not _failed(kept).exists():
-        sys.exit(f"error: the tests came to no end: {scratch.said}")
+        sys.exit(f"error: the tests came to no end: {scratch.output}")
 
 
 def _failed(kept: Path) -> Path:

@@ -57,7 +57,7 @@ class Place:
 
 
 def draw(number: int, seed: int, words: Iterable[str] = ()) -> list[Place]:
-    """So many random places in files with one of the `words` in their path, or in all files; one mutation of each."""
+    """N random places in files with one of the `words` in their path, or in all files; one mutation of each."""
     asked = list(words)
     files = [path for package in PACKAGES for path in sorted((REPOSITORY / package).rglob("*.py"))]
     names = [str(path.relative_to(REPOSITORY)) for path in files]

@@ -54,7 +54,7 @@ def bisected(x: float, level: float, epsilon: float) -> float:
 
 @compiled
 def exact_end(total: float, count: float, batches: float, level: float, epsilon: float) -> float:
-    """The largest q in [0, 1] at which a noisy sum so small costs at most `level`, 0 if there is none, by bisection."""
+    """The largest q in [0, 1] at which a noisy sum this small costs at most `level`, or 0 if none, by bisection."""
     low, high = 0.0, 1.0
     if searched_cost(count - total, count, batches, 0.0, epsilon) <= level:
         return 1.0
@@ -107,7 +107,7 @@ def batch_steps(
     """Final pulls of AdaP-UCB, AdaP-KLUCB, DP-KLUCB and DP-IMED, one reward at a time; Bernoulli rewards."""
     arms = len(means)
     pulls = np.zeros(arms, dtype=np.int64)
-    counted = np.zeros(arms, dtype=np.int64)  # rewards behind the sum
+    counted = np.zeros(arms, dtype=np.int64)  # rewards in the sum
     sums = np.zeros(arms)
     noises = np.zeros(arms, dtype=np.int64)
     arm, left, size, batch = 0, first, first, 0.0
@@ -149,7 +149,7 @@ def lazy_steps(
     """Final pulls of Anytime-Lazy-UCB, or of Lazy-DP-TS, with all arms compared in every step; Bernoulli rewards."""
     arms = len(means)
     pulls = np.zeros(arms, dtype=np.int64)
-    behind = np.zeros(arms, dtype=np.int64)  # rewards behind the private mean
+    behind = np.zeros(arms, dtype=np.int64)  # rewards in the private mean
     private = np.zeros(arms)
     waiting = np.zeros(arms, dtype=np.int64)
     buffer = np.zeros(arms)

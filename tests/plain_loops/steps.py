@@ -65,7 +65,7 @@ def tree_ucb_steps(
 ) -> IntArray:
     """The law of `bandits.loops.tree_ucb.tree_ucb_pulls`; `gammas` are Gamma(1), Gamma(2), ...
 
-    The noise of a path is summed anew at every step, over nodes that are drawn when a leaf below them is first reached.
+    The noise of a path is summed again at every step; a node is drawn when the first leaf below it is reached.
     """
     arms, horizon = len(means), checkpoints[-1]
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
@@ -153,7 +153,7 @@ def dp_ucb_int_steps(
     rewards: np.random.Generator,
     noise: np.random.Generator,
 ) -> IntArray:
-    """Pulls at each checkpoint under DP-UCB-INT, one reward and one look at all arms at a time."""
+    """Pulls at each checkpoint under DP-UCB-INT, one reward and one comparison of all arms at a time."""
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     row = 0

@@ -1,4 +1,4 @@
-"""Top Two rules one reward at a time. They share no cost with `bandits`: both suprema and minima are searched for."""
+"""Top Two rules, one reward at a time. They share no cost with `bandits`: suprema and minima are found by search."""
 
 import math
 
@@ -9,7 +9,7 @@ THIRDS = 40
 
 @compiled
 def tilted(tilt, total, count, batches, mean, epsilon):
-    """What the cost of a noisy sum is the supremum of."""
+    """The function whose supremum is the cost of a noisy sum."""
     noise = batches * math.log(1 - (tilt / epsilon) ** 2) if batches > 0 else 0.0
     return tilt * total - count * math.log(1 - mean + mean * math.exp(tilt)) + noise
 

@@ -1,4 +1,4 @@
-"""docs/api.md says what the docstrings say, and its signatures are those with which one calls."""
+"""docs/api.md is up to date with the docstrings, and its signatures are those of the code."""
 
 import ast
 import dataclasses
@@ -26,8 +26,8 @@ def test_every_exported_name_has_a_section_with_its_whole_docstring(package):
     text = api.page()
     for name in package.__all__:
         section = text.partition(f"\n### `{package.__name__}.{name}`\n")[2].partition("\n### ")[0]
-        said = inspect.getdoc(getattr(package, name))
-        lines = [line.strip() for line in said.splitlines() if line.strip("- ")]
+        docstring = inspect.getdoc(getattr(package, name))
+        lines = [line.strip() for line in docstring.splitlines() if line.strip("- ")]
         assert [line for line in lines if line not in section] == [], name
 
 

@@ -28,7 +28,7 @@ def names(standings):
 
 
 def test_a_policy_wins_only_where_mean_median_and_upper_quantile_are_less(cells):
-    """Less in all; then a better median with a worse 95 % quantile; then one whose few bad runs make the mean alone."""
+    """Less in all three; then a better median but a worse 95 % quantile; then a worse mean by a few bad runs alone."""
     first, second, third = cells
     steady, behind = of(first, np.linspace(9, 11, 300)), of(second, np.linspace(12, 14, 300))
     found = standings(Cells([steady, behind]))
@@ -46,7 +46,7 @@ def test_a_policy_wins_only_where_mean_median_and_upper_quantile_are_less(cells)
 
 
 def test_few_runs_have_no_interval_of_a_high_quantile(cells):
-    """Of two cells 0.95^n <= 0.05 / 12 needs n = 107, and 0.8^n needs 25; with fewer nobody wins."""
+    """For two cells 0.95^n <= 0.05 / 12 needs n = 107, and 0.8^n needs 25; with fewer runs no policy wins."""
     assert math.isclose(error_of_each(2), 0.05 / 6)
     assert 0.95**107 < 0.05 / 12 < 0.95**106
     for runs, wins in ((107, True), (106, True), (25, True), (24, False)):
@@ -56,13 +56,13 @@ def test_few_runs_have_no_interval_of_a_high_quantile(cells):
         assert (names(unbeaten(found.values())) == ["dp_se"]) is wins
 
 
-def test_equal_laws_are_rarely_told_apart(cells, failure):
-    """Two policies of one skewed law: that either beats the other has a chance of at most 5 %."""
-    rng, told = np.random.default_rng(31), 0
+def test_equal_laws_rarely_differ_significantly(cells, failure):
+    """Two policies with one skewed law: one beats the other with probability at most 5 %."""
+    rng, decided = np.random.default_rng(31), 0
     for _ in range(400):
         pair = [of(stored, rng.lognormal(0, 2, size=150)) for stored in cells[:2]]
-        told += len(unbeaten(standings(Cells(pair)).values())) == 1
-    assert told <= stats.binom.isf(failure, 400, 0.05)
+        decided += len(unbeaten(standings(Cells(pair)).values())) == 1
+    assert decided <= stats.binom.isf(failure, 400, 0.05)
 
 
 def test_the_largest_budget_that_implies_what_is_asked_takes_part(cells):

@@ -1,4 +1,4 @@
-"""Which failing claims README.md names, and that the glossary says what the code does."""
+"""The failing claims that README.md names; the glossary agrees with the code."""
 
 import re
 from types import SimpleNamespace
@@ -12,8 +12,8 @@ from scripts.report.glossary import GLOSSARY, glossary
 
 
 def failing(paper, name, share, outcome=Outcome.FAILS, ours=False, threshold=False):
-    said = {"paper": paper, "id": name, "failing": share, "outcome": outcome, "claim": f"{name} is so."}
-    return SimpleNamespace(**said, ours=ours, our_threshold=threshold, remarks=[], says_nothing="")
+    fields = {"paper": paper, "id": name, "failing": share, "outcome": outcome, "claim": f"{name} is so."}
+    return SimpleNamespace(**fields, ours=ours, our_threshold=threshold, remarks=[], says_nothing="")
 
 
 def test_of_each_paper_the_claim_that_fails_most_is_named():
@@ -40,7 +40,7 @@ def test_only_a_few_papers_are_named_in_the_order_of_the_claims():
 def test_the_glossary_is_short_and_has_the_numbers_of_the_code():
     words = glossary()
     assert len(words) <= 20
-    for word in ("bluntest setting", "open", "vacuous here", "power", "undecided", "threshold ours"):
+    for word in ("weakest setting", "open", "vacuous here", "power", "undecided", "threshold ours"):
         assert word in words
     assert f"{100 * FAMILY:g} %" in words["interval"]
     assert f"{SAYS_NOTHING:,.0f}" in words["says nothing"]
@@ -49,6 +49,6 @@ def test_the_glossary_is_short_and_has_the_numbers_of_the_code():
 
 
 def test_the_note_of_a_claim_is_printed():
-    said = {"claim": "It is so.", "evidence": "All.", "power": "", "note": "As far as is known."}
-    verdict = SimpleNamespace(paper="a", id="b", shown="holds", **said)
+    fields = {"claim": "It is so.", "evidence": "All.", "power": "", "note": "As far as is known."}
+    verdict = SimpleNamespace(paper="a", id="b", shown="holds", **fields)
     assert as_text(verdict).splitlines() == ["a b: holds", "  It is so.", "  All.", "  Note: As far as is known."]

@@ -1,4 +1,4 @@
-"""Conformance, audit and place of a policy in one table: by hand, and as a whole on a small scale."""
+"""Conformance, audit and rank of a policy in one table: by hand, and a small complete run."""
 
 import re
 from dataclasses import replace
@@ -29,9 +29,9 @@ def test_the_instances_are_those_of_the_atlas():
 
 @pytest.fixture(scope="module")
 def rivals():
-    """On C1: DP-SE is surely better than a mean of 12, DP-UCB is not told apart, LDP-UCB-B is surely worse.
+    """On C1, beside a mean of 12: DP-SE is significantly better, DP-UCB neither, LDP-UCB-B significantly worse.
 
-    The others take no part: a smaller budget of DP-SE, a weaker promise, and none.
+    The others are not compared: DP-SE with a smaller budget, a weaker promise, and no promise.
     """
     return [
         made_up("dp_se", 1, 1000, 10.0),
@@ -48,9 +48,9 @@ def test_a_place_by_hand(rivals):
     own = Cells([made_up("adap_ucb", 1, 1000, 12.0)])
     (line,) = places(own, Cells([*rivals, made_up("adap_ucb", 1, 2000, 5.0)]))
     assert (line.part, line.what, line.result, line.bad) == ("atlas", "c1, K = 5", "3 of 4 (2 to 3)", False)
-    said = re.fullmatch(r"regret 12, 1.2 \((\S+) to (\S+)\) times that of DP-SE at ε = 1", line.numbers)
-    assert abs(float(said[1]) - 1.1846) < 1e-3
-    assert abs(float(said[2]) - 1.2157) < 1e-3
+    numbers = re.fullmatch(r"regret 12, 1.2 \((\S+) to (\S+)\) times that of DP-SE at ε = 1", line.numbers)
+    assert abs(float(numbers[1]) - 1.1846) < 1e-3
+    assert abs(float(numbers[2]) - 1.2157) < 1e-3
 
 
 def test_more_instances_have_wider_intervals(rivals):
@@ -66,7 +66,7 @@ def test_more_instances_have_wider_intervals(rivals):
     assert width(both[0]) > 1.2 * width(alone[0])
 
 
-def test_who_is_alone_and_who_has_not_begun(rivals):
+def test_a_policy_without_rivals_and_rivals_in_their_start(rivals):
     own = made_up("dp_klucb", 0.01, 1000, 12.0)
     unpulled = replace(own, rows={**own.rows, "pulls": np.zeros_like(own.rows["pulls"])})
     (line,) = places(Cells([own]), Cells(rivals))
@@ -76,7 +76,7 @@ def test_who_is_alone_and_who_has_not_begun(rivals):
     assert "some arm never pulled" in line.numbers
     idle = [replace(of, rows={**of.rows, "pulls": np.zeros_like(of.rows["pulls"])}) for of in rivals[:1]]
     (line,) = places(Cells([made_up("adap_ucb", 1, 1000, 12.0)]), Cells([*idle, *rivals[1:]]))
-    assert line.result == "2 of 3 (1 to 2)"  # DP-SE has not begun
+    assert line.result == "2 of 3 (1 to 2)"  # DP-SE is still in its start
 
 
 def test_checks_that_fail_or_break_say_why():
@@ -106,7 +106,7 @@ def examined(folder, runs=1000, results="results", workers=2):
 
 
 @pytest.mark.slow
-def test_a_policy_of_ones_own(tmp_path):
+def test_a_users_policy(tmp_path):
     write_policy("first_try", tmp_path / "mine")
     process = examined(tmp_path)
     assert (process.returncode, besides(process.stderr)) == (0, "")
@@ -136,7 +136,7 @@ def test_a_policy_that_breaks_its_promise(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "policy: which one?"),
         (["policy=rnm_ftnl"], "rnm_ftnl learns from the losses of all arms"),
@@ -146,9 +146,9 @@ def test_a_policy_that_breaks_its_promise(tmp_path):
         (["policy=dp_se", "horizn=3"], "horizn: unknown key"),
     ],
 )
-def test_wrong_words_are_one_line(tmp_path, words, said):
+def test_wrong_words_are_one_line(tmp_path, words, message):
     process = forked.python(["-m", "scripts.examine", *words], tmp_path)
     assert (process.returncode, process.stdout) == (2, "")
     assert besides(process.stderr).startswith("error: ")
-    assert said in process.stderr
+    assert message in process.stderr
     assert besides(process.stderr).count("\n") == 1

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
-GROWTH = 0.05  # ours: what a ratio may grow by along a parameter, for lower-order terms
+GROWTH = 0.05  # ours: allowed growth of a ratio along a parameter, for lower-order terms
 
 Parameters = Mapping[str, float]
 

@@ -15,7 +15,7 @@ from experiments.claims.checks.matching import matching
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
 
-POWER = 0.1  # by which a power may be off
+POWER = 0.1  # tolerance of a power
 
 
 def path_noise_power() -> list[Setting]:

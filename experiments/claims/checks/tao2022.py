@@ -52,7 +52,7 @@ def mean_of_dprucb() -> list[Setting]:
         for epsilon in (0.1, 1.0):
             policy, instance = DPRUCB(epsilon), S1(v)
             constants = policy.loop_arguments(policy.moment(instance), 10**4)
-            for pulls in (15, 255, 4095):  # as many nodes of the tree as can be
+            for pulls in (15, 255, 4095):  # the most nodes of the tree
                 rng = np.random.default_rng(pulls)
                 errors = _private_means(instance, constants, pulls, rng) - instance.mean_rewards[0]
                 width = constants.bonus * (math.log(2 * pulls**4) / pulls) ** (v / (1 + v))

@@ -26,8 +26,8 @@ from experiments.claims.checks.matching import matching
 from experiments.claims.settings import Range, Setting
 from experiments.intervals import exactly
 
-DERIVATIVE = 1e-6  # by which a numerical derivative may be off
-SMALLEST_CHANCE = 1e-28  # below it computed chances are rounding
+DERIVATIVE = 1e-6  # tolerance of a numerical derivative
+SMALLEST_CHANCE = 1e-28  # smaller computed probabilities are rounding errors
 SHARES = Range(0.0, 1.0)
 LEARNING_HORIZONS = (10**4, 10**5, 10**6, 10**7)
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
@@ -37,7 +37,7 @@ def choice_probabilities() -> list[Setting]:
     """Largest j times the probability that the j-th best arm is chosen after an epoch, Bernoulli losses"""
     settings = []
     means, counts = np.array([0.3, 0.35, 0.5, 0.9]), np.array([1, 3, 4, 8])
-    places = np.cumsum(counts)  # of the last arm of each group, with which ties are the hardest on the claim
+    places = np.cumsum(counts)  # of the last arm of each group, so that ties are the worst case for the claim
     for noise in NOISES:
         for rounds in (2**power for power in range(0, 13, 2)):
             chance = selection_probabilities(

@@ -44,7 +44,7 @@ DECADES = 5  # of time shown on a logarithmic axis: earlier, every policy pulls 
 
 @dataclass(frozen=True)
 class Spec:
-    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+    """The keys of a figure of this kind. Raises `UserError` for unknown values."""
 
     title: str
     panels: list[dict[str, Any]]

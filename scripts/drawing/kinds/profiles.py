@@ -36,7 +36,7 @@ ERROR = 0.05
 
 @dataclass(frozen=True)
 class Spec:
-    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+    """The keys of a figure of this kind. Raises `UserError` for unknown values."""
 
     title: str
     panels: list[dict[str, Any]]
@@ -65,7 +65,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     (unit,) = overlays([spec.unit], cells)
     inside = [repeated(panel, cells) for panel in spec.panels]
     together = Cells.of(inside)
-    entries = legend(together, inside, colours, said=words.name_of, same=_instance)
+    entries = legend(together, inside, colours, label_of=words.name_of, same=_instance)
     scores = [_scores(spec, unit, of_panel, entries) for of_panel in inside]
     titles = [str(panel["title"]) for panel in spec.panels]
     x = f"{QUANTITIES[spec.value].removeprefix('mean ')} / {unit.label}"

@@ -25,7 +25,7 @@ from scripts.drawing.spec import Conditions, read, require_columns, require_pane
 
 @dataclass(frozen=True)
 class Spec:
-    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+    """The keys of a figure of this kind. Raises `UserError` for unknown values."""
 
     title: str
     panels: list[dict[str, Any]]

@@ -44,7 +44,7 @@ from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashe
 
 @dataclass(frozen=True)
 class Spec:
-    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+    """The keys of a figure of this kind. Raises `UserError` for unknown values."""
 
     title: str
     x: str
@@ -77,12 +77,12 @@ class Spec:
         colour of its own.
         """
         require_columns(self.panels, self.curves, cells)
-        kin: dict[tuple[Any, ...], set[str]] = {}
+        legends: dict[tuple[Any, ...], set[str]] = {}
         for stored in cells:
-            kin.setdefault(self._kin(stored), set()).add(words.legend(stored.cell.policy))
+            legends.setdefault(self._all_but_x(stored), set()).add(words.legend(stored.cell.policy))
 
-        def said(stored: Stored, behind: str) -> str:
-            return self._label(stored, kin[self._kin(stored)], behind)
+        def label_of(stored: Stored, behind: str) -> str:
+            return self._label(stored, legends[self._all_but_x(stored)], behind)
 
         def same(stored: Stored) -> Hashable:
             return _number(self.x, stored, cells), stored.exact
@@ -90,18 +90,18 @@ class Spec:
         inside = [shown(panel, cells) for panel in self.panels]
         drawn = Cells.of(inside)
         assigned = colours_of((stored.cell.policy for stored in cells), colours)
-        entries = legend(drawn, inside, assigned, said, same)
+        entries = legend(drawn, inside, assigned, label_of, same)
         return {key: _own_colour(entry) for key, entry in entries.items()} if self.curves else entries
 
-    def _kin(self, stored: Stored) -> tuple[Any, ...]:
+    def _all_but_x(self, stored: Stored) -> tuple[Any, ...]:
         """A key that is equal for cells whose policies differ in x only."""
         policy = stored.cell.policy
         return (policy.name, *((name, value) for name, value in vars(policy).items() if name != self.x))
 
     def _label(self, stored: Stored, legends: set[str], behind: str) -> str:
         of = stored.columns
-        said = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
-        return said or (next(iter(legends)) if len(legends) == 1 else words.name(stored.cell.policy)) + behind
+        label = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
+        return label or (next(iter(legends)) if len(legends) == 1 else words.name(stored.cell.policy)) + behind
 
 
 def _own_colour(entry: Entry) -> Entry:
@@ -177,11 +177,11 @@ def _number(x: str, stored: Stored, cells: Cells) -> float:
     if cells.lacks(stored, x):
         return math.inf
     if x not in stored.columns and x not in WORDS:
-        raise UserError(f"figure.x: {x} is no column; {nearest(x, stored.columns.keys() | WORDS)}")
+        raise UserError(f"figure.x: {x} is not a column; {nearest(x, stored.columns.keys() | WORDS)}")
     value = stored.columns[x] if x in stored.columns else stored.word(x)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UserError(
-            f"figure.x: {x} is {value}, no number, in {stored.cell.policy.name} on {stored.cell.instance.name}"
+            f"figure.x: {x} is {value}, not a number, in {stored.cell.policy.name} on {stored.cell.instance.name}"
         )
     return float(value)
 

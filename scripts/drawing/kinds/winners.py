@@ -45,7 +45,7 @@ class Win(NamedTuple):
 
 @dataclass(frozen=True)
 class Spec:
-    """The keys of a figure of this kind. Raises `UserError` for what it does not know."""
+    """The keys of a figure of this kind. Raises `UserError` for unknown values."""
 
     title: str
     panels: list[dict[str, Any]]

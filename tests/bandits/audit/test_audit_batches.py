@@ -42,12 +42,12 @@ def rule_of(policy):
 
 
 def of_winners(policy, horizon, *winners):
-    """The chances of both arms after these choices."""
+    """The probability of each of two arms after these choices."""
     return walk_chances(rule_of(policy), next(walk for walk in walks(policy.rule, horizon) if walk.winners == winners))
 
 
 def test_walks_by_hand():
-    """Of an arm 1, 1, 2, 4 pulls: after 12 the next batch is chosen at step 3, then at 4, then at 5 or 6."""
+    """Batches of 1, 1, 2, 4 pulls: after both first batches a batch is chosen at step 3, then at 4, then at 5 or 6."""
     found = {walk.winners: walk for walk in walks(DPIMED(1.0).rule, 6)}
     assert set(found) == {(0, 0), (0, 1), (1, 0), (1, 1)}
     assert [choice.step for choice in found[0, 0].choices] == [3, 4, 6]
@@ -67,7 +67,7 @@ def test_walks_by_hand():
 
 
 def test_the_first_choice_by_hand():
-    """epsilon = 1, one reward each: DP-IMED takes the larger mean cut to [0, 1], and of equal ones the first arm.
+    """epsilon = 1, one reward each: DP-IMED takes the larger mean cut to [0, 1]; a tie goes to the first arm.
 
     With x and y the noisy rewards, arm 2 is chosen for y > x, y > 0, x < 1.
     """
@@ -81,7 +81,7 @@ def test_the_first_choice_by_hand():
 
 
 def test_the_first_choice_of_three_arms_by_hand():
-    """Arm 1 without a reward or with one, the others with one: it is chosen unless a mean, cut to [0, 1], is larger."""
+    """Arm 1 with reward 0 or 1, the others with 1: it is chosen unless another mean, cut to [0, 1], is larger."""
     without = 5 / 8 * math.exp(-1)
     with_one = 1 / 2 + (1 - math.exp(-3)) / 24 + math.exp(-3) / 8
     found = first_choice(rule_of(DPIMED(1.0)), 3)
@@ -92,7 +92,7 @@ def test_the_first_choice_of_three_arms_by_hand():
 @pytest.mark.parametrize("second", [-1.0, 0.5, 3.0])
 @pytest.mark.parametrize("least", [-4.0, 0.3, 2.0])
 def test_the_density_of_two_batches_by_quadrature(least, second):
-    """u = 1 + noise is above `least`, and u + `second` + noise has this density, for z on both sides of the mode."""
+    """The density of u + `second` + noise on the event u = 1 + noise > `least`, for z on both sides of the mode."""
     first, scale = 1.0, 0.5
 
     def density(u, z):
@@ -108,7 +108,7 @@ def test_the_density_of_two_batches_by_quadrature(least, second):
 
 @pytest.mark.slow
 def test_linear_indices_by_half_spaces():
-    """AdaP-UCB compares sum / n + bonus: the same chances in closed form, for arms 1 2 1 1 1 2 and 1 2 1 2 1."""
+    """AdaP-UCB compares sum / n + bonus: its probabilities in closed form, for arms 1 2 1 1 1 2 and 1 2 1 2 1."""
     policy, scale = AdaPUCB(3.0), 1 / 3
 
     def bonus(step, count):
@@ -164,7 +164,7 @@ def test_transcripts_have_the_law_of_what_is_played(policy, failure):
 
 @dataclass(frozen=True)
 class HalfTheNoise(DPIMED):
-    """DP-IMED with half the noise, which its ledger does not tell."""
+    """DP-IMED with half the noise that its ledger declares."""
 
     name: ClassVar[str] = "half_the_noise"
 
@@ -178,7 +178,7 @@ class HalfTheNoise(DPIMED):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arms", [2, 3])
-def test_half_the_noise_is_seen_whatever_the_ledger_says(arms):
+def test_half_the_noise_is_found_despite_the_ledger(arms):
     leaky = HalfTheNoise(1.0).transcript_cost(arms, arms + 2, Domain.UNIT, Convention.STREAM)
     assert leaky.epsilon.kept == 1
     assert leaky.verdict(HalfTheNoise(1.0).guarantee) is AuditVerdict.VIOLATED
@@ -200,7 +200,7 @@ def test_long_runs_show_what_their_first_steps_show():
 
 @pytest.mark.parametrize("noise", ["laplace", "gumbel", "exponential"])
 def test_random_prefixes_of_all_binary_losses(noise):
-    """Brute force of two arms and eight vectors: how far the rival leads after 5 to 8 of them, one vector changed."""
+    """Brute force over two arms and eight vectors: the lead of the rival after 5 to 8 of them, one vector changed."""
     chance = {lead: math.exp(log_chance(noise, 2.0, 2, lead)) for lead in range(-10, 11)}
     worst = 0.0
     for moves in itertools.product((-1, 0, 1), repeat=8):
@@ -223,7 +223,7 @@ def test_a_random_prefix_is_audited_by_its_own_release():
     found = RandomPrefix(1.0, "gumbel").transcript_cost(3, 1000, Domain.UNIT, Convention.STREAM).epsilon
     assert found.shown == pytest.approx(1, rel=1e-9)
     few = RandomPrefix(1.0, "gumbel").transcript_cost(2, 8, Domain.UNIT, Convention.STREAM).epsilon
-    assert few.shown == pytest.approx(0.762349547, rel=1e-8)  # of prefixes of 3 or 4 vectors
+    assert few.shown == pytest.approx(0.762349547, rel=1e-8)  # prefixes of 3 or 4 vectors
     assert few.shown == pytest.approx(prefix_cost("gumbel", 2.0, 2, 4).shown)
 
 

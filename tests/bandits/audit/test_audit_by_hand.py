@@ -1,4 +1,4 @@
-"""Distances and chances of small laws, worked out on paper."""
+"""Distances and probabilities of small laws, computed by hand."""
 
 import math
 
@@ -22,7 +22,7 @@ def test_two_laws_on_three_outcomes():
 
 
 def test_the_largest_of_three_equal_laws():
-    """A third each; one that lies below two others by 1: E of S_1(max), with density f F twice."""
+    """1/3 each; then one that is 1 below the two others: E of S_1(max), where max has the density 2 f F."""
     assert largest_of([LaplaceLaw(0.0, 1.0)] * 3) == pytest.approx([1 / 3] * 3)
     chances = largest_of([LaplaceLaw(0.0, 1.0), LaplaceLaw(1.0, 1.0)])
     assert chances == pytest.approx([0.75 * math.exp(-1), 1 - 0.75 * math.exp(-1)])  # (2 + 1) e^-1 / 4
@@ -35,7 +35,7 @@ def test_the_means_that_a_first_reward_is_in():
 
 
 def test_the_values_of_phases():
-    """Two arms, delta = 0.004: a phase of 2000 pulls each, then one that is under way, both at half of delta."""
+    """Two arms, delta = 0.004: a phase of 2000 pulls each, then an unfinished one, both with half of delta."""
     phases = GDPElimNew(0.0, 0.004).ledger(2, 10_000)
     assert [(phase.count, phase.noise_delta) for phase in phases] == [(2000, 0.002), (4716, 0.002)]
 

@@ -36,9 +36,9 @@ NOISES = ("laplace", "gumbel", "exponential")
 
 
 def chances(noise, scores, scale):
-    """The law of the chosen arm by the definition: a fine sum over the noise of each arm."""
+    """The law of the chosen arm by its definition: a sum on a fine grid over the noise of each arm."""
     law = {"laplace": stats.laplace, "gumbel": stats.gumbel_r, "exponential": stats.expon}[noise](scale=scale)
-    x = np.linspace(-60, 100, 160_001) + 5e-4  # kinks lie between two steps: it errs by about 1e-7
+    x = np.linspace(-60, 100, 160_001) + 5e-4  # kinks lie between grid points: the error is about 1e-7
     rest = [np.prod([law.cdf(x - s) for j, s in enumerate(scores) if j != i], axis=0) for i in range(len(scores))]
     return np.array([(law.pdf(x - s) * below).sum() * 1e-3 for s, below in zip(scores, rest, strict=True)])
 
@@ -131,7 +131,7 @@ def test_a_phase_keeps_half_of_delta():
 
 
 def test_a_phase_by_its_three_ends():
-    """Noise of scale 1/10, hardly cut off, means 0.1 apart, margin 0.2: 1 scale to the one end, 3 to the other."""
+    """Noise of scale 1/10, hardly truncated, means 0.1 apart, margin 0.2: 1 scale to one end, 3 to the other."""
     won, lost = 0.75 * math.exp(-1), 1.25 * math.exp(-3)
     assert _phase_law(1.0, 1e-12, 10, 0.2, 0.1) == pytest.approx([won, lost, 1 - won - lost], rel=1e-6)
 
@@ -143,7 +143,7 @@ def test_tails_of_sums_of_laplace_variables():
     assert first_choice(2, 1.0)[0] == pytest.approx(1 - math.log(1.5), rel=1e-12)
 
 
-def test_the_dearest_first_choice_is_that_of_the_arm_farthest_behind():
+def test_the_costliest_first_choice_is_the_arm_farthest_behind():
     """Against all differences of three rewards each, and both choices."""
     draws, change = 2, 0.7
     below = {d: 1 - sum_tail(draws, d * change) if d >= 0 else sum_tail(draws, -d * change) for d in range(-3, 4)}
@@ -172,7 +172,7 @@ def test_the_worst_streams_have_values_within_the_bound(rule, questions):
     steps = np.diff([0, *stream.samples])
     assert (np.abs(np.diff(stream.second, prepend=0)) <= steps + 1e-9).all()
     assert stream.first - stream.second == pytest.approx(2.0)
-    assert stream.second[0] == -steps[0]  # its first value is -1, so that it can be moved to 1
+    assert stream.second[0] == -steps[0]  # its first value is -1, so that it can change to 1
 
 
 def test_halting_is_the_sampled_frequency(failure):

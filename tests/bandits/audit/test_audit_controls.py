@@ -1,7 +1,7 @@
-"""Controls: mechanisms that break their promise are caught by sampled audits, and sound ones are not flagged.
+"""Controls: sampled audits detect mechanisms that break their promise, and flag no sound one.
 
-Each control is proved to be a violation first: by its docstring, or by an exact computation here. Releases are looked
-at in 41 bins, which can only hide something. All sound ones here are tight or nearly so.
+That each control is a violation is proved in its docstring or by an exact computation here. Releases are counted in 41
+bins, which can only hide a violation. All sound mechanisms here are tight or nearly so.
 """
 
 import itertools
@@ -44,24 +44,22 @@ def one_noise_for_both_arms(reward, rng):
 
 
 def raw_first_reward(reward, rng):
-    """What is used before the first release is the reward: infinite."""
+    """The raw reward is used before the first release: epsilon is infinite."""
     return np.digitize(np.full(RUNS, reward), EDGES)
 
 
 def fresh_at_each_step(reward, rng):
-    """The same node of a tree with a new draw at each of five steps: losses add up to 5. Their mean shows it."""
+    """A node of a tree gets new noise at each of five steps: losses add up to 5. The mean of the draws shows it."""
     return np.digitize(reward + rng.laplace(size=(5, RUNS)).mean(axis=0), EDGES)
 
 
 def clipped_after_noise(reward, rng):
-    """A reward of 3 is clipped with its noise instead of before it: the sum moves by 3, and costs 3 within the clip."""
+    """A reward of 3 is clipped after the noise is added: the sum moves by 3, which costs 3 inside the clip."""
     return np.digitize(np.clip(3 * reward + rng.laplace(size=RUNS), -2, 4), EDGES)
 
 
-QUESTIONS, BELOW, HALTS = 32, 3.0, 200_000  # of a sparse vector, how far its sums are below the threshold, its runs
-SCALE = (
-    1.5  # of the noise of the threshold and of each question; 1 / SCALE + 2 / SCALE = 2: so much the sound one keeps
-)
+QUESTIONS, BELOW, HALTS = 32, 3.0, 200_000  # of a sparse vector, distance of sums to the threshold, runs
+SCALE = 1.5  # of the noise of the threshold and of each question; the sound form costs 1 / SCALE + 2 / SCALE = 2
 
 
 def halting(reward, rng, redrawn, runs):
@@ -72,7 +70,7 @@ def halting(reward, rng, redrawn, runs):
 
 
 def halting_in_law(reward, rng, thresholds):
-    """The same, fast: given its threshold each answer is yes with the same chance, so that halting is geometric."""
+    """The same, fast: given the threshold all answers have one probability of yes, so the halting time is geometric."""
     yes = (
         stats.laplace.sf(thresholds, loc=reward - BELOW, scale=SCALE) if thresholds is not None else yes_chance(reward)
     )
@@ -85,7 +83,7 @@ def kept_threshold(reward, rng):
 
 
 def redrawn_threshold(reward, rng):
-    """The noise of the threshold is drawn anew at each question; see `test_a_redrawn_threshold_is_a_violation`."""
+    """The noise of the threshold is redrawn at each question; see `test_a_redrawn_threshold_is_a_violation`."""
     return halting_in_law(reward, rng, None)
 
 
@@ -119,7 +117,7 @@ METHODS = [bets_refute, held_out_refutes]
 
 
 def caught(release, method, seeds):
-    """In how many seeds what is claimed is refuted."""
+    """The number of seeds with which the claimed epsilon is refuted."""
     flagged = 0
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -128,7 +126,7 @@ def caught(release, method, seeds):
 
 
 def seeds_of(release, method):
-    """100, but 20 where bets on many runs take a minute; run as a module, this file takes 100 of all."""
+    """100, or 20 where bets on many runs take a minute; run as a module, this file takes 100 for every control."""
     return 20 if method is bets_refute and release in (kept_threshold, redrawn_threshold) else 100
 
 
@@ -148,7 +146,7 @@ def test_sound_releases_are_flagged_in_no_seed(release, method):
 
 
 def test_a_redrawn_threshold_is_a_violation():
-    """Answers are independent then: never to halt has the chance p^n, and p^n / q^n exceeds e^2."""
+    """Answers are then independent: it never halts with probability p^n, and p^n / q^n exceeds e^2."""
     never = [(1 - yes_chance(reward)) ** QUESTIONS for reward in (0.0, 1.0)]
     assert math.log(never[0] / never[1]) > 3
     behind = BELOW / SCALE  # the difference of two draws of one scale exceeds x scales with exp(-x) (1 + x / 2) / 2
@@ -166,7 +164,7 @@ def test_halting_has_the_law_of_the_mechanism(redrawn, release, failure):
 
 @dataclass(frozen=True)
 class LooksAtRawSums(DPUCB):
-    """DP-UCB whose trees are kept and never asked: indices are those of raw sums."""
+    """DP-UCB that fills its trees but never reads them: its indices use raw sums."""
 
     name: ClassVar[str] = "looks_at_raw_sums"
 
@@ -179,7 +177,7 @@ class LooksAtRawSums(DPUCB):
 
 
 def flagged_by_plays(policy, runs, seed):
-    """Whether either method refutes 1 by arms on neighbouring tables."""
+    """Whether either method refutes epsilon = 1 by the arms played on neighbouring tables."""
     rng = np.random.default_rng(seed)
     plays = [
         played(policy, table, runs, rng, Convention.STREAM)
@@ -190,7 +188,7 @@ def flagged_by_plays(policy, runs, seed):
 
 
 def test_indices_of_raw_sums_are_a_violation_and_caught():
-    """Arms follow from rewards without noise: they are others on two neighbouring tables, each with probability 1."""
+    """Arms follow from rewards without noise: on two neighbouring tables they differ with probability 1."""
     rows = [
         played(LooksAtRawSums(1.0), table, 2, None, Convention.STREAM)
         for table in neighbouring_tables(2, 5, Neighbours.ONE_REWARD)
@@ -205,7 +203,7 @@ def test_indices_of_raw_sums_are_a_violation_and_caught():
     "policy", [DPUCB(1.0, split_budget=False), DPUCBTossou(1.0), DPUCBBound(1.0), DPSE(1.0)], ids=str
 )
 def test_correct_policies_are_flagged_in_no_seed(policy):
-    """Both methods may flag one seed in a million: one flag in 40 is one too many."""
+    """Each method flags a seed with probability at most 1e-6: one flag in 40 seeds is too many."""
     assert not any(flagged_by_plays(policy, 300, seed) for seed in range(40))
 
 

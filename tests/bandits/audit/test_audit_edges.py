@@ -1,4 +1,4 @@
-"""Audits at the ends of what parameters may be: large budgets, minute deltas, bits, rare halts, long paths."""
+"""Audits at extreme parameters: large budgets, tiny deltas, bits, rare halts, long paths."""
 
 import math
 import warnings
@@ -65,8 +65,8 @@ def test_budgets_beyond_the_largest_double_are_audited(make, epsilon):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", LARGE)
-def test_a_chance_that_is_no_double_is_not_impossible(epsilon):
-    """A decision of Laplace values is epsilon-private, however large epsilon is; it was called violated from 300 on."""
+def test_a_probability_that_underflows_is_not_impossible(epsilon):
+    """A decision by Laplace values is epsilon-private for every epsilon; from 300 on it was once called violated."""
     policy = DPFTPLNew(epsilon, 0.0)
     found = policy.decision_cost(2, 1000, Domain.BINARY)
     assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
@@ -76,7 +76,7 @@ def test_a_chance_that_is_no_double_is_not_impossible(epsilon):
 
 
 def test_chances_beyond_the_largest_double():
-    """e^705 e^-700 = e^5 both ways of 709; e^800 of a chance of e^-700 is e^100, and of 1 no double."""
+    """e^705 e^-700 = e^5 below and above 709; e^800 times a probability of e^-700 is e^100, times 1 it is no double."""
     chances = np.array([math.exp(-700), 0.0, 1.0])
     assert grown(chances, 705.0) == pytest.approx([math.exp(5), 0.0, math.exp(705)])
     assert grown(chances, 800.0) == pytest.approx([math.exp(100), 0.0, math.inf])
@@ -101,7 +101,7 @@ def test_releases_that_keep_a_minute_delta_are_not_tight():
 
 
 def test_a_phase_of_bits_has_the_differences_that_bits_have():
-    """Against all differences; a phase of 23,579 pulls each would show .0095084 between them."""
+    """Against all differences; a phase of 23,579 pulls each would show .0095084 at a value between them."""
     found = {
         domain: GDPElimNew(4.0, 0.1).decision_cost(2, 100_000, domain).delta for domain in (Domain.UNIT, Domain.BINARY)
     }
@@ -113,7 +113,7 @@ def test_a_phase_of_bits_has_the_differences_that_bits_have():
 
 
 def plain_log_halting(excess, scales, nodes):
-    """Log chance to halt at the last question, as a plain sum over B from far below to far above all that matters."""
+    """Log probability of a halt at the last question: a plain sum over B, far beyond its relevant range."""
     b = np.linspace(excess.min() - 60 * scales.threshold, 60 * scales.threshold, nodes)
     terms = stats.laplace.logpdf(b, scale=scales.threshold)
     terms += stats.laplace.logcdf(excess[-1] - b, scale=scales.question)
@@ -187,7 +187,7 @@ def test_the_event_of_a_start_phase_is_the_worst_path(policy, horizon, expected)
     [(DPFTPLGauss(1.0, 0.01, "paper"), 32, 6.246), (DPFTPLBeta(1.0, 0.01, "exact"), 68, 7.623)],
 )
 def test_events_after_start_phases(policy, horizon, shown):
-    """As found by dynamic programming, independently."""
+    """Values from dynamic programming, an independent computation."""
     assert policy.sequence_cost(horizon).epsilon.shown == pytest.approx(shown, abs=1e-3)
 
 
@@ -217,7 +217,7 @@ class Derived(RNMFTNL):
 
 
 def test_a_derived_leader_is_shown_to_spend_nothing():
-    """The worst input of its class of origin need not be its own."""
+    """The worst input of its base class need not be its own."""
     own, derived = (kind(1.0).decision_cost(2, 1000, Domain.UNIT).epsilon for kind in (RNMFTNL, Derived))
     assert own.shown > 0.9
     assert (derived.kept, derived.shown) == (own.kept, 0.0)
@@ -236,7 +236,7 @@ def test_a_start_phase_that_ends_with_the_horizon_was_never_left():
 
 
 def test_the_error_of_a_halt_is_what_is_stated(monkeypatch):
-    """With four times as many pieces of the integral nothing moves by a hundredth of it."""
+    """Four times as many pieces of the integral change nothing by more than 1 % of the stated error."""
     rule = DPExponentialNAS(1.0, 0.5, 0.05).constants(1.0)
     questions = [2**number for number in range(1, 18)]
     found = halting.halting_bounds(questions, rule)

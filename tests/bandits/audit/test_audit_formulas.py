@@ -1,4 +1,4 @@
-"""Formulas of audits on numbers that can be worked out on paper: releases, integrands, bets, first choices."""
+"""Formulas of audits with numbers computed by hand: releases, integrands, bets, first choices."""
 
 import math
 
@@ -33,7 +33,7 @@ from bandits.policies.private_ucb import DPUCB
 
 
 def test_a_sampled_delta_by_hand():
-    """Chances 0.1 and 0.5 of an outcome at e^epsilon = 1.2 and 4: 0.5 - 0.12 and 0.5 - 0.4, less what chance may do."""
+    """Outcome probabilities 0.1 and 0.5, e^epsilon = 1.2 and 4: 0.5 - 0.12 and 0.5 - 0.4, less the sampling error."""
     first, second = shuffled(np.repeat(FIRST, 100), 1), shuffled(np.repeat(SECOND, 100), 2)
     for growth, exact in ((1.2, 0.38), (4.0, 0.1)):
         assert exact - 0.05 < sampled_delta(first, second, 1e-6, math.log(growth)) < exact
@@ -58,7 +58,7 @@ def test_a_random_bit(low, high, ratio):
 
 
 def test_the_upper_bound_of_many_releases():
-    """One release of cost 1 at epsilon = 1/2: the least of the bounds over a, E exp(aL) by its parts."""
+    """One release of cost 1 at epsilon = 1/2: the minimum over a of the bounds, E exp(aL) part by part."""
 
     def moment(a):
         return integrate.quad(lambda x: math.exp(-abs(x) + a * (abs(x - 1) - abs(x))) / 2, -60, 60, points=[0, 1])[0]
@@ -75,7 +75,7 @@ def test_costs_within_epsilon_have_no_delta():
 
 
 def test_privacy_losses_of_a_matrix():
-    """Two sums, the second with its own draw and that of the first: item 1 moves the first component alone."""
+    """Two sums; the second has its own draw and that of the first: item 1 moves the first component alone."""
     losses = privacy_losses(
         np.array([[1.0, 0.0], [1.0, 1.0]]),
         np.array([[1.0, 0.0], [1.0, 1.0]]),
@@ -136,7 +136,7 @@ def test_draws_of_an_index_rule():
 
 
 def test_the_widths_that_are_compared():
-    """Written down anew from the papers, at step 5 with 2 and 3 pulls."""
+    """Rewritten from the papers, at step 5 with 2 and 3 pulls."""
     pulls, width = np.array([2.0, 3.0]), np.sqrt(2 * math.log(5) / np.array([2.0, 3.0]))
     gamma = math.log(9) ** 2 * math.log(2 * 9 * math.log(9) / 0.1) / 2
     assert DPUCB(4.0).index_rule(2, 9).bonus(5, pulls) == pytest.approx(gamma / pulls + width)
@@ -151,7 +151,7 @@ def test_the_widths_that_are_compared():
 
 
 def test_the_first_choice_of_an_interval():
-    """f = 2 pulls each, one draw each of scale 2^0.55 on the sum: from 2 rewards behind or 1."""
+    """f = 2 pulls each, one draw each of scale 2^0.55 on the sum: the arm trails by 2 rewards or by 1."""
     policy = DPUCBInt(0.5, 0.01, calibrate=False)
     x = 2**-0.55
     expected = math.log(math.exp(-x) * (1 + x / 2) / (math.exp(-2 * x) * (1 + x)))
@@ -185,7 +185,7 @@ def test_histories_fit_into_the_horizon():
 
 
 def test_one_decision_of_a_made_up_law():
-    """The chance of arm 1 is (1 + its sum) over (2 + both sums): most with no reward against one, its rival full."""
+    """Arm 1 has probability (1 + its sum) / (2 + both sums): worst for sums 0 and 1, all rewards of its rival 1."""
 
     def law(pulls, sums):
         return (1 + sums) / (2 + sums.sum())
@@ -228,13 +228,13 @@ def shuffled(outcomes, seed):
 def test_half_of_the_failure_goes_to_each_method(monkeypatch):
     asked = []
 
-    def told(method, answer):
+    def patch(method, answer):
         monkeypatch.setattr(sampled, method, lambda first, second, failure, *rest: asked.append(failure) or answer)
 
-    told("betting_epsilon", 0.1)
-    told("sampled_epsilon", (0.2, [0]))
-    told("betting_delta", 0.3)
-    told("sampled_delta", 0.2)
+    patch("betting_epsilon", 0.1)
+    patch("sampled_epsilon", (0.2, [0]))
+    patch("betting_delta", 0.3)
+    patch("sampled_delta", 0.2)
     plays = FIRST[:, None], SECOND[:, None]
     assert with_plays(PrivacyCost("", "", None), Guarantee(1.0), plays, 1e-3).epsilon.shown == 0.2
     assert with_plays(PrivacyCost("", "", None), Guarantee(1.0, 0.1), plays, 1e-3).delta.shown == 0.3
@@ -242,13 +242,13 @@ def test_half_of_the_failure_goes_to_each_method(monkeypatch):
 
 
 def test_the_event_of_a_sampled_delta():
-    """At e^epsilon = 2 only the first outcome, or the last, is worth it: 0.5 - 0.1; with its neighbour 0.75 - 0.5."""
+    """At e^epsilon = 2 the best event is the first outcome, or the last: 0.5 - 0.1; with its neighbour 0.75 - 0.5."""
     one = np.repeat(np.arange(4), [50_000, 25_000, 20_000, 5_000])
     assert 0.35 < sampled_delta(shuffled(one, 1), 3 - shuffled(one, 2), 1e-6, math.log(2)) < 0.4
 
 
 def test_sums_of_residues():
-    """Discrete Laplace noise modulo 7 and Skellam noise, by adding up their masses."""
+    """Discrete Laplace noise modulo 7 and Skellam noise, by summing their masses."""
     k = np.arange(-700, 701)
     mass = np.exp(-np.abs(k) / 2.0)
     laws = [np.bincount((k + move) % 7, weights=mass) for move in (0, 3)]
@@ -260,7 +260,7 @@ def test_sums_of_residues():
 
 
 def test_bets_pay_delta_and_growth():
-    """After two batches of sure outcomes a bet of all that is safe gains 1 - delta, or loses e^epsilon + delta."""
+    """After two batches of certain outcomes the largest safe bet gains 1 - delta, or loses e^epsilon + delta."""
     ones, zeros = np.ones(50, dtype=np.int64), np.zeros(50, dtype=np.int64)
     bets = Bets(np.array([math.log(3)]), np.array([0.2]), 2)
     for _ in range(2):
@@ -270,7 +270,7 @@ def test_bets_pay_delta_and_growth():
     assert bets.best[0] == pytest.approx(math.log(((1 + stake * 0.8) ** 50 + 1) / 2), abs=0.7)
     assert bets.best[0] > 49 * math.log(1 + stake * 0.8) - math.log(2)
     before = float(bets._log[0, 0])
-    bets.play(zeros, ones)  # what was rare comes under the other input: all that was staked is lost 50 times
+    bets.play(zeros, ones)  # the rare outcome comes under the other input: the whole stake is lost 50 times
     assert float(bets._log[0, 0]) == pytest.approx(before + 50 * math.log(1 - stake * 3.2), rel=1e-9)
 
 
@@ -292,19 +292,19 @@ CLOSE = [(1.0, 0.5e-9), (1e6, -0.5e-9), (1.0, 2e-9), (1e-3, -2e-9)]
 
 
 def test_all_chances_are_counted():
-    """Two arms, three steps: four rewards that may be seen, eight sequences."""
+    """Two arms, three steps: four rewards that can be seen, eight sequences."""
     assert table_size(2, 3) == 2**4 * 8
     assert table_size(3, 2) == 2**3 * 9
 
 
-def test_so_many_runs_are_needed():
+def test_the_number_of_runs_that_is_needed():
     """4 ceil(log(4 / failure)): 4 x 16 at one in a million."""
     require_runs(64, 1e-6)
     with pytest.raises(ParameterError, match="at least 64, got 63"):
         require_runs(63, 1e-6)
 
 
-def test_a_decision_of_dp_se_is_its_dearest_epoch():
+def test_a_decision_of_dp_se_costs_as_much_as_its_costliest_epoch():
     policy = DPSE(1.0)
     epoch = policy.epoch_of(2, 1, 5000)
     found = policy.transcript_cost(2, 5000, Domain.UNIT, Convention.STREAM).epsilon

@@ -1,4 +1,4 @@
-"""Chances of intersections of half-spaces of Laplace draws: by hand, by quadrature, and by drawing."""
+"""Probabilities of intersections of half-spaces of Laplace draws: by hand, by quadrature, and by sampling."""
 
 import math
 
@@ -95,7 +95,7 @@ def test_nothing_is_above_and_below():
 
 @pytest.mark.slow
 def test_the_error_grows_with_what_cancels():
-    """A tail is one part; half-spaces of many draws are a sum of large parts of both signs."""
+    """A tail is a single term; for half-spaces of many draws large terms of both signs are added."""
     forms = [(0, 0, 1, 2, -2), (-2, 2, 2, -1, -1), (2, 0, -1, 2, -1), (0, 1, 0, -2, -2)]
     draws = Draws(np.array([1.0, 1.0, 1.0, 2.0, 1.7]), np.ones(5, dtype=np.int64))
     _, many = chances(forms, np.array([[2.0, 3.0, 0.5, 1.7]]), draws)

@@ -1,4 +1,4 @@
-"""Exact transcripts of index policies: by hand, by quadrature, and by what the policies play."""
+"""Exact transcripts of index policies: by hand, by quadrature, and against plays of the policies."""
 
 import itertools
 import math
@@ -36,7 +36,7 @@ def law(policy, horizon, convention=Convention.STREAM, domain=None):
 
 
 def one_table(policy, horizon, ones):
-    """A table of the lowest and the highest rewards, and its number: the rewards of `ones` are the highest."""
+    """A table whose rewards at `ones` are the highest and all others the lowest, and its number."""
     sums = policy.index_rule(2, horizon).sums
     table = np.zeros((2, horizon))
     table[:, : len(sums.low)] = sums.low[:horizon]
@@ -57,7 +57,7 @@ def test_three_steps_by_hand():
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "horizon"), POLICIES, ids=str)
 def test_transcripts_have_the_law_of_what_is_played(policy, horizon, failure):
-    """3,000 plays of a table; sequences that are expected less than 5 times are counted together."""
+    """3,000 plays of a table; sequences that are expected fewer than 5 times are pooled."""
     table, number = one_table(policy, horizon, [(0, 0), (1, 1), (0, 2)])
     rng, runs = np.random.default_rng(7), 3000
     codes = [int("".join(map(str, policy.play(table, horizon, rng))), 2) for _ in range(runs)]
@@ -82,7 +82,7 @@ def test_all_sequences_together_are_certain(policy, horizon):
 
 
 def test_the_epsilon_of_three_steps_of_hybrid_sums():
-    """Two draws of each arm by then, all of scale 2 / epsilon = 2: the tail of four of them half a scale away."""
+    """By then each arm has two draws of scale 2 / epsilon = 2: the tail of four draws, half a scale away."""
     tail = integrate.quad(lambda u: stats.gamma.pdf(u, 4) * stats.gamma.sf(u + 0.5, 4), 0, 80, epsabs=1e-14)[0]
     found = DPUCBTossou(1.0).transcript_cost(2, 3, Domain.UNIT, Convention.STREAM).epsilon
     assert found.kept == found.shown == pytest.approx(-math.log(2 * tail), rel=1e-9)
@@ -90,7 +90,7 @@ def test_the_epsilon_of_three_steps_of_hybrid_sums():
 
 
 def test_rewards_grow_with_their_bounds():
-    """First rewards are 0 whatever happens, second ones 0 or 1: arm 1 twice, then (z_2 + reward) / 2 against z_1."""
+    """First rewards are always 0, second ones 0 or 1: arm 1 twice, then (z_2 + reward) / 2 against z_1."""
     none, items = np.zeros(3, dtype=np.int64), np.array([0.0, 1.0, 1.0])
     rule = IndexRule(RunningSums("", "", none, np.ones(3), np.zeros(3), items), lambda t, pulls: np.zeros(2))
     found, _ = sequence_chances(rule, 2, np.array([0, 1, 0, 0]), Domain.UNIT)
@@ -112,7 +112,7 @@ def test_the_tables_of_both_conventions():
 def test_four_steps_by_quadrature(policy):
     """Arm 1 at steps 3 and 4: given the noise y of arm 2, its two sums have draws of their own.
 
-    Scales and widths are written down here anew.
+    Scales and widths are rewritten here.
     """
     if isinstance(policy, DPUCB):
         scales = np.full(2, 3 / 6)  # three levels
@@ -180,7 +180,7 @@ def test_the_delta_of_few_steps_is_that_of_all_tables():
     assert laws.delta(0.5).kept >= np.maximum(second - math.exp(0.5) * first, 0).sum() > 0.01
 
 
-def test_what_does_not_fit_is_refused_with_what_does():
+def test_an_enumeration_that_does_not_fit_is_refused_with_the_limit():
     assert [fits(DPUCB(1.0).index_rule(2, steps), 2, steps) for steps in (7, 8)] == [True, False]
     with pytest.raises(ParameterError, match="horizon: enumeration with 2 arms fits up to horizon 7, got 8"):
         law(DPUCB(1.0), 8)
@@ -190,7 +190,7 @@ def test_what_does_not_fit_is_refused_with_what_does():
 
 
 def test_chances_that_are_no_doubles_are_not_called_exact():
-    """Most sequences of a large budget have chances below 1e-200, and the bounds are those of a longer run."""
+    """With a large budget most sequences have probabilities below 1e-200, and the bounds are those of a longer run."""
     policy = DPUCB(1000.0)
     assert math.isinf(law(policy, 5).error)
     found = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM).epsilon
@@ -198,7 +198,7 @@ def test_chances_that_are_no_doubles_are_not_called_exact():
 
 
 def test_growing_bounds_are_the_rewards_of_robust_trees():
-    """Rewards at +-B_n: at T = 3 each sum has one reward of one bound, twice as far as where none is negative."""
+    """Rewards at +-B_n: at T = 3 each sum has one reward, and moves twice as far as with rewards >= 0."""
     policy = GivenMoments.of(DPRUCB(2.0), S1(0.9))
     signed, positive = (
         policy.transcript_cost(2, 3, domain, Convention.STREAM).epsilon.kept

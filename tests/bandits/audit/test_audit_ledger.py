@@ -1,4 +1,4 @@
-"""Costs of what is released: linear algebra against the code of the mechanisms and against counts by hand."""
+"""Privacy costs of releases: linear algebra against the code of the mechanisms and against counts by hand."""
 
 import itertools
 import math
@@ -57,7 +57,7 @@ def test_the_density_ratio_at_the_witness_is_the_cost():
     release = tree(6, 1.0, 6)
     sums, draws = np.tril(np.ones((6, 6))), draws_of(close_node, 3, 6)
     components = np.linalg.solve(draws, sums)
-    beyond = np.full(6, -1.0)  # every component below both centers, items 0 against item 1 = 1
+    beyond = np.full(6, -1.0)  # every component below both centers: all items 0 against item 1 = 1
     shift = components[:, 0]
     log_ratio = (np.abs(beyond - shift) - np.abs(beyond)) / release.scales
     assert log_ratio.sum() == pytest.approx(release.cost(Domain.UNIT).shown)

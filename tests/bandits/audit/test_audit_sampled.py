@@ -1,4 +1,4 @@
-"""Policies on given rewards play the law that is simulated, and sampled lower bounds agree with exact ones."""
+"""Plays on given rewards have the law of simulations, and sampled lower bounds agree with exact ones."""
 
 import math
 from dataclasses import replace
@@ -62,7 +62,7 @@ PLAYED = [
     (AnytimeLazyUCB(2.0), 60),
     (LazyDPTS(2.0), 60),
 ]
-CLOSE = {  # near their thresholds, so that runs differ
+CLOSE = {  # near their thresholds, so that runs vary
     "dp_se": (0.9, 0.775, 0.775),
     "gdp_elim_new": (0.9, 0.4),
     "successive_elimination": (0.9, 0.1, 0.5),
@@ -80,14 +80,14 @@ def test_clopper_pearson_by_hand():
 
 
 def test_a_bet_by_hand():
-    """A batch teaches that outcome 1 comes under the first input alone; then e^0 = 1 is bet against with the most."""
+    """A batch shows that outcome 1 comes under the first input alone; then the bet against e^0 = 1 is the largest."""
     bets = Bets(np.array([0.0]), np.array([0.0]), 2)
     bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
-    assert bets.best[0] == 0  # nothing was known before the first batch, and nothing staked
+    assert bets.best[0] == 0  # before the first batch nothing is known, and nothing is staked
     bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
-    assert bets.best[0] == 0  # the event is known, what it gains is not
+    assert bets.best[0] == 0  # the event is known, its gain is not
     bets.play(np.ones(BATCH, dtype=int), np.zeros(BATCH, dtype=int))
-    each = 0.9  # the mean gain of the second batch is 1 and its share of both batches 1/2, as that of the squares
+    each = 0.9  # mean gain of the second batch 1; over both batches 1/2, and so is the mean square
     assert bets.best[0] == pytest.approx(np.log(((1 + each) ** BATCH + (1 + each) ** BATCH) / 2))
 
 
@@ -136,7 +136,7 @@ def test_what_is_played_under_full_information_is_what_is_simulated(policy, fail
 
 @pytest.mark.slow
 def test_plays_of_report_noisy_max_show_what_it_costs():
-    """Two arms, one vector of losses: exactly known, and its input is the worst."""
+    """Two arms, one vector of losses: the cost is known exactly, and this input is the worst."""
     policy = RNMFTNL(1.0, "exponential")
     exact = policy.transcript_cost(2, 2, policy.domain, Convention.TABLE).epsilon
     found = with_plays(exact_less(exact), policy.guarantee, both(policy, 2, 20_000), 1e-6).epsilon
@@ -210,7 +210,7 @@ def test_what_is_played_on_heavy_tails_is_what_is_simulated(policy, horizon, fai
 
 
 def test_rewards_beyond_the_bound_count_as_none():
-    """Epochs of DPRSE: sums of what lies within the truncation, also of negative rewards, and nothing of the rest."""
+    """Epochs of DPRSE: rewards beyond the truncation count as 0, negative ones too; all others are summed."""
     seen = []
 
     class Sums(DPRSE):
@@ -230,7 +230,7 @@ def test_rewards_beyond_the_bound_count_as_none():
 
 @pytest.mark.slow
 def test_plays_of_heavy_tails_change_a_reward_between_its_bounds():
-    """At three steps the law of the one choice is known, and the two tables are where it costs the most."""
+    """With three steps the law of the single choice is known, and the two tables are the costliest pair."""
     given = GivenMoments(DPRUCB(6.0), Moment(2.0, 0.9))
     exact = given.transcript_cost(2, 3, Domain.SIGNED, Convention.STREAM).epsilon
     low, high = given.reward_limits(2, 3, Domain.SIGNED)
@@ -240,7 +240,7 @@ def test_plays_of_heavy_tails_change_a_reward_between_its_bounds():
     assert [table[0, 0] for table in tables] == [low, high]
     assert not tables[0][1:].any()
     found = with_plays(exact_less(exact), given.guarantee, both(given, 3, 20_000), 1e-6).epsilon
-    # arm 2 has a reward of 0, halfway: the choice has the odds of 3/2 scales both ways, less than the worst
+    # arm 2 has reward 0, the middle: both tables are 3/2 scales from the threshold, which costs less than the worst
     assert 0.3 < found.shown < exact.kept
 
 
@@ -262,7 +262,7 @@ def both(policy, horizon, runs):
 
 @pytest.mark.slow
 def test_sampled_bounds_lie_below_exact_ones():
-    """And near them: the worst sequence of five arms is rare."""
+    """And near them; the worst sequence of five arms is rare."""
     policy = ThompsonBeta()
     exact = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM).epsilon.kept
     claimed = Guarantee(1.0)
@@ -292,7 +292,7 @@ def test_sampled_deltas_lie_below_exact_ones():
 def test_numbers_do_not_depend_on_the_number_of_workers():
     one, two = (plays(DPUCB(1.0), 2, 6, Domain.UNIT, Convention.STREAM, 1200, workers).arms for workers in (1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-    assert not np.array_equal(one[0][:500], one[0][500:1000])  # blocks have streams of their own
+    assert not np.array_equal(one[0][:500], one[0][500:1000])  # each block has its own stream
 
 
 def test_too_few_runs_are_refused():
@@ -307,7 +307,7 @@ def test_what_cannot_be_played_is_refused():
 
 
 @pytest.mark.slow
-def test_bets_on_what_is_private_are_lost(failure):
+def test_bets_against_private_mechanisms_lose(failure):
     """100 audits of randomised response that tells the truth with e / (1 + e): none may show more than 1."""
     truth = math.e / (1 + math.e)
     shown = []

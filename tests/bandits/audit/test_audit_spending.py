@@ -23,9 +23,9 @@ def test_epsilon_and_delta_of_two_laws_by_hand():
     assert laws.delta(math.log(2)) == pytest.approx(0.25)
     assert laws.epsilon(0.25) == pytest.approx(math.log(2), abs=1e-8)
     assert laws.epsilon(0.5) == 0
-    assert TwoLaws(np.array([1.0, 0.0]), np.array([0.5, 0.5])).epsilon(0.1) == 600  # as much as is looked for
+    assert TwoLaws(np.array([1.0, 0.0]), np.array([0.5, 0.5])).epsilon(0.1) == 600  # the largest that is searched for
     rare = TwoLaws(np.array([1.0, 0.0]), np.array([1e-100, 1.0]))
-    assert rare.epsilon(0.5) == 600  # the other direction: nothing of the second outcome
+    assert rare.epsilon(0.5) == 600  # the other direction: the second outcome adds nothing
     assert TwoLaws(np.array([0.5, 0.5]), np.array([0.5e-100, 1.0])).epsilon(0.1) == pytest.approx(
         100 * math.log(10) + math.log(0.8), rel=1e-9
     )
@@ -33,7 +33,7 @@ def test_epsilon_and_delta_of_two_laws_by_hand():
 
 @pytest.mark.parametrize("policy", [ThompsonBeta(), DPFTPLNew(1.0, 0.01), DPFTPLGauss(1.0, 0.01, "exact")], ids=str)
 def test_the_walk_has_the_law_of_the_pair_that_it_is_about(policy):
-    """Merged outcomes show at most what all sequences show, and nearly that."""
+    """Merged outcomes show at most as much as all sequences, and nearly as much."""
     horizon = 6
     walk = run_laws(decision_of(policy, horizon), horizon, policy.start)
     assert (walk.first.sum(), walk.second.sum()) == pytest.approx((1, 1), abs=1e-9)

@@ -1,4 +1,4 @@
-"""Exact laws of sequences of arms: by hand, and against sums over all of them written out."""
+"""Exact laws of sequences of arms: by hand, and against explicit sums over all sequences."""
 
 import math
 
@@ -64,7 +64,7 @@ def test_conventions_agree_for_pure_epsilon_and_part_at_six_steps_with_delta():
 
 
 def test_decisions_add_up_over_a_transcript():
-    """What is promised for one decision is broken by a transcript of five."""
+    """A transcript of five decisions costs more than the promise for one decision."""
     policy = DPFTPLNew(1.0, 0.01)
     found = policy.transcript_cost(2, 5, Domain.BINARY, Convention.STREAM)
     assert found.verdict(Guarantee(1.0, 0.01, Scope.TRANSCRIPT)) is AuditVerdict.VIOLATED
@@ -82,15 +82,15 @@ def test_a_transcript_spends_epsilon_at_nearly_every_decision():
 
 
 def test_values_of_bounded_noise_show_an_infinite_epsilon():
-    """Sooner or later one reward puts the values of arm 1 beyond all that arm 2 can draw."""
+    """At some step one reward moves the values of arm 1 beyond the range of arm 2."""
     policy = DPFTPLNew(1.0, 0.01)
     assert math.isinf(policy.sequence_cost(100).epsilon.shown)
     horizon = next(steps for steps in range(8, 100) if math.isinf(policy.sequence_cost(steps).epsilon.shown))
     assert math.isfinite(policy.sequence_cost(horizon - 1).epsilon.shown)
     rival, first = (policy.value(pulls, 0.0, horizon).law for pulls in (horizon - 2, 1))
-    assert rival.center + rival.half_width > first.center - first.half_width  # arm 2 may come where the reward is 0
+    assert rival.center + rival.half_width > first.center - first.half_width  # arm 2 is possible if the reward is 0
     changed = policy.value(1, 1.0, horizon).law
-    assert rival.center + rival.half_width < changed.center - changed.half_width  # and cannot where it is 1
+    assert rival.center + rival.half_width < changed.center - changed.half_width  # and impossible if it is 1
 
 
 def test_an_event_is_for_perturbed_leaders():
@@ -98,7 +98,7 @@ def test_an_event_is_for_perturbed_leaders():
         cost_at(Level.EVENT, DPSE(1.0), 2, 100, Domain.BINARY, Convention.STREAM)
 
 
-def test_memory_is_named():
+def test_an_enumeration_that_needs_too_much_memory_is_refused():
     with pytest.raises(ParameterError, match="horizon: enumeration with 2 arms fits up to horizon 8, got 30"):
         law_of(ThompsonBeta(), 30, Convention.STREAM)
 
@@ -131,7 +131,7 @@ def test_a_divided_budget_has_slack():
 
 
 def test_a_ledger_of_epochs_ends_with_the_horizon():
-    assert len(DPSE(1.0).ledger(2, 5)) == len(GDPElimNew(1.0, 0.01).ledger(2, 5)) == 1  # under way, used by no step
+    assert len(DPSE(1.0).ledger(2, 5)) == len(GDPElimNew(1.0, 0.01).ledger(2, 5)) == 1  # unfinished, so no step uses it
     assert DPSE(1.0).transcript_cost(2, 5, Domain.UNIT, Convention.STREAM).epsilon.kept == 0
     assert [entry.divisor for entry in DPSE(1.0).ledger(2, 20_000)] == [
         DPSE(1.0).epoch_of(2, number, 20_000).rounds for number in (1, 2, 3)
@@ -164,7 +164,7 @@ ROBUST = GivenMoments(DPRUCB(2.0), Moment(2.0, 0.9))
 
 @pytest.mark.parametrize("policy", [DPUCB(1.0), DPUCB(9.0, split_budget=False), ROBUST], ids=str)
 def test_three_steps_of_two_arms_have_one_choice(policy):
-    """Its exact law is all of the transcript; with four steps that is known for rewards at the ends of the domain."""
+    """The law of that choice is the transcript; with four steps it is known for rewards at the ends of the domain."""
     three, four = (policy.transcript_cost(2, steps, policy.domain, Convention.STREAM).epsilon for steps in (3, 4))
     assert three.kept == three.shown > 0
     assert four.kept > four.shown > 0

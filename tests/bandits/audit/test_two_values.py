@@ -1,4 +1,4 @@
-"""The larger of two values in closed form: against integrals of the laws, and exactly in whole numbers."""
+"""The larger of two values in closed form: against integrals of the laws, and in exact integer arithmetic."""
 
 from fractions import Fraction
 from math import factorial

@@ -178,7 +178,7 @@ def test_every_bound_is_tried():
     assert len(BOUNDS) == len(FUNCTIONS) > 70
 
 
-GROWING = {  # values of an argument in whose order a bound may only grow
+GROWING = {  # values of an argument, in an order along which a bound must not fall
     "epsilon": (0.9, 0.3, 0.1),
     "rho": (0.5, 0.1, 1e-3),
     "horizon": (10**19, 10**20, 10**21),
@@ -210,7 +210,7 @@ WRONG = {
 ANY_NUMBER = [-1.0, 0.0, math.nan]
 NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative", "spread": "may be 0"}
 NOT_ASKED |= {"deviation": "may be 0"}
-WITHOUT_PRIVACY = {  # a limit that they have: epsilon = inf
+WITHOUT_PRIVACY = {  # bounds that allow the limit epsilon = inf
     "azize2025.lower_bound_slope",
     "azize2025.lower_bound_line",
     "azize2025.dp_klucb_line",
@@ -222,7 +222,7 @@ WITHOUT_PRIVACY = {  # a limit that they have: epsilon = inf
 
 
 def refused(name, **changed):
-    """The argument that a bound names as out of range; None if it answers."""
+    """The argument that a bound reports as out of range; None if it returns a value."""
     try:
         BOUNDS[name](**arguments(name, **changed))
     except ParameterError as error:
@@ -231,7 +231,7 @@ def refused(name, **changed):
 
 
 def wrong_arguments(name):
-    """Arguments of a bound, each with a value for which its theorem says nothing."""
+    """Arguments of a bound, each with a value that its theorem does not cover."""
     given = arguments(name)
     may_be_0 = {"variance", "epsilon"} if given.keys() & {"variance", "delta"} else set()
     for key in [key for key in given if key not in NOT_ASKED]:
@@ -287,7 +287,7 @@ def test_dp_se_whatever_the_gaps():
     expected = 1 + 64 * math.sqrt(log * 1e9) + 96 * log / 0.5
     assert math.isclose(sajed2019.dp_se_worst_case_regret(5, 0.5, 10**9), expected)
     assert sajed2019.dp_se_worst_case_regret(5, 0.5, 1000) == 1000
-    for gap in np.geomspace(1e-4, 1, 40):  # below the instance-dependent bound or below gap T, whichever is less
+    for gap in np.geomspace(1e-4, 1, 40):  # below the smaller of the instance-dependent bound and gap T
         allowed = min(sajed2019.dp_se_regret(np.full(4, gap), 0.5, 10**9), gap * 1e9)
         assert allowed <= sajed2019.dp_se_worst_case_regret(5, 0.5, 10**9)
 
@@ -309,9 +309,9 @@ def test_pulls_do_not_change_with_the_unit_of_rewards():
     for name in ("dprse", "ldprse"):
         pulls = BOUNDS[f"tao2022.{name}_pulls"]
         near, far = (pulls(gap * unit, 5, 0.5, 10**9, v, (gap * unit) ** (1 + v)) for gap in (1.0, 2.0**-4))
-        assert math.isclose(near, far, rel_tol=0.02)  # but for the logarithm of the number of epochs
+        assert math.isclose(near, far, rel_tol=0.02)  # except for the logarithm of the number of epochs
     for order, rises in (tao2022.dprse_regret_order, True), (tao2022.ldprse_regret_order, False):
-        # regret in units of the gap, which should not change either
+        # regret in units of the gap, which must not change either
         near, far = (order(np.full(4, gap), 1e-3, 10**9, v, gap ** (1 + v)) / gap for gap in (1.0, 2.0**-4))
         assert far > 100 * near if rises else far < near / 100
 
@@ -327,7 +327,7 @@ def test_dprse_keeps_lemma_4(figure, kind):
 
 
 def test_printed_constant_of_theorem_2_is_too_small():
-    """With means known exactly, DPRUCB pulls the worse of two arms until the indices meet: eight times the print."""
+    """With known means, DPRUCB pulls the worse of two arms until the indices meet: 8 times the printed bound."""
     gap, v, u, horizon = 0.5, 1.0, 0.5, 10**18
     log = math.log(2 * float(horizon) ** 4) * math.log(horizon) ** (1.5 + 1 / v)
 

@@ -1,4 +1,4 @@
-"""Values of bounds that are worked out on paper, with the steps beside them; no formula is copied from the code.
+"""Values of bounds computed by hand, with the steps beside them; no formula is copied from the code.
 
 Horizons are often powers of e, so that their logarithms are whole numbers, and budgets log 2, so that e^epsilon is 2.
 """
@@ -59,7 +59,7 @@ def test_orders_of_tao2022():
 
 
 def test_worst_cases_of_tao2022():
-    """v = u = epsilon = 1, K = 3: two suboptimal arms at the critical gap, where gap x T is what they cost at most."""
+    """v = u = epsilon = 1, K = 3: two suboptimal arms at the critical gap, where they cost gap x T at most."""
     # DPRSE, T = 10^14: log(4 K T) = 34.721098, times 96^2 is 319989.64; gap = sqrt(2 x 319989.64 / T) = 7.9998705e-5,
     # epochs = log2(2 / gap) = 14.609664, pulls = (96 / gap)^2 (34.721098 + 5.363486) + 29.219 = 5.77235e13
     assert tao2022.dprse_worst_case_regret(3, 1.0, 10**14, 1.0, 1.0) == pytest.approx(1.72354806e10, rel=1e-8)
@@ -71,7 +71,7 @@ def test_worst_cases_of_tao2022():
     # 5.036520) x 16/15 + 800.0
     assert tao2022.dprse_worst_case_regret(3, 1.0, 10**14, 1.0, 4.0) == pytest.approx(3.44056158e10, rel=1e-8)
     assert tao2022.ldprse_worst_case_regret(3, 1.0, 10**24, 1.0, 4.0) == pytest.approx(7.94921744e20, rel=1e-8)
-    assert tao2022.dprse_worst_case_regret(3, 1.0, 1000, 1.0, 1.0) == 1000  # no policy has more than T
+    assert tao2022.dprse_worst_case_regret(3, 1.0, 1000, 1.0, 1.0) == 1000  # no policy has more regret than T
     assert tao2022.ldprse_worst_case_regret(3, 1.0, 1000, 1.0, 1.0) == 1000
 
 
@@ -82,7 +82,7 @@ def test_local_variation_at_a_small_budget():
 
 
 def test_worst_cases_under_local_privacy():
-    """K = 5, epsilon = log 2, v = 1: what calculus gives for the best gap; the grid of gaps comes within 0.5 %."""
+    """K = 5, epsilon = log 2, v = 1: the best gap by calculus; the grid of gaps comes within 0.5 %."""
     # V = 10 gap^2, price 400 gap^4, n = T / 4 = 1.6e9: gap^4 = 1 / (1600 n), 8e8 gap e^(-1/4)
     found = local_privacy.local_variation_worst_case_lower_bound(5, LOG_2, 6.4e9, 1.0)
     assert 0.995 * 492556.9 < found <= 492556.9

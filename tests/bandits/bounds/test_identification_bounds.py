@@ -73,11 +73,11 @@ def test_lower_bounds():
     bits = [0.5 + (mean - 0.5) * math.tanh(0.25) for mean in means]
     assert local_samples_lower_bound(means, 0.5, 0.01) == pytest.approx(samples_lower_bound(bits, math.inf, 0.01))
     assert characteristic_time(means, 50.0) == pytest.approx(characteristic_time(means, math.inf), rel=1e-9)
-    for make, told in [
+    for make, message in [
         (lambda: characteristic_time([0.5, 0.5, 0.1], 1.0), "means"),
         (lambda: characteristic_time([1.0, 0.5], 1.0), "means"),
         (lambda: characteristic_time([0.6, 0.5], 0.0), "epsilon"),
         (lambda: samples_lower_bound([0.6, 0.5], 1.0, 0.5), "beta"),
     ]:
-        with pytest.raises(ParameterError, match=told):
+        with pytest.raises(ParameterError, match=message):
             make()

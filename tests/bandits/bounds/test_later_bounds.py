@@ -1,4 +1,4 @@
-"""Bounds of papers that later policies come from: Azize and Basu, Hu and Hegde, Gajane et al., Ren et al."""
+"""Bounds of the papers of later policies: Azize and Basu, Hu and Hegde, Gajane et al., Ren et al."""
 
 import math
 
@@ -19,7 +19,7 @@ from bandits.policies.local_bits import KLUCBCF
 from bandits.policies.local_ucb import LDPUCBB
 from bandits.seeds import stream
 
-SLOPES = {  # of the specification, computed apart from this code
+SLOPES = {  # from the specification, computed independently of this code
     C1: (407.66, 49.420, 31.244, 31.243, 31.243, 31.243),
     C2: (401.57, 41.677, 17.886, 10.405, 7.708, 7.128),
     C3: (401.07, 41.118, 17.205, 9.381, 5.934, 5.042),
@@ -54,7 +54,7 @@ def test_adac_ucb_by_hand():
 
 
 def test_failed_pulls_have_a_limit():
-    """The integral beyond the terms that are added is above the sum, and near it."""
+    """The integral in place of the remaining terms is above their sum, and near it."""
     for alpha in (2.1, 3.1):
         t = np.arange(3.0, 2e6)
         added = float((2 * (1 + np.log2(t)) * t ** (1 - alpha)).sum())
@@ -65,7 +65,7 @@ def test_failed_pulls_have_a_limit():
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_adac_ucb_keeps_theorem_11_2(epsilon):
-    """Mean pulls of an arm of AdaC-UCB, which come within a factor of the theorem in which episodes double."""
+    """Mean pulls of an arm of AdaC-UCB: below the theorem, and within a factor of it, as episodes double."""
     rho, horizon, closest = epsilon**2 / 2, 10**6, 0.0
     for means in ((0.9, 0.8), (0.6, 0.3)):
         policy, gap = AdaCUCB(rho), means[0] - means[1]
@@ -128,7 +128,7 @@ def test_slopes_of_the_private_lower_bound():
 
 
 def test_misses_of_many_steps():
-    """The integral beyond 4,096 steps is above the sum that it replaces, and by less than a tenth."""
+    """The integral beyond 4,096 steps is above the sum that it replaces, by less than a tenth."""
     log_t = np.log(np.arange(4097, 300_001))
     level = log_t + 3 * np.log(log_t)
     summed = (math.e * np.ceil(level * log_t) * np.exp(-level)).sum()
@@ -137,7 +137,7 @@ def test_misses_of_many_steps():
 
 
 def test_the_bound_on_two_arms():
-    """epsilon = log 3, means 1/2 and 0: bits 1/2 and 1/4; by a search over y in place of eta."""
+    """epsilon = log 3, means 1/2 and 0: bits have means 1/2 and 1/4; by a search over y instead of eta."""
     level = 20 * math.log(10) + 3 * math.log(20 * math.log(10))
 
     def kl(p, q):

@@ -1,4 +1,4 @@
-"""Lower bounds under local privacy in total variation (docs/theorems.md, section 1), and who meets them."""
+"""Lower bounds under local privacy in total variation (docs/theorems.md, section 1), and policies that attain them."""
 
 import math
 
@@ -68,8 +68,8 @@ def test_atom_bound_by_hand():
     assert math.isclose(three, (0.8**2 + (4.897916 - 0.2) ** 2) / 0.4, rel_tol=1e-6)
 
 
-def test_no_local_channel_tells_laws_further_apart():
-    """The inequality of Duchi, Jordan and Wainwright, on which everything rests."""
+def test_no_local_channel_separates_laws_further():
+    """The inequality of Duchi, Jordan and Wainwright, on which all these bounds rest."""
     for epsilon in [0.01, 0.1, 0.5, 1.0]:
         rng, tried, closest = np.random.default_rng(12), 0, 0.0
         for of_zero, of_prize in channels(epsilon, rng):
@@ -80,11 +80,11 @@ def test_no_local_channel_tells_laws_further_apart():
                 assert both <= allowed * (1 + 1e-9)
                 closest, tried = max(closest, both / allowed), tried + 1
         assert tried > 100
-        assert closest > 0.05  # not so generous that nothing could refute it
+        assert closest > 0.05  # not so loose that nothing could refute it
 
 
 def test_variation_of_the_hard_instance():
-    """V between the arm and the one that is better by a gap: the difference of their chances of the prize."""
+    """V between an arm and one that is better by a gap: the difference of their probabilities of the prize."""
     instance, gap = TwoPoint((0.3, 0.2), 0.5), 0.1
     better = instance.chances[1] + 2 * gap / instance.prizes[1]  # its mean is 0.2 + 2 gap = 0.3 + gap
     assert math.isclose(better * instance.prizes[1], 0.4)
@@ -95,7 +95,7 @@ def test_variation_of_the_hard_instance():
 
 @pytest.mark.parametrize("v", [0.5, 0.9, 1.0])
 def test_ldprse_attains_the_order_of_the_lower_bound(v):
-    """Over eight decades of gaps the two stay within a constant, and the printed order falls below the lower bound."""
+    """Over eight decades of gaps their ratio is bounded, and the printed order falls below the lower bound."""
     gaps = np.geomspace(1e-8, 0.19, 30)
     lower = np.array([local_privacy.local_variation_two_armed_lower_bound_slope(gap, 0.5, v) for gap in gaps])
     steps = np.log(lower[1:] / lower[:-1]) / np.log(gaps[1:] / gaps[:-1])
@@ -168,7 +168,7 @@ def test_no_local_channel_beats_randomised_response():
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_every_local_channel_is_randomised_response_and_a_map(epsilon):
-    """Lemma 5.1: both laws of the map are laws, and together with randomised response they give the channel."""
+    """Lemma 5.1: both rows of the map are probability laws, and randomised response followed by it is the channel."""
     rng = np.random.default_rng(14)
     (truth, lie), _ = next(channels(epsilon, rng))
     for of_zero, of_one in channels(epsilon, rng):
@@ -196,7 +196,7 @@ def test_conditions_of_the_local_bernoulli_bound():
 
 
 def laws(rng, v):
-    """Random laws of few values with a moment below 1: values, chances, moment."""
+    """Random laws of few values with a moment below 1: values, probabilities, moment."""
     while True:
         values = rng.choice([-1, 1], size=4, p=[0.3, 0.7]) * 10 ** rng.uniform(-2, 1.5, 4)
         chances = rng.dirichlet(np.full(4, 0.4))
@@ -206,7 +206,7 @@ def laws(rng, v):
 
 @pytest.mark.parametrize("v", [0.3, 0.5, 1.0])
 def test_the_atom_against_the_nearest_law_of_all(v):
-    """A linear programme over all laws on a grid: how near in total variation one lies that is as good as the best.
+    """A linear programme over all laws on a grid: the least total variation to a law that is as good as the best arm.
 
     The mixture is one of these laws, so it is not nearer; and no law is nearer by more than a constant.
     """
@@ -221,12 +221,12 @@ def test_the_atom_against_the_nearest_law_of_all(v):
         assert 0 < share < 1
         assert math.isclose((1 - share) * mean + share * atom, mean + gap)  # as good as the best
         assert (1 - share) * moment + share * atom ** (1 + v) <= 1 + 1e-9
-        assert (1 - share) * moment + share * (1.001 * atom) ** (1 + v) > 1 or atom == 1  # and no farther
+        assert (1 - share) * moment + share * (1.001 * atom) ** (1 + v) > 1 or atom == 1  # and no farther away
         points = np.unique([*values, *np.geomspace(1e-3, 3 * atom, 300), *-np.geomspace(1e-3, atom, 30), atom, 0.0])
         own = np.zeros(len(points))
         own[np.searchsorted(points, values)] = chances
         mean_of, moment_of = points * share / gap, np.abs(points) ** (1 + v) * share / spare
-        found = linprog(  # mass taken away, and mass put in, in units of the share of the atom
+        found = linprog(  # mass removed and mass added, in units of the share of the atom
             np.repeat([1.0, 0.0], len(points)),
             A_ub=[[*mean_of, *-mean_of], [*-moment_of, *moment_of]],
             b_ub=[-1, 1],
@@ -260,7 +260,7 @@ def test_the_atom_has_the_order_for_every_gap(v):
 
 @pytest.mark.parametrize("v", [0.5, 0.9, 1.0])
 def test_ldprse_is_within_a_constant_on_every_instance(v):
-    """Arms with gaps up to seven decades apart: upper bound over lower bound, and the same with less to spare."""
+    """Arms with gaps up to seven decades apart: upper over lower bound, also where the moment leaves less slack."""
     log, ratios = math.log(1e300), []
     for moment in (0.1, 0.6):
         for gaps in ([1e-1], [1e-7], [1e-7, 1e-3, 1e-2], [0.1, 0.1, 1e-5]):

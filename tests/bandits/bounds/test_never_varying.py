@@ -1,4 +1,4 @@
-"""Losses that never vary: votes, any noise, and what no policy can do better (docs/theorems.md, 2.1 to 2.5)."""
+"""Losses that never vary: votes, any noise, and lower bounds for every policy (docs/theorems.md, 2.1 to 2.5)."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ NOISES = ["laplace", "gumbel", "exponential"]
 
 
 def regret_of(gaps, noises, chances, horizon=2**40):
-    """Expected regret of RNM-FTNL(0, Q), Q with the values `noises` (values, arms): each epoch in turn."""
+    """Expected regret of RNM-FTNL(0, Q), Q uniform on `noises`, shape (values, arms): epoch by epoch."""
     regret, rounds = float(np.mean(gaps)), 1
     while 2 * rounds <= horizon:
         regret += 2 * rounds * float(chances @ gaps[np.argmax(noises - rounds * gaps, axis=1)])
@@ -53,7 +53,7 @@ def test_the_first_arm_does_not_follow_the_noise():
 
 
 def test_any_noise_stays_below_its_bound():
-    """Noises of any joint law of few values: dependent, not alike, not centred."""
+    """Noises with any joint law on few values: dependent, not identically distributed, not centred."""
     rng, nearest = stream("any noise", 0), 0.0
     for _ in range(400):
         arms, values = int(rng.integers(2, 6)), int(rng.integers(1, 5))
@@ -70,7 +70,7 @@ def test_any_noise_stays_below_its_bound():
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_choice_is_late_for_all_noises(noise):
-    """Section 2.2: after (2 / epsilon) (log K - 3 log log K) / gap vectors it is still wrong but for 1 / log K."""
+    """Section 2.2: right with probability at most 1 / log K after (2 / epsilon) (log K - 3 log log K) / gap vectors."""
     arms, epsilon = 2**20, 0.1
     late = math.log(arms) - 3 * math.log(math.log(arms))
     rounds = int(2 / epsilon * late / 1e-4)
@@ -110,7 +110,7 @@ def test_votes_simulated_and_exact(noise, failure):
 
 
 def test_votes_go_to_the_first_of_equal_arms():
-    """Hardly any noise: after the first step the first of three equal best arms is played for ever."""
+    """Hardly any noise: after the first step the first of three equal best arms is always played."""
     table = np.tile(np.array([[0.7], [0.2], [0.2], [0.2]]), 50)
     assert set(VoteFTNL(1e4).play(table, 50, stream("first", 0))[1:]) == {1}
 
@@ -143,8 +143,8 @@ def test_votes_refuse_losses_that_vary():
         VoteFTNL(1.0).check(BernoulliLosses(OneGap(3, 0.3)))
 
 
-def test_votes_may_be_for_the_worse_arm():
-    """Why: loss 0.4 always against 0 with probability 0.55, else 1. The second has more votes and the larger mean."""
+def test_most_votes_may_go_to_the_worse_arm():
+    """Loss 0.4 always, against 0 with probability 0.55 and else 1: the second has more votes and the larger mean."""
     rng = stream("worse", 0)
     table = np.array([np.full(2000, 0.4), (rng.random(2000) < 0.45) * 1.0])
     assert table.mean(axis=1).argmin() == 0
@@ -156,7 +156,7 @@ def test_votes_may_be_for_the_worse_arm():
 
 def least_error(epsilon, flips):
     """The least P(wrong | first) + P(wrong | second) of one private choice, the inputs `flips` vectors apart."""
-    size = flips + 1  # u[k]: the chance of arm 2 when k vectors favour it
+    size = flips + 1  # u[k]: the probability of arm 2 when k vectors favour it
     rows = []
     for low, high in [(k, k + 1) for k in range(flips)] + [(k + 1, k) for k in range(flips)]:
         row = np.zeros(size)
@@ -196,12 +196,12 @@ def test_no_policy_beats_the_two_armed_bound():
 
 
 def least_constant(scales, points):
-    """The least mean of (length until a size is met) / size over all increasing lengths on a grid, by shortest path.
+    """The least mean of (length until a size is met) / size over increasing lengths on a grid, by shortest path.
 
     Sizes are drawn with the density 1 / size on [1, scales] and, with the remaining mass 1, are `scales` itself.
     """
     sizes = np.geomspace(1, scales, points)
-    beyond = 1 / np.concatenate([[1.0], sizes])  # mean of 1 / size over the sizes above: the atom makes up for the end
+    beyond = 1 / np.concatenate([[1.0], sizes])  # mean of 1 / size over the sizes above: the atom accounts for the end
     cost = np.full(points + 1, np.inf)
     cost[0] = 0.0
     for met in range(1, points + 1):
@@ -211,9 +211,9 @@ def least_constant(scales, points):
 
 @pytest.mark.parametrize("scales", [1e2, 1e6, 1e12])
 def test_no_epochs_have_a_smaller_constant(scales):
-    """The best lengths against random sizes, and sizes themselves drawn: the bound is met from above."""
+    """The best lengths against random sizes approach the bound from above; so do sampled sizes."""
     least, bound = least_constant(scales, 2000), never_varying.epoch_constant_lower_bound(scales)
-    assert bound <= least < math.e  # e is what the random offset reaches for every size
+    assert bound <= least < math.e  # the random offset attains e for every size
     assert least < 1.02 * bound
     rng = stream("sizes", 0)
     drawn = np.exp(rng.uniform(0, 1 + math.log(scales), 200_000)).clip(max=scales)

@@ -1,4 +1,4 @@
-"""Theorems on RNM-FTNL where losses never vary (docs/theorems.md, section 2), against what could refute them."""
+"""Theorems on RNM-FTNL where losses never vary (docs/theorems.md, section 2), on inputs that could refute them."""
 
 import math
 
@@ -49,7 +49,7 @@ def test_spread_is_that_of_the_mechanism(noise):
 
 
 def profiles(rng):
-    """Gaps and counts that try to break the bound: random ones, then all others at one gap of the worst place."""
+    """Gaps and counts chosen to break the bound: random ones, then all other arms at one gap of the worst size."""
     for _ in range(12):
         groups = int(rng.integers(1, 5))
         gaps = 10 ** -rng.uniform(0, 4, groups)

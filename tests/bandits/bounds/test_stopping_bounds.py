@@ -22,7 +22,7 @@ def test_samples_if_concentrated_by_hand():
     most = bounds.samples_if_concentrated(rule, 0.1, 1.0)
     assert 4 * math.sqrt(2 / most * math.log(4 * math.log2(most) ** 2 / 0.05)) <= 0.1
     assert 4 * math.sqrt(4 / most * math.log(4 * (math.log2(most) - 1) ** 2 / 0.05)) > 0.1
-    rule = DPExponentialNAS(0.01, 0.5, 0.05)  # where each of the terms matters
+    rule = DPExponentialNAS(0.01, 0.5, 0.05)  # settings in which each of the terms matters
 
     def short(t, mean):
         k = math.log2(t)
@@ -38,7 +38,7 @@ def test_samples_if_concentrated_by_hand():
 
 
 def test_theorem_3_3_where_it_holds():
-    """Never below what the proof asks for, as long as R / (accuracy |mean|) >= e; beyond it may be negative."""
+    """Never below the samples that the proof needs, if R / (accuracy |mean|) >= e; otherwise it may be negative."""
     everything = itertools.product((1e-3, 0.1, 0.36, 1.0), (0.99, 0.5, 0.01), (1e-6, 0.1, 1.0, 1e4), (0.08, 1e-9))
     checked = 0
     for mean, accuracy, epsilon, beta in everything:

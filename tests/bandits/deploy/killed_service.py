@@ -19,9 +19,9 @@ import threading
 import time
 from pathlib import Path
 
-from bandits.deploy import Outcome, Session, replay
+from bandits.deploy import Outcome, Session, replay, tickets
 from bandits.deploy.journal import Journal
-from bandits.deploy.tickets import Progress
+from bandits.deploy.tickets import Progress, Ticket
 from bandits.deploy.tickets import replay as followed
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.batched_index import DPKLUCB
@@ -76,9 +76,9 @@ class Users:
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             while True:
                 ticket = ask(port, "/select")
-                self.arms[ticket["number"]] = ticket["arm"]
+                self.arms[ticket["ticket"]] = ticket["arm"]
                 if self.rng.random() < 0.97:  # else this one sends nothing
-                    self.waiting.append((ticket["number"], self.rng.randrange(5) / 4))
+                    self.waiting.append((ticket["ticket"], self.rng.randrange(5) / 4))
                 self.rng.shuffle(self.waiting)
                 while self.waiting and self.rng.random() < 0.8:
                     number, reward = self.waiting[-1]  # sent again if the answer does not come
@@ -91,19 +91,19 @@ def check(path, users, known):
     """Compare a journal with what was acknowledged, and with the releases that were `known` before; its releases."""
     found = replay.review(path)
     for number, arm in users.arms.items():
-        assert found.transcript[number - 1] == (number, arm), "another arm than the one that was shown"
+        assert found.transcript[number - 1] == Ticket(number, arm), "another arm than the one that was shown"
     policy = DPKLUCB(epsilon=1.0)
     with Journal(path) as journal:
-        rows, rewards = journal.rows(), journal.rewards()
+        rows, rewards = list(journal.rows()), journal.rewards()
     for number, reward in users.rewards.items():
         assert rewards[number] == reward * GRID, "an acknowledged reward is lost"
     released = [row.body["steps"] for row in rows if row.kind == "release"]
     assert released[: len(known)] == known, "a release was drawn again"
     progress = Progress(policy.batched_run(3, 1_000_000))
-    tickets = list[int]()
-    for row in followed(progress, rows, path):
-        tickets += progress.batch(*row.body["arms"]) if row.kind == "release" else []
-    assert len(tickets) == len(set(tickets)), "a reward is in two releases"
+    summed = list[int]()
+    for row in followed(progress, rows[1:], path):
+        summed += progress.open.of(*row.body["arms"]) if row.kind == "release" else []
+    assert len(summed) == len(set(summed)), "a reward is in two releases"
     assert (found.spent.epsilon, found.spent.releases) == (1.0 if released else 0.0, len(released))
     with Session(policy, 3, 1_000_000, (0.0, 1.0), path, patience=20) as session:
         assert (session.spent(), session.state()["tickets"]) == (found.spent, len(found.transcript))
@@ -113,8 +113,9 @@ def check(path, users, known):
 def kill_often(kills, seed, said=print):
     """Kill the service so many times; the numbers of tickets, rewards and releases that were checked."""
     rng, began = random.Random(seed), time.monotonic()
+    tickets.EVERY = 20  # so that most lives begin with a snapshot
     Session(DPKLUCB(epsilon=1.0), 2, 9, (0.0, 1.0), ":memory:", patience=0).select(9)  # loads machine code
-    tickets = rewards = releases = 0
+    shown = rewards = releases = 0
     for first in range(0, kills, LIVES):
         with tempfile.TemporaryDirectory() as name:
             folder, users, known = Path(name), Users(rng), []
@@ -128,10 +129,10 @@ def kill_often(kills, seed, said=print):
                 assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL, "the service ended by itself"
                 visits.join()
                 known = check(folder / "rewards.journal", users, known)
-            tickets, rewards = tickets + len(users.arms), rewards + len(users.rewards)
+            shown, rewards = shown + len(users.arms), rewards + len(users.rewards)
             releases += len(known)
         said(f"{min(first + LIVES, kills)} of {kills} kills, {time.monotonic() - began:.0f} s", flush=True)
-    return tickets, rewards, releases
+    return shown, rewards, releases
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Exact random bits: their probabilities, by all paths of what the generator answers."""
+"""Exact random bits: their probabilities, by enumeration of all outputs of the generator."""
 
 import math
 from fractions import Fraction
@@ -9,13 +9,13 @@ from bandits.deploy import exact_bits
 
 
 class Walk:
-    """Stands in for the generator of the operating system and follows one path through all its answers."""
+    """A stand-in for the generator of the operating system that follows one path through its outputs."""
 
     def __init__(self, path):
         self.path, self.chance, self.place = path, Fraction(1), 0
 
     def below(self, chance):
-        """Whether a draw of this probability is made."""
+        """A bit that is True with this probability."""
         if self.place == len(self.path):
             raise IndexError
         taken = self.path[self.place]
@@ -24,12 +24,12 @@ class Walk:
         return taken
 
     def one_of(self, below):
-        """A whole number below this one, all as likely."""
+        """A uniform whole number below this one."""
         return next((number for number in range(below - 1) if self.below(Fraction(1, below - number))), below - 1)
 
 
 def law(monkeypatch, drawn, deepest):
-    """The probability of True, between two bounds, by all paths of at most so many binary answers."""
+    """Two bounds on the probability of True, by all paths of limited length."""
     true, open_ = Fraction(0), Fraction(0)
     paths = [()]
     while paths:

@@ -1,6 +1,8 @@
-"""Journals: damage and use by others are refused in one line, and a review finds what does not fit."""
+"""Journals: damage and concurrent use are refused in one line, and a review finds inconsistencies."""
 
+import gc
 import itertools
+import os
 import random
 import re
 import shutil
@@ -28,7 +30,7 @@ def opened(path, policy=POLICY):
 
 @pytest.fixture(autouse=True)
 def _no_noise(monkeypatch):
-    """So that journals are the same each time."""
+    """No noise, so that journals are always the same."""
     monkeypatch.setattr(session, "add_noise", lambda steps, sensitivity, epsilon: steps)
 
 
@@ -45,7 +47,7 @@ def path(tmp_path):
 
 
 def change(path, *statements):
-    """Change a journal behind its back."""
+    """Change a journal directly in its file."""
     with sqlite3.connect(path) as file:
         for trigger in ("rows_stay", "rows_are_fixed"):
             file.execute(f"DROP TRIGGER {trigger}")
@@ -70,9 +72,12 @@ def test_rows_are_only_appended(path):
         ("DELETE FROM journal WHERE row = 4", "row 4 of journal is damaged"),
         ("DELETE FROM journal WHERE row = 1", "row 1 of journal is damaged"),
         ("UPDATE journal SET row = 400 WHERE row = 5", "row 5 of journal is damaged"),
+        ("UPDATE journal SET row = row + 5 WHERE row = (SELECT max(row) FROM journal)", "row [0-9]+ of journal is dam"),
         ("INSERT INTO journal VALUES (2000, 'pull', '{}', '')", "row [0-9]+ of journal is damaged"),
         ("DELETE FROM journal WHERE row = (SELECT max(row) FROM journal)", "row [0-9]+ of journal is missing"),
-        ("UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 1", "ticket 1 of secret_rewards is damaged"),
+        ("UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 24", "ticket 24 of secret_rewards is damaged"),
+        ("INSERT INTO journal VALUES (-1, 'pull', '{}', '')", "row 1 of journal is damaged"),
+        ("DELETE FROM last", "table last is damaged"),
     ],
 )
 def test_damage_is_told_with_file_and_row(path, statement, said):
@@ -94,7 +99,7 @@ def test_damage_is_told_with_file_and_row(path, statement, said):
 )
 def test_rows_that_this_policy_does_not_write_are_refused(path, kind, body, said):
     with Journal(path) as journal:
-        last = len(journal.rows()) + 1
+        last = len(list(journal.rows())) + 1
         journal.write([Row(kind, body)])
     for read in (opened, review):
         with pytest.raises(JournalError, match=rf"^{path}: row {last} of journal {said}[^\n]*$"):
@@ -102,11 +107,11 @@ def test_rows_that_this_policy_does_not_write_are_refused(path, kind, body, said
 
 
 def test_an_arm_that_does_not_follow_from_the_releases_is_refused(path):
-    """As one does not that another version of the policy chose."""
+    """For example an arm chosen by another version of the policy."""
     rows = opened(path)
     rows.close()
     with Journal(path) as journal:
-        known = journal.rows()
+        known = list(journal.rows())
     forged = path.with_name("forged")
     with Journal(forged) as journal:
         number = next(i for i, row in enumerate(known) if row.kind == "pull" and i > 8)
@@ -130,12 +135,12 @@ def test_a_row_in_the_place_of_another_is_damage(path):
         file.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", row)
     file.close()
     with pytest.raises(JournalError, match=rf"^{path}: row 3 of journal is damaged"):
-        Journal(path)
+        list(Journal(path).rows())
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_what_is_written_is_synchronised_before_it_is_told(tmp_path):
-    """The last change of the file before `write` returns is followed by a call that waits for the disk."""
+    """After the last change of the file, and before `write` returns, a call waits for the disk."""
     script = """
 import os, sys
 from bandits.deploy.journal import Journal, Row
@@ -227,8 +232,125 @@ def test_a_journal_has_one_writer(path):
     opened(path).close()
 
 
+@pytest.mark.parametrize("how", ["removed", "replaced", "moved"])
+def test_a_file_that_is_not_in_its_place_any_more_is_refused(how, path):
+    """A reward would be acknowledged that the next session cannot know, and its releases would be drawn again."""
+    older = path.with_name("older")
+    shutil.copy(path, older)
+    with opened(path) as begun:
+        begun.select()
+        state = begun.state()
+        match how:
+            case "removed":
+                path.unlink()
+            case "replaced":
+                older.replace(path)
+            case "moved":
+                path.rename(path.with_name("elsewhere"))
+        for asked in (begun.select, lambda: begun.update(state["tickets"], 0.5)):
+            with pytest.raises(JournalError, match=rf"^{path}: (was moved, removed or replaced|an earlier error)"):
+                asked()
+
+
+def test_no_other_tool_reads_or_writes_a_journal_that_is_open(path):
+    tool = sqlite3.connect(path, timeout=0, isolation_level=None)
+    with opened(path):
+        for statement in ("SELECT * FROM journal", "DELETE FROM snapshot"):
+            with pytest.raises(sqlite3.OperationalError, match="database is locked"):
+                tool.execute(statement)
+    tool.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(JournalError, match=rf"^{path}: is in use by another session$"):
+        opened(path)
+    tool.close()
+    opened(path).close()
+
+
+OPEN = """
+import sys
+from tests.bandits.deploy.test_journal import opened
+try:
+    opened(sys.argv[1])
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_copy_made_by_the_service_itself_does_not_let_another_in(path):
+    """Whoever closes a file loses all locks of sqlite on it: both sessions would draw noise for the same batch."""
+    with opened(path) as begun:
+        begun.select()
+        shutil.copy(path, path.with_name("copy"))
+        words = [sys.executable, "-c", OPEN, str(path)]
+        told = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+        assert told == f"{path}: is in use by another session\n"
+        begun.select()
+
+
+def test_a_file_that_may_not_be_opened_is_told(path, monkeypatch):
+    def refuse(*words):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(JournalError, match=rf"^{path}: cannot be opened: Permission denied$"):
+        opened(path)
+
+
+def test_a_file_with_two_names_is_refused(path):
+    other = path.with_name("other")
+    other.hardlink_to(path)
+    for name in (path, other):
+        with pytest.raises(JournalError, match=rf"^{name}: has another name \(a hard link\): remove one of them$"):
+            opened(name)
+    other.unlink()
+    link = path.with_name("link")
+    link.symlink_to(path)
+    with opened(link), pytest.raises(JournalError, match="is in use by another session"):
+        opened(path)
+
+
+def test_a_reward_of_a_batch_that_is_closed_is_looked_at_by_a_review_alone(path):
+    change(path, "UPDATE secret_rewards SET steps = steps + 1 WHERE ticket = 1")
+    opened(path).close()  # it enters no sum any more
+    with pytest.raises(JournalError, match=rf"^{path}: ticket 1 of secret_rewards is damaged: its checksum is wrong$"):
+        review(path)
+
+
+def refused_after_a_fork(held, path):
+    """What a child does with the session of its parent, and then without."""
+    for call in ("select", "state", "close_batches", "ledger", "spent"):
+        with pytest.raises(JournalError, match=rf"^{path}: was opened before this process was forked; open it after"):
+            getattr(held[0], call)()
+    with pytest.raises(JournalError, match="forked"):
+        held[0].update(24, 0.5)
+    held[0].close()
+    held.clear()
+    gc.collect()
+
+
+def test_a_session_does_not_pass_through_a_fork(path):
+    """Servers fork workers: the parent and each of them would draw its own noise for one release."""
+    held = [opened(path)]
+    held[0].select()
+    state = held[0].state()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            refused_after_a_fork(held, path)
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert held[0].state() == state
+    assert list(path.parent.glob("journal-journal"))  # the child has not removed what the parent needs
+    held[0].select()
+    held[0].close()
+    opened(path).close()
+
+
 def test_after_an_error_a_session_refuses_all(path, monkeypatch):
-    """What is on disk is not known then: a release in memory may be one that is not written."""
+    """The content on disk is then unknown: a release in memory may be unwritten."""
     begun = opened(path)
     monkeypatch.setattr(begun._journal, "write", lambda *rows, **rewards: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -252,12 +374,12 @@ def test_a_session_that_was_closed_says_so(path):
 
 def test_what_was_written_is_all_there_or_not_at_all(path):
     journal = Journal(path)
-    before = len(journal.rows())
+    before = len(list(journal.rows()))
     with pytest.raises(JournalError, match="UNIQUE"):
         journal.write([Row("pull", {"arms": [[0, 1]]})], {1: 5})
     journal.close()
     with Journal(path) as journal:
-        assert len(journal.rows()) == before
+        assert len(list(journal.rows())) == before
 
 
 def test_the_public_table_has_no_trace_of_rewards(tmp_path):
@@ -278,7 +400,7 @@ def test_the_public_table_has_no_trace_of_rewards(tmp_path):
 
 
 def test_nothing_of_a_reward_is_left_in_a_copy_made_as_the_page_says(path):
-    """Also where sqlite does not overwrite what is deleted, its default; that of Debian does."""
+    """Also if sqlite does not overwrite deleted data, its default; Debian's sqlite does overwrite it."""
     (command,) = re.findall(r"`(DELETE FROM secret_rewards;[^`]*)`", PAGE.read_text())
     with sqlite3.connect(path) as file:
         secret = [checksum.encode() for (checksum,) in file.execute("SELECT checksum FROM secret_rewards")]

@@ -1,4 +1,4 @@
-"""Clients and servers: the law of messages, the arms of the policy, and a journal that holds bits alone."""
+"""Clients and servers: the law of messages, the arms of the policy, and a journal that holds only messages."""
 
 import math
 import random
@@ -9,14 +9,18 @@ import pytest
 from scipy import stats
 
 from bandits import ParameterError
-from bandits.deploy import Client, JournalError, LaplaceClient, Outcome, Server
+from bandits.deploy import Client, JournalError, LaplaceClient, Outcome, Server, Ticket
+from bandits.deploy.clients import MOST_STEPS
 from bandits.deploy.journal import Journal, Row
-from bandits.deploy.local import MOST_STEPS
 from bandits.deploy.replay import review
+from bandits.deploy.reports import StepReports
+from bandits.environments.bernoulli import Bernoulli
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.elimination import DPSE
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
+from bandits.seeds import stream
+from tests.bandits.two_samples import assert_same_law
 
 POLICIES = [KLUCBCF(1.0), TSCF(1.0), LDPUCBB(1.0), LDPUCBL(1.0)]
 
@@ -39,13 +43,13 @@ def test_messages_of_laplace_clients_have_the_law_of_reports(reward, failure):
 
 def test_messages_of_laplace_clients_end_at_their_bounds(monkeypatch):
     asked = []
-    monkeypatch.setattr("bandits.deploy.local.discrete_laplace", lambda scale: asked.append(scale) or 10**20)
+    monkeypatch.setattr("bandits.deploy.clients.discrete_laplace", lambda scale: asked.append(scale) or 10**20)
     client = LaplaceClient(0.5)
     assert client.message(0.25) == MOST_STEPS == 2**52
     assert asked == [2**21]  # 2^20 / epsilon
-    monkeypatch.setattr("bandits.deploy.local.discrete_laplace", lambda scale: -3)
+    monkeypatch.setattr("bandits.deploy.clients.discrete_laplace", lambda scale: -3)
     assert client.message(0.25) == 2**18 - 3
-    monkeypatch.setattr("bandits.deploy.local.discrete_laplace", lambda scale: -(10**20))
+    monkeypatch.setattr("bandits.deploy.clients.discrete_laplace", lambda scale: -(10**20))
     assert client.message(0.25) == -(2**52)
 
 
@@ -63,7 +67,7 @@ SMALL_TYPES = [
 @pytest.mark.parametrize(("domain", "reward", "unit"), SMALL_TYPES)
 def test_rewards_of_small_types_do_not_overflow(domain, reward, unit, monkeypatch):
     """A difference of 8-bit numbers wraps around: the reward would be outside [0, 1], and epsilon not kept."""
-    monkeypatch.setattr("bandits.deploy.local.discrete_laplace", lambda scale: 0)
+    monkeypatch.setattr("bandits.deploy.clients.discrete_laplace", lambda scale: 0)
     assert LaplaceClient(1.0, domain, clamp=True).message(reward) == round(unit * GRID)
 
 
@@ -114,13 +118,34 @@ def test_arms_are_those_of_the_policy_if_no_bit_is_late(policy):
         state, rng = policy.start(3, 300), np.random.default_rng(1)
         for t in range(1, 301):
             (ticket,) = server.select()
-            assert ticket == (t, policy.select(state, t, rng))
+            assert ticket == Ticket(t, policy.select(state, t, rng))
             bit = bit_of(ticket)
             assert server.update(ticket.number, bit) is Outcome.COUNTED
             state.pulls[ticket.arm] += 1
             state.sums[ticket.arm] += bit / unit_of(policy)
         with pytest.raises(ParameterError, match=r"^horizon: all 300 pulls were given out"):
             server.select()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_the_law_is_that_of_simulate(policy, failure):
+    """Pulls of servers on messages that nothing delays, and of `simulate`; messages have their law by tests above."""
+    instance, horizon, runs = Bernoulli((0.9, 0.6, 0.2)), 300, 100
+
+    def served(run):
+        rng, pulls = stream("served", run), np.zeros(3)
+        reports = StepReports(policy, 3, horizon)
+        for _ in range(horizon):
+            ticket = reports.pull(reports.next_arm(rng))
+            pulls[ticket.arm] += 1
+            report = policy.report(instance.sample(ticket.arm, rng), rng)
+            reports.report(ticket.number, round(report * unit_of(policy)))
+        return pulls
+
+    checkpoints = np.array([horizon])
+    simulated = [policy.simulate(instance, horizon, checkpoints, stream("simulated", run))[0] for run in range(runs)]
+    assert_same_law([served(run) for run in range(runs)], simulated, failure)
 
 
 def test_arms_without_a_bit_come_first_in_turn():
@@ -202,7 +227,7 @@ def test_arms_of_ldp_ucb_l_by_hand():
 
 def test_what_a_server_refuses(tmp_path):
     path = tmp_path / "journal"
-    with pytest.raises(ParameterError, match=r"^policy: dp_se has no clients: take klucb_cf, ts_cf, ldp_ucb_b or"):
+    with pytest.raises(ParameterError, match=r"^policy: dp_se has no clients: take klucb_cf, ts_cf, "):
         Server(DPSE(1.0), 2, 9, path)
     with pytest.raises(ParameterError, match=r"^policy: .* has no clients"):
         Server("klucb_cf", 2, 9, path)

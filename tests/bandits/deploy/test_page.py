@@ -61,7 +61,7 @@ def test_the_service_answers_as_shown_and_goes_on_after_kill_9(tmp_path):
     killed(service)
     service, port = started(tmp_path)
     assert answer(port, "/update", ASKED[1][0]) == '"repeated"'
-    assert answer(port, "/select", "{}") == '{"number": 2, "arm": 1}'
+    assert answer(port, "/select", "{}") == '{"ticket": 2, "arm": 1}'
     killed(service)
     told = subprocess.run(
         [sys.executable, *shlex.split(CONSOLE.rpartition("$ python ")[2])],
@@ -103,6 +103,22 @@ def test_the_survey_learns_without_a_trusted_server(tmp_path):
     assert review(tmp_path / "bits.journal").rewards == 600
 
 
+@pytest.mark.slow
+def test_incomes_without_a_domain(tmp_path):
+    (tmp_path / "incomes.py").write_text(block("incomes.py"))
+    told = subprocess.run(
+        [sys.executable, "incomes.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert told.startswith("{'tickets': 500, 'horizon': 100000, 'viable': [0")
+    assert told.endswith("all messages are 3-differentially private for one user with one reward\n")
+    assert review(tmp_path / "incomes.journal").rewards == 500
+
+
 def test_the_policy_of_ones_own_is_taken(tmp_path):
     given: dict[str, Any] = {"__name__": "own"}
     exec(block("own.py"), given)
@@ -121,7 +137,9 @@ def test_the_table_lists_every_policy_that_is_taken():
     classes = {getattr(importlib.import_module(f"bandits.policies.{module}"), name) for module, name in listed}
     taken = {type(policy) for policy in POLICIES}
     assert taken < classes
-    assert {cls.name for cls in classes - taken} == {"ldp_ucb_b", "ldp_ucb_l", "klucb_cf", "ts_cf"}
+    assert {cls.name for cls in classes - taken} == {
+        *("ldp_ucb_b", "ldp_ucb_l", "klucb_cf", "ts_cf", "robust_bit_se", "ldprse")
+    }
 
 
 def test_the_service_is_short():

@@ -1,8 +1,9 @@
-"""Sessions: the arms and sums of the policy, whatever comes late or not, and one release of each batch."""
+"""Sessions: the arms and sums of the policy, with late and missing rewards, and one release of each batch."""
 
 import math
 import sys
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bandits.deploy import JournalError, Outcome, Session, on_disjoint_users, on
 from bandits.deploy.tickets import Ticket
 from bandits.mechanisms import deployable
 from bandits.mechanisms.deployable import GRID
+from bandits.policies.base import Policy
 from bandits.policies.batched import play_batches
 from bandits.policies.batched_index import DPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.distributed import DistDPSE
@@ -30,7 +32,7 @@ UNIT = (0.0, 1.0)
 
 
 class Noise:
-    """Stands in for OpenDP: noise with a seed, or none; keeps the sums that it was asked about."""
+    """A stand-in for OpenDP: seeded noise, or none; it records the sums that it gets."""
 
     def __init__(self, seed=None):
         self.rng = None if seed is None else np.random.default_rng(seed)
@@ -54,13 +56,24 @@ def noise(monkeypatch):
 
 
 def play(opened, pulls, reward):
-    """Arms of a session whose rewards come at once."""
+    """Arms of a session whose rewards come immediately."""
     arms = []
     for _ in range(pulls):
         (ticket,) = opened.select()
         arms.append(ticket.arm)
         assert opened.update(ticket.number, reward(ticket)) in (Outcome.COUNTED, Outcome.UNUSED)
     return arms
+
+
+class NoDataclass(Policy):
+    name = "no_dataclass"
+
+    @property
+    def guarantee(self):
+        return Guarantee(1.0)
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        raise NotImplementedError
 
 
 def coin(ticket):
@@ -93,12 +106,12 @@ def test_arms_are_those_of_the_run_with_the_same_noise(policy, noise):
 def test_a_batch_waits_for_late_rewards_and_its_sum_has_each_once(noise):
     made = noise()
     with Session(AdaPUCB(1.0), 2, 100, UNIT, ":memory:", patience=5) as opened:
-        assert [tuple(ticket) for ticket in opened.select(3)] == [(1, 0), (2, 0), (3, 0)]  # one pull, and two that wait
+        assert opened.select(3) == [Ticket(1, 0), Ticket(2, 0), Ticket(3, 0)]  # one pull, and two that wait
         assert opened.update(2, 0.5) is Outcome.UNUSED
         assert opened.state()["waiting"]
         assert opened.update(1, 0.75) is Outcome.COUNTED
         assert opened.update(1, 0.5) is Outcome.REPEATED
-        assert opened.select() == [(4, 1)]
+        assert opened.select() == [Ticket(4, 1)]
         assert made.sums[1:] == [0.75 * GRID]
         assert opened.update(1, 0.25) is Outcome.REPEATED  # whoever lost the answer learns that the reward counts
         assert opened.update(2, 0.25) is Outcome.UNUSED
@@ -131,8 +144,7 @@ def test_with_wait_always_arms_do_not_depend_on_which_rewards_came(noise):
 
 def rows_of(opened):
     """The rows of an open journal, as they are in its file."""
-    opened._journal._last, opened._journal._checksum = 0, ""
-    return list(opened._journal._checked_rows())
+    return list(opened._journal.rows())
 
 
 def test_batches_are_closed_by_a_rule_of_the_caller(noise):
@@ -207,7 +219,7 @@ def test_elimination_ends_with_pulls_whose_rewards_are_not_kept(noise):
 
 
 def test_nothing_is_released_at_the_horizon(noise):
-    """No arm would follow from it."""
+    """No later arm would depend on it."""
     made = noise()
     with Session(AdaPUCB(1.0), 2, 2, UNIT, ":memory:", patience=0) as opened:
         assert len(opened.select(9)) == 2
@@ -235,6 +247,7 @@ def test_what_is_spent(noise):
         assert on_same_users(found, fresh.spent()).epsilon == 1.5
         assert on_disjoint_users(found, fresh.spent()).most == 2.0
         assert "with one reward" in fresh.spent().words
+        assert fresh.would_exceed(10**400) is False
         for bad in (math.nan, "1", -1.0, None):
             with pytest.raises(ParameterError, match=r"^epsilon: must be a number >= 0, got "):
                 fresh.would_exceed(bad)
@@ -323,6 +336,11 @@ def test_a_journal_of_another_session_is_refused(change, said, noise, tmp_path):
         ({"policy": LDPUCBB(1.0)}, "^policy: ldp_ucb_b learns from messages of clients: open a Server"),
         ({"policy": AdaPUCB}, "^policy: must be a policy, as in "),
         ({"policy": "ada_pucb"}, "^policy: must be a policy, as in .*got 'ada_pucb'$"),
+        ({"policy": AdaPUCB(np.int8(1))}, r"^epsilon: must be a finite int or float, a text, or a list, got np.int8"),
+        ({"policy": AdaPUCB(Fraction(1, 2))}, r"^epsilon: must be a finite int or float, a text, or a list, got Frac"),
+        ({"policy": NoDataclass()}, "^policy: must be a dataclass of its parameters, got "),
+        ({"wait_always": 1}, "^wait_always: must be True or False, got 1$"),
+        ({"clamp": "no"}, "^clamp: must be True or False, got 'no'$"),
         ({"arms": 1}, "^arms: "),
         ({"arms": 2.5}, "^arms: must be a whole number >= 2, got 2.5$"),
         ({"horizon": 0}, "^horizon: "),
@@ -348,7 +366,16 @@ def test_what_is_refused(change, said, noise):
         Session(**{"policy": AdaPUCB(1.0), "arms": 2, "horizon": 9, "domain": UNIT, "journal": ":memory:"} | change)
 
 
-@pytest.mark.parametrize("bad", ["1", None])
+@pytest.mark.parametrize("missing", [np.float32(0.25), np.float16(0.25), Fraction(1, 4), 0.25])
+def test_what_is_missing_may_be_any_number(missing, noise, tmp_path):
+    made, path = noise(), tmp_path / "journal"
+    for given in (missing, 0.25):
+        with Session(AdaPUCB(1.0), 2, 99, UNIT, path, missing=given, patience=0) as opened:
+            opened.select(2)
+    assert GRID // 4 in made.sums
+
+
+@pytest.mark.parametrize("bad", ["1", None, True])
 def test_a_budget_that_is_no_number_is_refused_in_a_line(bad):
     with pytest.raises(ParameterError, match=rf"^epsilon: must be a number, got {bad!r}$"):
         AdaPUCB(bad)
@@ -417,7 +444,7 @@ def test_rewards_in_any_order_late_twice_or_never(seed, noise, tmp_path):
     waiting, kept, released = {}, {}, 0
     while opened.state()["pulls"] < 100:
         due, grid = opened._progress.run.due, opened._progress.run.grid
-        tickets = {arm: list(opened._progress.batch(arm)) for arm in due}
+        tickets = {arm: list(opened._progress.open.of(arm)) for arm in due}
         closes = bool(due) and opened._closes()
         waiting |= {ticket.number: 1.0 for ticket in opened.select(1)}
         if closes:

@@ -1,4 +1,4 @@
-"""A service that is killed: it serves late and missing rewards, and says what it acknowledged before it goes on."""
+"""A service to be killed: rewards are late or missing, and it reports each acknowledged one before it continues."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import tempfile
 
 import numpy as np
 
-from bandits.deploy import JournalError, Outcome, Session
+from bandits.deploy import JournalError, Outcome, Session, tickets
 from bandits.policies.batched_index import AdaPUCB
 from tests.traced import serve
 
@@ -38,6 +38,7 @@ def play(session, seed, said):
 def command(words):
     """Open the journal and play; what was acknowledged is written to a file, line by line."""
     journal, answers, seed = words
+    tickets.EVERY = 5  # so that snapshots are written, and restarts begin with one
     file = os.open(answers, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
     def said(*what):
@@ -53,7 +54,7 @@ def command(words):
 
 
 def main():
-    """Draw noise and choose an arm once, so that no process that is killed has to import or compile."""
+    """Draw noise and choose an arm once, so that killed processes need not import or compile."""
     answer = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as folder:

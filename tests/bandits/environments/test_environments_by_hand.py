@@ -1,4 +1,4 @@
-"""Laws of instances at values where two errors would not cancel."""
+"""Laws of instances at values where errors do not cancel each other."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_a_cell_with_a_slope(failure, monkeypatch):
 
 
 def test_sums_beyond_what_the_noise_is_made_for():
-    """Ten rewards in [0, 1]: sums from 0 to 10, but for rounding."""
+    """Ten rewards in [0, 1]: sums from 0 to 10, except for rounding."""
     fine = np.array([0.0, 10.0 + 1e-9])
     assert require_sums(DPSE(1.0), fine, 0, 10) is fine
     for sums in ([10.1], [-0.1], [np.nan]):

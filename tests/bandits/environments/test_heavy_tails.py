@@ -67,7 +67,7 @@ def test_samples_and_truncated_sums_agree(instance, failure):
 
 @pytest.mark.parametrize("instance", [S1(0.9), TwoPoint((0.1, 0.4), 0.5), MomentBernoulli((0.9, 0.2), 0.5)], ids=repr)
 def test_sums_are_those_of_all_rewards(instance):
-    """As many draws of the generator as sums that are cut off nowhere, and the same numbers."""
+    """They use the same draws, and are the same numbers, as truncated sums with an infinite bound."""
     arms = np.arange(len(instance.mean_rewards))
     sums = instance.sums(arms, 50, stream("sums", 0))
     assert sums.tolist() == instance.truncated_sums(arms, 50, math.inf, stream("sums", 0)).tolist()
@@ -117,7 +117,7 @@ def test_a_moment_that_is_too_small_is_a_caveat():
 
 
 @pytest.mark.slow
-def test_a_caveat_is_said_stored_and_drawn(call, tmp_path):
+def test_a_caveat_is_printed_stored_and_drawn(call, tmp_path):
 
     asked = ["instance=s1", "policy=dprse", "policy.u=1", "horizon=1e3", "replications=1", "runner.workers=1"]
     asked.append(f"results_dir={tmp_path}")

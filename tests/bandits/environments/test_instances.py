@@ -50,7 +50,7 @@ def test_bad_parameters_are_named():
         assert error.value.parameter == parameter
 
 
-def test_random_means_are_the_same_for_ever():
+def test_random_means_never_change():
     """PCG64 is uniform on 64-bit numbers: numpy's own doubles are their first 53 bits."""
     doubles = np.random.Generator(np.random.PCG64(2)).random(10)
     np.testing.assert_allclose(RandomMeans(10, 2).mean_rewards, 0.05 + 0.9 * doubles, rtol=0, atol=1e-15)

@@ -19,7 +19,7 @@ from bandits.seeds import stream
 
 
 def epochs():
-    """Scale, shape, bound and terms of sums that DPRSE and LDPRSE ask for, from small epochs to huge ones."""
+    """Scale, shape, bound and number of terms of the sums in DPRSE and LDPRSE, from small epochs to huge ones."""
     for policy in (DPRSE(0.5, "scaled"), DPRSE(1.0), LDPRSE(5.0, "scaled"), LDPRSE(20.0)):
         for instance in (S1(0.5), S3(0.9)):
             for number in (1, 2, 4):
@@ -63,7 +63,7 @@ def test_law_is_a_probability_with_the_right_moments():
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES[::6], ids=lambda case: f"{case[3]:.0e} terms")
 def test_total_variation_by_halving_every_step(case, monkeypatch):
-    """Twice the frequencies, nodes and points, and the error of linear interpolation, change less than is claimed."""
+    """Twice the frequencies, nodes and points, and linear interpolation, change less than the stated error."""
     coarse = law_of_sum.__wrapped__(*case).density
     for module, name in ((tabulated_sums, "_FREQUENCIES"), (tabulated_sums, "_POINTS"), (pareto_sums, "_PIECES")):
         monkeypatch.setattr(module, name, 2 * getattr(module, name))
@@ -92,5 +92,5 @@ def test_few_terms_are_walked_and_nothing_is_kept_below_the_scale():
 
 
 def test_a_law_that_does_not_fit_the_table_is_not_trusted():
-    # One reward in a thousand makes up nearly all of the sum: its density has an atom at 0.
+    # One reward in a thousand is nearly all of the sum: its law has an atom at 0.
     assert not law_of_sum(1e-9, 0.5, 1.0, 1_000).trusted

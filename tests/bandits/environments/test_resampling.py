@@ -35,7 +35,7 @@ def test_resampling_keeps_means_and_knows_zeros_and_ones_only():
     assert pulls.sum() == 1_000
 
 
-def test_who_takes_what():
+def test_which_policies_take_resampled_rewards():
     DPSE(1.0).check(BETA)
     with pytest.raises(ParameterError, match="Bernoulli rewards only"):
         DPFTPLNew(1.0, 0.01).check(BETA)

@@ -79,7 +79,7 @@ def with_laplace(lags, scale):
 
 
 def of_fixed_values(lags, noise, scale):
-    """Selection probabilities of arms with values -lags, by other means than the module's."""
+    """Selection probabilities of arms with values -lags, by a method that the module does not use."""
     lags = np.asarray(lags, dtype=float)
     if noise == "laplace":
         return with_laplace(list(-lags), scale)
@@ -92,7 +92,7 @@ def of_fixed_values(lags, noise, scale):
 
 @cache
 def difference_of_binomials(means, rounds):
-    """Law of the second of two sums of losses minus the first, from the least difference on, which comes first."""
+    """Law of the second of two sums of losses minus the first: the least difference, and the masses from there on."""
     laws = []
     for mean in means:
         reach = 12 * math.sqrt(rounds * mean * (1 - mean)) + 60
@@ -110,7 +110,7 @@ def of_two_binomials(means, rounds, noise, scale):
 
 
 def worst(found, wanted, floor=0.0):
-    """Each by case: the case whose relative error is the largest, and that error; below `floor` both are 0."""
+    """The case with the largest relative error, and that error; values below `floor` count as 0."""
     errors = {}
     for case, values in wanted.items():
         apart, size = np.abs(np.asarray(found[case]) - values), np.abs(values)
@@ -162,7 +162,7 @@ def test_a_million_arms_with_laplace_noise():
     arms, lag = 2**20 - 1, 8.0
 
     def integrand(x):
-        """Of the best arm, whose value 0 + Lap(1) must exceed `arms` values -lag + Lap(1); x > -lag matters only."""
+        """The best arm has the value x = 0 + Lap(1), above `arms` values -lag + Lap(1); only x > -lag matters."""
         return math.exp(-abs(x)) / 2 * math.exp(arms * math.log1p(-math.exp(-x - lag) / 2))
 
     pieces = [quad(integrand, low, low + 2, epsabs=0, epsrel=1e-12)[0] for low in range(-6, 40, 2)]
@@ -181,7 +181,7 @@ def test_a_million_different_arms_with_gumbel_noise():
 
 @cache
 def sums_of_three(means, rounds=2):
-    """Every three sums of Bernoulli losses, and its chance."""
+    """All triples of sums of Bernoulli losses, with their probabilities."""
     laws = [binom.pmf(np.arange(rounds + 1), rounds, mean) for mean in means]
     every = itertools.product(range(rounds + 1), repeat=3)
     chances = {sums: math.prod(law[k] for law, k in zip(laws, sums, strict=True)) for sums in every}
@@ -265,7 +265,7 @@ def test_binomial_law():
         law = exact_laws.Binomial(rounds, mean, 1e-40, 0)
         k = -np.arange(law.bottom, law.top + 1)
         bulk = law.mass > 1e-25
-        # SciPy's own error grows with the number of rounds.
+        # The error of SciPy grows with the number of rounds.
         assert law.mass[bulk] == pytest.approx(binom.pmf(k, rounds, mean)[bulk], rel=1e-9)
         assert k @ law.mass == pytest.approx(rounds * mean, rel=1e-13)
         assert (k - rounds * mean) ** 2 @ law.mass == pytest.approx(law.variance, rel=1e-11)
@@ -358,7 +358,7 @@ class TestRegret:
             assert curves[2] == pytest.approx(curves[0], rel=1e-11)
 
     def test_almost_equal_means_are_like_equal_ones(self, noise):
-        """Groups that are not made one, with the law of one."""
+        """Groups that are not merged have the law of one group."""
         for losses in LOSSES:
             apart = expected_regret([0.6, 0.6 + 1e-14, 0.2], [3, 4, 5], noise, 0.3, 1000, losses)
             assert apart == pytest.approx(expected_regret([0.6, 0.2], [7, 5], noise, 0.3, 1000, losses), rel=1e-9)

@@ -1,4 +1,4 @@
-"""Inputs for which the exact computation raises an error."""
+"""Inputs that the exact computation refuses with an error."""
 
 import math
 

@@ -20,12 +20,12 @@ from experiments.claims.checks import wang2024 as checks
 
 
 def worse_wins(gap, worse, better, variance):
-    """The chance that the value of the worse arm is the larger, by its definition."""
+    """The probability that the worse arm has the larger value, by definition."""
     return stats.norm.sf(gap, scale=math.sqrt(variance / worse + variance / better))
 
 
 def step_by_step(gap, start, horizon, variance):
-    """Expected pulls of the worse arm, from its law in a dictionary, with no window and no largest number."""
+    """Expected pulls of the worse arm, from its law in a dictionary, without a window and without a cap."""
     law = {start: 1.0}
     for t in range(2 * start, horizon):
         after = {}
@@ -48,7 +48,7 @@ def test_four_steps_by_hand():
 
 @pytest.mark.slow
 def test_the_claims_about_theorem_11_by_hand():
-    """The print allows a growth of 2; ours lies between 4 - 4 / log T and 4. Both look at the same numbers."""
+    """The printed theorem allows growth 2; ours is between 4 - 4 / log T and 4. Both checks read the same numbers."""
     printed, ours = checks.gauss_growth_as_printed(), checks.gauss_growth()
     assert len(printed) == len(ours) == 6
     for first, second, power in zip(printed, ours, [5, 6, 7] * 2, strict=True):
@@ -87,7 +87,7 @@ def test_windows_enclose_single_steps_from_both_sides():
 
 @pytest.mark.slow
 def test_exact_pulls_at_a_million_steps():
-    """40.3 was computed elsewhere too, with single steps."""
+    """40.3 was also computed independently, with single steps."""
     ((low,), (high,)) = fixed_rewards_pulls(1.0, gauss_paper(1.0, 0.01), [10**6])
     assert gauss_paper(1.0, 0.01) == 8
     assert 40.32 < low <= high < 40.33
@@ -102,14 +102,14 @@ def test_exact_pulls_are_those_of_the_policy(failure):
         for run in range(runs)
     ]
     (low,), (high,) = fixed_rewards_pulls(1.0, 8, [horizon])
-    error = stats.norm.isf(failure / 2) * np.std(pulls) / math.sqrt(runs)  # pulls are at most 60 or so: nearly normal
+    error = stats.norm.isf(failure / 2) * np.std(pulls) / math.sqrt(runs)  # at most 60 pulls or so: nearly normal
     assert error < 0.5
     assert low - error < np.mean(pulls) < high + error
 
 
 @pytest.mark.slow
 def test_the_leading_constant_is_four():
-    """Growth of pulls over that of log T: above the printed 2, below 4, and as near 4 as 2 / log T."""
+    """Growth of pulls over that of log T: above the printed 2, below 4, and within 2 / log T of 4."""
     horizons = [10**4, 10**6, 10**8, 10**10]
     low, high = fixed_rewards_pulls(1.0, 8, horizons)
     growth = np.diff(low + high) / 2 / math.log(100)
@@ -138,7 +138,7 @@ def test_fact_6_holds_for_variance_one_over_n():
 
 
 def test_the_printed_term_loses_for_every_remainder():
-    """2 / (1 - 2 slack)^2 is above 4 from a slack of 0.146 on: below it 4 log T exceeds the print in the end."""
+    """2 / (1 - 2 slack)^2 is above 4 for a slack >= 0.146; below it 4 log T exceeds the printed bound in the end."""
     for slack, enough in ((0.14, False), (0.147, True)):
         ends = [dp_ftpl_gauss_regret(np.array([1.0]), 1.0, 0.01, 10**power, slack) for power in (100, 200)]
         assert ((ends[1] - ends[0]) / math.log(10**100) > 4) == enough

@@ -63,7 +63,7 @@ def test_many_profiles_at_once_have_the_regret_of_each(noise, resample, arms):
 
 @pytest.mark.parametrize("policy", [RandomPrefix(0.5, "gumbel"), RNMFTNL(0.001, "gumbel", resample=True)], ids=str)
 def test_what_has_no_tables_is_searched_profile_by_profile(policy, monkeypatch):
-    """Other epochs, and so much noise that sums of thousands of losses matter."""
+    """Other epochs, and noise so large that sums of thousands of losses matter."""
     monkeypatch.setattr(worst_profiles, "ManyProfiles", None)
     space = WorstProfile(arms=8, least_gap=0.01, scales=1, generations=1)
     profile, worst, tried = space.search(policy, 100, stream("others", 0))

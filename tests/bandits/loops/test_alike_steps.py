@@ -11,7 +11,7 @@ WEIGHTS = np.array([0.3, 0.0, 0.15, 0.05])
 CHANCES = WEIGHTS / 0.5
 
 
-def told_one_by_one(room, steps, rng):
+def counted_one_by_one(room, steps, rng):
     wins = np.zeros(len(WEIGHTS), dtype=np.int64)
     while wins.sum() < steps and (wins < room).all():
         wins[rng.choice(len(WEIGHTS), p=CHANCES)] += 1
@@ -19,7 +19,7 @@ def told_one_by_one(room, steps, rng):
 
 
 def same_law(one, other, failure):
-    """Whole vectors of counts, those that are rare taken together."""
+    """Compare the laws of whole vectors of counts; rare ones are pooled."""
     values, codes = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)
     table = np.array([np.bincount(part, minlength=len(values)) for part in np.split(codes.ravel(), [len(one)])])
     common = table.sum(axis=0) > 40
@@ -30,11 +30,11 @@ def same_law(one, other, failure):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [[4, 1, 3, 2], [9, 9, 5, 1], [99, 99, 99, 99]], ids=repr)
-def test_counts_are_those_of_steps_told_one_by_one(room, failure):
+def test_counts_have_the_law_of_single_steps(room, failure):
     runs, steps, rng, full = 5_000, 7, stream("alike", 0), np.array(room)
     counted = np.array([alike_steps(WEIGHTS, full, steps, rng)[0] for _ in range(runs)])
-    told = np.array([told_one_by_one(full, steps, rng) for _ in range(runs)])
-    same_law(counted, told, failure)
+    plain = np.array([counted_one_by_one(full, steps, rng) for _ in range(runs)])
+    same_law(counted, plain, failure)
     assert (counted[:, 1] == 0).all()
     assert (counted <= full).all()
 
@@ -44,8 +44,8 @@ def test_the_first_room_that_is_filled(failure):
     runs, rng, full = 5_000, stream("filled", 0), np.array([5, 1, 3, 2])
     found = [first_filled(WEIGHTS, full, rng) for _ in range(runs)]
     filled = np.array([wins for wins, _ in found])
-    told = np.array([told_one_by_one(full, 10**6, rng) for _ in range(runs)])
-    same_law(filled, told, failure)
+    plain = np.array([counted_one_by_one(full, 10**6, rng) for _ in range(runs)])
+    same_law(filled, plain, failure)
     assert ((filled == full).sum(axis=1) == 1).all()
     assert all(wins[arm] == full[arm] for wins, arm in found)
 

@@ -1,6 +1,6 @@
-"""Skipped blocks and blocks played step by step: the same law of end, sum and noise.
+"""Skipped blocks and blocks played step by step have the same law of end, sum and noise.
 
-The blocks are close to the threshold, so that they are cut often; whole runs of a policy hardly ever cut one.
+The blocks are close to the threshold, so that they are cut often; in whole runs of a policy this is rare.
 """
 
 import numpy as np
@@ -16,13 +16,13 @@ from bandits.seeds import stream
 
 @compiled
 def blocks(runs, skip, mean, start, margin, scale, union, radius, threshold, level, rng):
-    """Per run: pulls made, sum of their rewards, whether the index fell, its noise then, the noise some pulls later."""
+    """Per run: pulls, sum of rewards, whether the index fell, its noise then, and the noise some pulls later."""
     out = np.zeros((runs, 5))
     minima, right = np.zeros((level + 1, level)), np.zeros((level + 1, level))
     for run in range(runs):
         noise = np.zeros(20)
         leader = Run(mean, 0.0, scale, union, radius, threshold, 2**level)
-        # `margin` is the advance at the block's start, whatever the noise there.
+        # `margin` is the advance at the start of the block, whatever the noise is there.
         total = needed(leader, start) + margin - close_node(noise, start, laplace(scale, rng))
         count, now, fell = start, total, False
         if skip:
@@ -44,7 +44,7 @@ SETTINGS = [  # start, level, mean, margin, scale, union, radius, threshold
     (64, 6, 0.7, 12.0, 3.0, 0.0, 2.0, 0.7),
     (3 * 256, 8, 0.5, 70.0, 10.0, 0.0, 4.0, 0.55),
     (1024, 10, 0.7, 140.0, 10.0, 0.0, 5.0, 0.8),
-    (64, 6, 0.3, 25.0, 6.0, 0.0, 20.0, 0.1),  # what is needed falls at first
+    (64, 6, 0.3, 25.0, 6.0, 0.0, 20.0, 0.1),  # the needed sum falls at first
     (512, 9, 0.5, 6.0, 0.0, 0.0, 2.0, 0.5),
     (64, 6, 0.7, 9.0, 3.0, 30.0, 2.0, 1.1),  # the bound on the noise grows with the count
 ]

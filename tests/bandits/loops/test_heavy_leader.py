@@ -1,4 +1,4 @@
-"""Parts of the loop of DPRUCB by hand: rewards with their bounds, and what is sure about a block."""
+"""Parts of the loop of DPRUCB by hand: rewards with their bounds, and what is certain within a block."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The probability of each of several Beta variables to be the largest."""
+"""The probability that each of several Beta variables is the largest."""
 
 import itertools
 import math
@@ -34,10 +34,10 @@ def test_densities_by_hand():
 
 
 def test_powers_of_uniform_variables():
-    """Beta(a, 1) is exp(-E / a), E exponential: the largest is that with the least E / a, in proportion to a."""
+    """Beta(a, 1) is exp(-E / a), E exponential: the largest has the least E / a, with probability proportional to a."""
     assert chances([1, 2, 5], [1, 1, 1]) == pytest.approx([1 / 8, 2 / 8, 5 / 8], abs=1e-14)
     assert chances([4000, 1000, 20], [1, 1, 1]) == pytest.approx(np.array([4000, 1000, 20]) / 5020, abs=1e-13)
-    # 1 - Beta(1, b): the largest of two is that with the larger E / b
+    # Beta(1, b) is 1 - exp(-E / b): the larger of two has the larger E / b
     assert chances([1, 1], [3, 7]) == pytest.approx([0.7, 0.3], abs=1e-14)
 
 

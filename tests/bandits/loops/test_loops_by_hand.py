@@ -14,7 +14,7 @@ from tests.plain_loops.steps import perturbed_leader_steps
 
 
 def test_a_block_stays_ahead_at_both_ends():
-    """Threshold 1 and no radius: n rewards are needed after n pulls, 5 to 7 in the 3 pulls after 4; or falling ones."""
+    """Threshold 1, no radius: n rewards are needed after n pulls, 5 to 7 after 4 pulls; then a falling need."""
     rising, none = Run(0.5, 0.0, 0.0, 0.0, 0.0, 1.0, 8), np.zeros(3)
     assert not stays_ahead(rising, 4, 4.5, none, 2, none)
     assert not stays_ahead(rising, 4, 6.0, none, 2, none)
@@ -34,7 +34,7 @@ def test_a_block_stays_ahead_at_both_ends():
 
 @pytest.mark.slow
 def test_arms_below_the_bar_are_drawn_below_it(failure):
-    """Two arms that exceed the bar with probability 0.3 each, neither drawn at every step: 1 - 0.7^2 = 0.51."""
+    """Two arms exceed the bar with probability 0.3 each, without a draw at every step: 1 - 0.7^2 = 0.51."""
     beyond = float(stats.norm.isf(0.3))
     arms = Arms(np.zeros(2), np.ones(2), np.full(2, -math.log(0.7)), np.zeros(2, dtype=bool))
     rng, rare = stream("below", 0), -2 * math.log(0.7)
@@ -49,9 +49,9 @@ def test_arms_below_the_bar_are_drawn_below_it(failure):
     ("crowd", "mean", "start", "steps", "variance"), [(30, 0.3, 3, 307, 2.0), (300, 0.58, 400, 600, 1.0)]
 )
 def test_hazards_follow_the_pulls(crowd, mean, start, steps, variance, failure):
-    """Many arms that rarely win, each pull of which changes how rarely: pulls of the best arm, fast and plain.
+    """Many arms that win rarely, at rates that change with each pull: pulls of the best arm, fast and plain.
 
-    In the second crowd no arm exceeds the bar often, and about one step in nine is one of theirs.
+    In the second case no arm exceeds the bar often, and together they win about one step in nine.
     """
     means, runs = np.array([0.8, *[mean] * crowd]), 1000
     horizon = start * (crowd + 1) + steps

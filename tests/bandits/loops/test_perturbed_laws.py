@@ -1,4 +1,4 @@
-"""Laws of perturbed values, of the largest of them, and of the phases of GDP-Elim-New, written anew from the paper."""
+"""Laws of perturbed values, of their maximum, and of the phases of GDP-Elim-New, rewritten from the paper."""
 
 import math
 
@@ -50,7 +50,7 @@ def lemma_15(epsilon, delta, count, total):
 
 
 def flat(delta, count, total):
-    """The same without epsilon: uniform on 1 / (2 N delta) about a center that is higher by (T - 2) / (2 T delta N)."""
+    """The same with epsilon = 0: uniform on +- 1 / (2 N delta), its center higher by (T - 2) / (2 T delta N)."""
     center = total / count + math.sqrt(math.log(HORIZON) / count) + (HORIZON - 2) / (2 * HORIZON * delta * count)
     return stats.uniform(center - 1 / (2 * count * delta), 1 / (count * delta)).cdf
 
@@ -74,7 +74,7 @@ LAWS = [
 @pytest.mark.parametrize("count", [1, 7, 8, 64, 1000])
 @pytest.mark.parametrize(("policy", "law"), LAWS, ids=[str(policy) for policy, _ in LAWS])
 def test_values_have_the_law_of_the_paper(policy, law, count, failure):
-    """What both the plain loop and the fast one draw from."""
+    """The law that both the plain and the fast loop draw from."""
     rng, total = stream("values", count), count // 3
     given = policy.law(HORIZON)
     values = [draw(*given, *parameters(*given, count, float(total)), rng) for _ in range(5000)]
@@ -106,12 +106,12 @@ def test_a_draw_above_the_bar_has_the_law_beyond_it(law, constants, first, secon
     kept = values[np.isfinite(values)]
     assert kept.min() >= bar
     assert stats.kstest(kept, lambda x: (whole.cdf(x) - below) / (1 - below)).pvalue > failure
-    chance = (1 - below) / exceeding(law, constants, first, second, bar)  # 1 but for Beta, whose bound is generous
+    chance = (1 - below) / exceeding(law, constants, first, second, bar)  # 1 except for Beta, whose bound is loose
     assert chance == pytest.approx(1) if law != BETA else 0.02 < chance < 1
     assert abs(len(kept) / 20_000 - chance) < 6.2 * math.sqrt(chance * abs(1 - chance) / 20_000) + 1e-9
 
 
-CROWDS = [  # one arm that mostly leads, one that is often near, and twenty that rarely exceed the bar
+CROWDS = [  # one arm that mostly leads, one that is often close, and twenty that rarely exceed the bar
     (GAUSS, Constants(), [0.6, 0.5, *[0.05] * 20], [0.1, 0.1, *[0.2] * 20], lambda a, b: GaussLaw(a, b)),
     (BETA, Constants(), [60.0, 50, *[4.0] * 20], [40.0, 50, *[15.0] * 20], lambda a, b: BetaLaw(a, b)),
     (
@@ -182,7 +182,7 @@ PHASES = [
 @pytest.mark.parametrize(("policy", "length", "room", "chance"), PHASES, ids=str)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_phase_of_gdp_elim_new_ends_as_often_as_its_noise_says(policy, length, room, chance, sign, failure):
-    """Means apart by 1/2 and a little more or less: the threshold of phase 1, and both noises decide."""
+    """Means about 1/2 apart, the threshold of phase 1: both noises decide."""
     assert policy.phase_length(1, 10_000) == length
     apart = 0.5 + sign * room
     instance, runs, horizon = Certain(0.0, apart), 2000, 10_000
@@ -195,7 +195,7 @@ def test_a_phase_of_gdp_elim_new_ends_as_often_as_its_noise_says(policy, length,
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_phase_of_gdp_elim_new_that_is_played_ends_as_often(sign, failure):
-    """The same on given rewards: after N(1) pulls of each arm the better one is next, or arm 1 again."""
+    """The same with given rewards: after N(1) pulls of each arm the better one is pulled next, or arm 1 again."""
     policy, length, room, chance = PHASES[0]
     horizon, runs, rng = 2 * length + 1, 250, stream("played phase", 0)
     table = np.repeat([[0.0], [0.5 + sign * room]], horizon, axis=1)

@@ -15,7 +15,7 @@ from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew
 from bandits.seeds import stream
 
 HORIZON = 1000
-# In plain Python, since a call from there passes many arrays.
+# Not compiled, since every call from Python passes many arrays.
 one_value, one_proposed, one_step = draw.py_func, value_above.py_func, wins.py_func
 
 
@@ -63,7 +63,7 @@ POLICIES = [
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize(("pulls", "total"), [(15, 11), (64, 60), (9, 9)])
-def test_no_leader_of_a_block_is_weaker_than_told(policy, pulls, total):
+def test_no_leader_of_a_block_is_weaker_than_its_bound(policy, pulls, total):
     """Any rewards of any number of pulls up to that of the block; both bounds are attained."""
     law, constants = policy.law(HORIZON)
     steps = 9
@@ -96,12 +96,12 @@ AHEAD = [  # pulls and reward sums of leader and rival, and further pulls and re
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "pulls", "sums", "further"), AHEAD, ids=map(str, range(len(AHEAD))))
 def test_a_rival_exceeds_the_leader_as_often_as_its_law_says(policy, pulls, sums, further, failure):
-    """Proposed for the weakest leader of a block of 8 steps, and decided later in the block."""
+    """The value is proposed for the weakest leader of a block of 8 steps, and decided later in the block."""
     law, constants = policy.law(HORIZON)
     state = state_of(law, constants, pulls, sums)
     block = next_block(state, law, constants, 8)
     assert block.leader == 0
-    if law == TRUNCATED_LAPLACE:  # a bar that values of the leader are often below
+    if law == TRUNCATED_LAPLACE:  # a bar that the leader is often below
         bar = block.first + block.second * offset(0.3, constants.epsilon, constants.delta, constants.tail)
         block = block._replace(low=0.3, bar=bar)
     assert propose(state, law, constants, block) == state.chances[1]
@@ -128,7 +128,7 @@ def test_steps_of_log_gamma(z, step):
 
 @pytest.mark.slow
 def test_a_rival_that_exceeds_the_leader_wins_only_if_it_exceeds_the_other_rivals(failure):
-    """Rivals alike: in a tenth of the steps both of them exceed the leader."""
+    """Two equal rivals: in a tenth of the steps both exceed the leader."""
     law, constants = ThompsonGDP(1.0, variance=3.0).law(HORIZON)
     state = state_of(law, constants, [60, 20, 20], [45, 13, 13])
     block = next_block(state, law, constants, 8)

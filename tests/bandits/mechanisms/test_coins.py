@@ -1,4 +1,4 @@
-"""Fair coins as noise: their exact delta, against a sum of whole numbers, and how many are needed."""
+"""Fair coins as noise: their exact delta, against a sum in integers, and how many are needed."""
 
 import itertools
 import math
@@ -40,7 +40,7 @@ def test_80_coins_for_one_in_a_million():
     assert coins_needed(1.0, 1e-6) == 80
     assert coins_delta(80, 1.0) == pytest.approx(9.8336e-7, rel=1e-4)
     assert coins_delta(79, 1.0) > 1e-6
-    assert coins_needed(20.0, 0.25) == 2  # 2^-N up to delta
+    assert coins_needed(20.0, 0.25) == 2  # 2^-N is delta at most
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 4.0])
@@ -54,7 +54,7 @@ def test_the_least_number_of_coins(epsilon, delta):
 
 
 def test_many_coins_are_normal_noise():
-    """N coins have the variance N / 4: 10^8 are Gaussian privacy of the level 2 / sqrt(N)."""
+    """N coins have variance N / 4: 10^8 of them give Gaussian privacy of level 2 / sqrt(N)."""
     assert coins_delta(10**8, 1e-3) == pytest.approx(gaussian_delta(2e-4, 1e-3), rel=0.01)
 
 

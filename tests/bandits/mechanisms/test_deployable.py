@@ -1,4 +1,4 @@
-"""Noise of OpenDP: of the right law, without floats on the way, and refused in a line where it is missing."""
+"""Noise of OpenDP: it has the right law, uses no floats, and its absence is an error of one line."""
 
 import itertools
 import math
@@ -89,7 +89,7 @@ def test_stopping_keeps_its_law(rule, failure):
         values = stream.draw(most, rng)
         found.append(next(filter(None, map(run.update, values)), None))
     samples = [[0 if end is None or end.samples == most else end.samples for end in of] for of in (simulated, found)]
-    assert stats.ks_2samp(*samples, method="asymp").pvalue > failure  # the exact one gives up on some ties
+    assert stats.ks_2samp(*samples, method="asymp").pvalue > failure  # the exact p-value fails for some ties
     estimates = [end.value for end in found if end is not None]
     assert len(estimates) > runs / 2
     assert abs(np.median(estimates) / stream.mean - 1) < 0.5
@@ -102,6 +102,6 @@ def test_a_run_that_halted_takes_no_more():
     estimate = next(filter(None, map(run.update, itertools.repeat(2.0, 5000))))
     assert estimate.value == pytest.approx(2.0, rel=0.5)
     steps = estimate.value * estimate.samples / 2.0 * GRID
-    assert steps == pytest.approx(round(steps), abs=1e-4)  # a whole number of steps
+    assert steps == pytest.approx(round(steps), abs=1e-4)  # an integer number of grid steps
     with pytest.raises(RuntimeError, match="has halted"):
         run.update(2.0)

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: its curve delta(epsilon), its level, and what a guarantee says of it."""
+"""Gaussian differential privacy: its curve delta(epsilon), its level, and guarantees that have one."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_a_gaussian_guarantee_has_a_curve():
     assert (promised.epsilon, promised.level, promised.scope) == (1.0, 0.25, Scope.DECISION)
     assert math.isclose(promised.delta, norm.cdf(-3.875) - math.e * norm.cdf(-4.125), rel_tol=1e-9)
     assert math.isclose(promised.delta_at(0.5), norm.cdf(-1.875) - math.exp(0.5) * norm.cdf(-2.125), rel_tol=1e-9)
-    assert Guarantee.gaussian(1e-3, 1.0).delta > 0  # the number underflows, the promise does not become pure
+    assert Guarantee.gaussian(1e-3, 1.0).delta > 0  # delta underflows to 0, but the promise does not become pure
     assert Guarantee(1.0, 0.1).delta_at(2.0) == 0.1
     lower = 0.1 + 0.9 * (math.e - math.exp(0.9)) / (1 + math.e)
     assert math.isclose(Guarantee(1.0, 0.1).delta_at(0.9), lower)

@@ -8,13 +8,20 @@ from scipy.stats import ks_2samp
 
 from bandits import ParameterError
 from bandits.compiled import compiled
-from bandits.mechanisms.hybrid import ENDLESS, HybridMechanism, close_hybrid, fresh_levels, hybrid_scale
+from bandits.mechanisms.hybrid import (
+    ENDLESS,
+    HybridMechanism,
+    close_hybrid,
+    fresh_levels,
+    hybrid_scale,
+    hybrid_variances,
+)
 from bandits.mechanisms.laplace import laplace
 from bandits.seeds import stream
 
 
 def brute_force_noise(count, fresh):
-    """The two mechanisms apart: all increments up to the last power of two, and a textbook tree after it."""
+    """The two mechanisms separately: all increments up to the last power of two, then a textbook tree."""
     last_power = 2 ** (count.bit_length() - 1)
     total = sum(fresh[power] for power in (2**k for k in range(count.bit_length())))
     start = last_power
@@ -45,7 +52,7 @@ def variance(count, epsilon):
 
 @compiled
 def noises(repeats, length, scale, rng):
-    """What mechanisms release that count nothing but zeros, one per row."""
+    """Releases of mechanisms that count only zeros, one mechanism per row."""
     out = np.empty((repeats, length))
     for repeat in range(repeats):
         prefix_noise = np.zeros(ENDLESS)
@@ -56,7 +63,7 @@ def noises(repeats, length, scale, rng):
 
 
 def many_releases(repeats, length, item, epsilon, sensitivity, name):
-    """The same draws as of separate mechanisms, one after another; the first 200 releases are compared."""
+    """The same draws as separate mechanisms, one after another; the first 200 releases are compared."""
     released = noises(repeats, length, hybrid_scale(epsilon, sensitivity), stream(name, 0))
     released += item * np.arange(1, length + 1)
     rng = stream(name, 0)
@@ -70,6 +77,7 @@ def test_noise_variance(failure):
     length, epsilon, repeats = 21, 0.7, 10_000
     released = many_releases(repeats, length, 0.0, epsilon, 1.0, "hybrid variance")
     expected = np.array([variance(count, epsilon) for count in range(1, length + 1)])
+    assert hybrid_variances(length, epsilon) == pytest.approx(expected)
     # The variance of a sum of Laplace draws is estimated within sqrt(5 / repeats), 7 sigma and 21 counts: < 1e-10.
     assert failure > 1e-10
     np.testing.assert_allclose(released.var(axis=0), expected, rtol=7 * math.sqrt(5 / repeats))
@@ -84,8 +92,8 @@ def test_law_at_one_count_against_numpy(failure):
 
 
 def privacy_loss(length, epsilon):
-    """What the first `length` releases spend on each item, exactly: they are an invertible linear image of
-    independent Laplace draws, so moving an item costs the sum of |shift of a draw| / its scale."""
+    """The exact privacy loss of each item in the first `length` releases. They are an invertible linear image of
+    independent Laplace draws, so changing an item costs the sum of |shift of a draw| / its scale."""
     image = np.empty((length, length))
     for draw in range(length):
         prefix_noise = np.zeros(ENDLESS)

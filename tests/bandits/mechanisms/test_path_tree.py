@@ -1,4 +1,4 @@
-"""The tree of Sajed and Sheffet's introduction: all nodes above a leaf, with their noise."""
+"""The tree in the introduction of Sajed and Sheffet: the noise of all nodes above a leaf is added."""
 
 import itertools
 import math
@@ -15,8 +15,9 @@ from bandits.mechanisms.path_tree import (
     path_depth,
     path_loss,
     path_losses,
+    path_node_scale,
     path_nodes,
-    path_variance,
+    path_variances,
 )
 from bandits.seeds import stream
 from experiments.claims.checks import sajed2019
@@ -33,7 +34,7 @@ def test_the_claims_about_the_mechanism_by_hand():
 
 
 def test_the_exact_loss_by_linear_programming():
-    """The least |z|_1 with path sums 1[t >= s], for every s; the programmes do not know the recursion."""
+    """The least |z|_1 with path sums 1[t >= s], for every s; the programmes do not use the recursion."""
     for root, depth in itertools.product([True, False], [1, 2, 3, 4, 5]):
         above = paths(depth)[:, : None if root else -1]  # the root is the last node
         least = least_moves(above)
@@ -51,7 +52,7 @@ def test_the_loss_at_all_depths():
 
 def test_the_loss_is_the_longest_non_adjacent_form():
     def terms(count):
-        """Signed powers of two in the non-adjacent form: of an odd number the digit leaves a multiple of 4."""
+        """Signed powers of two in the non-adjacent form: an odd number minus its digit is a multiple of 4."""
         used = 0
         while count:
             digit = 2 - count % 4 if count % 2 else 0
@@ -82,28 +83,26 @@ def test_two_items_by_their_density():
 
 
 def test_half_of_epsilon_is_spent():
-    """Lap(log2(T) / epsilon): epsilon at T = 4, 3/4 of it at T = 16, half in the end; 2 epsilon at T = 2, no root."""
+    """Lap(log2(T) / epsilon): epsilon at T = 4, 3/4 of it at T = 16, half in the limit; 2 epsilon at T = 2, no root."""
     assert [path_loss(depth) / depth for depth in (2, 3, 4)] == [1, 2 / 3, 3 / 4]
     assert [path_loss(depth, root=False) / depth for depth in (1, 2, 3, 4)] == [2, 1, 1, 3 / 4]
     assert abs(path_loss(10**6) / 10**6 - 0.5) < 1e-5
 
 
 def test_the_variance_is_the_same_at_every_step(failure):
-    depth, epsilon, runs = 4, 0.5, 20_000
-    rng = stream("path tree", 0)
-    above = paths(depth)
-    draws = rng.laplace(scale=depth / epsilon, size=(runs, above.shape[1]))
-    # The variance of a sum of five Laplace draws is estimated within sqrt(2.6 / runs); 16 steps, 7 sigma: < 1e-10.
+    length, epsilon, runs = 13, 0.5, 20_000
+    depth, printed = 4, path_variances(length, epsilon, printed=True)
+    above = paths(depth)[:length]
+    draws = stream("path tree", 0).laplace(scale=depth / epsilon, size=(runs, above.shape[1]))
+    # The variance of a sum of five Laplace draws is estimated within sqrt(2.6 / runs); 13 steps, 7 sigma: < 1e-10.
     assert failure > 1e-10
-    np.testing.assert_allclose(
-        (draws @ above.T).var(axis=0), path_variance(depth, epsilon), rtol=7 * math.sqrt(2.6 / runs)
-    )
-    assert path_variance(depth, epsilon) == 5 * 2 * 64
-    assert path_variance(depth, epsilon, root=False) == 4 * 2 * 64
+    np.testing.assert_allclose((draws @ above.T).var(axis=0), printed, rtol=7 * math.sqrt(2.6 / runs))
+    assert printed.tolist() == [5 * 2 * 64] * 13
+    assert path_variances(length, epsilon).tolist() == [5 * 2 * 36] * 13  # the exact loss is 3
 
 
 def test_which_nodes_are_drawn_when():
-    """Every path sum is that of nodes drawn once each, at the first leaf below them."""
+    """Each node is drawn once, at the first leaf below it; path sums add these draws."""
     scale, depth = 2.0, 4
     rng, same = stream("next path", 0), stream("next path", 0)
     above, nodes = np.zeros(depth + 1), {}
@@ -154,4 +153,4 @@ def test_bad_arguments_are_named():
         with pytest.raises(ParameterError, match="depth"):
             function(0)
     with pytest.raises(ParameterError, match="epsilon"):
-        path_variance(3, 0.0)
+        path_node_scale(3, 0.0)

@@ -46,7 +46,7 @@ def beta_by_hand(count, epsilon):
 
 
 def rational_divergence(a, b, epsilon):
-    """F(x) - e^epsilon F'(x) at the rational number next to the maximum, with rational arithmetic."""
+    """F(x) - e^epsilon F'(x) at the rational number nearest to the maximum, in rational arithmetic."""
     x = Fraction(a / (a + b * math.exp(epsilon)))
 
     def distribution(a, b):  # Pr[Beta(a, b) <= x] = Pr[Binomial(a + b - 1, x) >= a]
@@ -108,7 +108,7 @@ def test_beta_divergence_of_many_pulls_is_that_of_a_normal_privacy_loss():
 
 
 def test_beta_divergence_falls_with_both_parameters():
-    """What the monotone search and its bound stand on."""
+    """The monotone search and its bound rest on this."""
     for epsilon in [0.0, 0.05, 1.0, 6.0]:
         a, b = (axis.ravel() for axis in np.meshgrid(np.arange(2.0, 60), np.arange(2.0, 60), indexing="ij"))
         table = beta_divergence(a, b, epsilon).reshape(58, 58)
@@ -133,7 +133,7 @@ def test_exact_is_the_first_count_that_satisfies_lemma_8(exact, condition):
 
 
 def test_exact_by_the_definition():
-    """From the definition, for every count from 1 to some way above the answer."""
+    """From the definition, for every count from 1 to well above the answer."""
     for epsilon, delta in [(1.0, 0.01), (0.5, 0.1), (0.0, 0.2)]:
         for exact, by_hand in ((gauss_exact, gauss_by_hand), (beta_exact, beta_by_hand)):
             count = exact(epsilon, delta)
@@ -212,7 +212,7 @@ def test_the_papers_bound_for_beta_fails_for_large_epsilon():
 
 
 def test_the_search_finds_sums_inside(monkeypatch):
-    """Branch and bound does not rest on where the worst sum lies, only on the divergence falling in both arguments."""
+    """Branch and bound needs only that the divergence falls in both arguments, not the position of the worst sum."""
 
     def fake(a, b, epsilon):  # the k of 1000 pulls is 126; largest where a - b is about 300
         return np.exp(-np.maximum(a - 800, 0) / 100 - np.maximum(b - 500, 0) / 100 - (a + b) / 1e4)

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from bandits import ParameterError
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace, laplace_above
-from bandits.mechanisms.tree import AdaptiveTreeMechanism, TreeMechanism, close_node, node_scale, tree_levels
+from bandits.mechanisms.tree import (
+    AdaptiveTreeMechanism,
+    TreeMechanism,
+    close_node,
+    node_scale,
+    tree_levels,
+    tree_variances,
+)
 from bandits.seeds import stream
 
 
@@ -38,7 +45,7 @@ def test_prefix_sums_are_those_of_a_brute_force_tree(items, seed):
 
 @compiled
 def noises(repeats, scales, levels, rng):
-    """What mechanisms release that count nothing but zeros, one per row; the n-th node has noise of the n-th scale."""
+    """Releases of mechanisms that count only zeros, one per row; the n-th node has noise of the n-th scale."""
     out = np.empty((repeats, len(scales)))
     for repeat in range(repeats):
         prefix_noise = np.zeros(levels)
@@ -48,7 +55,7 @@ def noises(repeats, scales, levels, rng):
 
 
 def many_noises(repeats, scales, mechanism, name):
-    """The same draws as of separate mechanisms, one after another; the first 200 releases are compared."""
+    """The same draws as separate mechanisms, one after another; the first 200 releases are compared."""
     released = noises(repeats, scales, tree_levels(len(scales)), stream(name, 0))
     rng = stream(name, 0)
     by_the_class = [mechanism(rng) for _ in range(200)]
@@ -66,6 +73,7 @@ def test_noise_variance_is_one_node_per_set_bit(failure):
 
     released = many_noises(repeats, np.full(length, scale), mechanism, "tree variance")
     expected = 2 * scale**2 * np.array([count.bit_count() for count in range(1, length + 1)])
+    assert tree_variances(length, epsilon) == pytest.approx(expected)
     # The variance of a sum of Laplace draws is estimated within sqrt(5 / repeats), 7 sigma and 37 counts: < 1e-10.
     assert failure > 1e-10
     np.testing.assert_allclose(released.var(axis=0), expected, rtol=7 * math.sqrt(5 / repeats))

@@ -1,4 +1,4 @@
-"""DPRUCB's tree with epsilon / log T at every node, for both bases: what is spent, node by node."""
+"""DPRUCB's tree with epsilon / log T at every node, for both bases of the logarithm: the budget spent per node."""
 
 import math
 
@@ -11,12 +11,12 @@ from bandits.policies.heavy_tailed import DPRUCB, Moment
 
 
 def nodes_of(item, last):
-    """Where the nodes that hold an item end: one for each level whose node is released, by the code's own rule."""
+    """The ends of the nodes that hold an item: one for each level whose node is released, by the rule of the code."""
     return [end for end in range(item, last + 1) if end - (end & -end) < item]
 
 
 def most_spent(last, v):
-    """The largest sum of B_i / B_n over the nodes of an item, B_n of the order n^(1/(1+v)): over log T it is spent."""
+    """The largest sum of B_i / B_n over the nodes of an item, B_n of order n^(1/(1+v)): its cost times log T."""
     return max(sum((item / end) ** (1 / (1 + v)) for end in nodes_of(item, last)) for item in range(1, last + 1))
 
 
@@ -42,7 +42,7 @@ def test_why_base_two_is_enough():
         ends = nodes_of(item, 1023)
         assert 1 << (level - 1) not in [end & -end for end in ends]
         assert len(ends) <= 9
-    for m in range(2, 60):  # the first item: powers of two alone, v = 1 the dearest; m = 2 needs T = 5
+    for m in range(2, 60):  # the first item: only powers of two, costliest at v = 1; m = 2 needs T = 5
         assert sum(2 ** (-level / 2) for level in range(m + 1)) <= max(m, math.log2(5))
 
 

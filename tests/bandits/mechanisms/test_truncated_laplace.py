@@ -69,7 +69,7 @@ def test_support():
         if law.delta > 1e-200:
             assert law.cdf(inside)[0] > 0
             assert law.cdf(inside)[1] <= 1
-        # Relative to the support's own width, the extreme quantiles are the edges.
+        # Relative to the width of the support, the extreme quantiles are its edges.
         np.testing.assert_allclose(law.inverse([0, 1]) - law.center, law.half_width * np.array([-1, 1]), rtol=1e-9)
 
 
@@ -141,7 +141,7 @@ def test_half_width_at_large_and_small_arguments():
 
 
 def test_lemma_8_is_met_with_equality():
-    """One reward moves the center by 1 / N: where both laws live on the same side, the condition is an equality."""
+    """One reward moves the center by 1 / N: where both laws have mass on one side, the condition is an equality."""
     for law in LAWS[:-1]:
         step = 1 / law.count
         other = TruncatedLaplace(law.epsilon, law.delta, law.count, law.center + step)

@@ -1,4 +1,4 @@
-"""Runs that ask for noisy sums of batches: the law of `simulate`, and steps by hand."""
+"""Runs that request noisy sums of batches: the law of `simulate`, and steps by hand."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
 
 CLOSE, FAR = Bernoulli((0.9, 0.8, 0.6)), Bernoulli((0.95, 0.5, 0.05))
-CASES = [  # all that `bandits.deploy.Session` takes, where regret varies: policy, instance, horizon, runs
+CASES = [  # every policy that `bandits.deploy.Session` takes, where regret varies: policy, instance, horizon, runs
     (DPSE(1e4, beta=0.99), CLOSE, 2600, 250),
     (DPKLUCB(1.0), CLOSE, 400, 250),
     (DPKLUCB(1.0, 3, 1.5, index="exact"), CLOSE, 400, 250),
@@ -62,7 +62,7 @@ def test_the_law_is_that_of_simulate(policy, instance, horizon, runs, failure):
 
 
 def test_an_epoch_by_hand():
-    """All sums of an epoch are due together, and no reward is used once one arm is left."""
+    """All sums of an epoch are due together; once one arm is left, no reward is used."""
     policy = DPSE(1e4, beta=0.99)
     rounds = policy.epoch_of(3, 1, 100).rounds
     run, rng = policy.batched_run(3, 100), np.random.default_rng(1)
@@ -109,7 +109,7 @@ def test_a_lazy_mean_forgets_by_hand():
 
 
 def test_residues_are_decoded_by_hand():
-    """A noisy sum of 3.5 rewards of 4 on a grid of 8 is the same whatever multiple of the modulus is added."""
+    """A noisy sum of 3.5 of 4 rewards, on a grid of 8, does not change if a multiple of the modulus is added."""
     policy = DistDPSE(4.0, batch_base=4)
     run, rng = policy.batched_run(2, 100), np.random.default_rng(1)
     grid, modulus = run.grid, policy.batch(2, 1, 100).modulus

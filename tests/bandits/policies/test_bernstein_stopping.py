@@ -103,7 +103,7 @@ HARD = [
 
 @pytest.mark.parametrize(("rule", "stream"), HARD, ids=repr)
 def test_theorems(rule, stream, failure):
-    """10.1: wrong with probability at most beta. 10.2: late with at most beta, and its bound says something."""
+    """10.1: wrong with probability at most beta. 10.2: late with probability at most beta; the bound is not vacuous."""
     runs = 400
     deviation = (stream.high - stream.low) * math.sqrt(stream.chance * (1 - stream.chance))
     most = bernstein_samples(stream.mean, deviation, stream.bound, rule.epsilon, rule.accuracy, rule.beta)
@@ -115,7 +115,7 @@ def test_theorems(rule, stream, failure):
 
 
 def test_the_two_widths_hold_with_the_probabilities_of_the_proof(failure):
-    """sigma <= s but for 1.5 e^-L, |m - mean| <= w but for 4.5 e^-L, where L is small enough to see it: beta near 1."""
+    """P(sigma > s) <= 1.5 e^-L, P(|m - mean| > w) <= 4.5 e^-L, with an L small enough to see failures: beta near 1."""
     rule, stream, runs, block = DPBernstein(2.0, 0.9, 0.999), BernoulliStream(0.1), 4000, 5
     rng = random_stream("widths", 0)
     failed = 0
@@ -128,7 +128,7 @@ def test_the_two_widths_hold_with_the_probabilities_of_the_proof(failure):
 
 
 def halting_density(rule, total, pairs, m):
-    """The density of m of a first block with these sums that ends the run: V is at most what makes w small enough."""
+    """The density of m for a first block that has these sums and ends the run: V must make w small enough."""
     if abs(m) < (1 + 1 / rule.accuracy) * rule.width(1, -1e9, 1.0):
         return 0.0
     largest = brentq(lambda v: (1 + 1 / rule.accuracy) * rule.width(1, v, 1.0) - abs(m), -1e3, 1e9)
@@ -138,7 +138,7 @@ def halting_density(rule, total, pairs, m):
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_both_numbers_of_the_promise(epsilon):
-    """The pair (-R, R) becomes (R, R): where m is just large enough, number and estimate alone cost all of epsilon."""
+    """The pair (-R, R) becomes (R, R): where m is just large enough, samples and estimate alone cost all of epsilon."""
     rule = DPBernstein(epsilon, 0.5, 0.05)
     least = 3 * rule.width(1, -1e9, 1.0)
     losses = []

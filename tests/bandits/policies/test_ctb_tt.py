@@ -26,7 +26,7 @@ def evidence(n, s, mean):
 
 @pytest.mark.parametrize("mean", [0.03, 0.4, 0.5, 0.9])
 def test_the_slack_makes_a_martingale(mean):
-    """By enumeration: one more bit changes the expectation by nothing, and the first has expectation 1."""
+    """By enumeration: one more bit leaves the expectation unchanged, and after the first bit it is 1."""
     assert mean * evidence(1, 1, mean) + (1 - mean) * evidence(1, 0, mean) == pytest.approx(1)
     for n in range(1, 11):
         for s in range(n + 1):
@@ -48,7 +48,7 @@ def state(pulls, sums):
 
 
 def test_choices_by_hand():
-    # Of 20 bits each 15, 10 and 10 are 1: both rivals cost the same, and the first is the challenger.
+    # 15, 10 and 10 of 20 bits are 1: both rivals cost the same, and the first is the challenger.
     assert bit_pair(*state([20, 20, 20], [15, 10, 10]), 0.1) == (0, 1)
     # 38 of 40 against 20 of 40: W = 40 (kl(.95, .725) + kl(.5, .725)) less both r, against log((K - 1) / beta).
     two = state([40, 40], [38, 20])
@@ -99,10 +99,10 @@ def test_ends_and_refusals():
     assert (found.samples, found.arm) == (10, None)
     assert CTBTT(1.0, 0.01).simulate(C2(3), 2, stream("shorter", 0)).samples == 2
     CTBTT(1.0, 0.1).check(Beta((0.5, 0.4), 2.0))  # bits are Bernoulli whatever the law of rewards
-    for make, told in [
+    for make, message in [
         (lambda: CTBTT(1.0, 1.0), "beta: must be a number in"),
         (lambda: CTBTT(0.0, 0.1), "epsilon: must be a finite number > 0"),
         (lambda: CTBTT(701.0, 0.1), "epsilon: must be at most 700"),
     ]:
-        with pytest.raises(ParameterError, match=told):
+        with pytest.raises(ParameterError, match=message):
             make()

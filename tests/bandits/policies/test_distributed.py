@@ -1,4 +1,4 @@
-"""Distributed DP-SE: its noise, its sums modulo m, its constants, and that users and batches agree in law."""
+"""Distributed DP-SE: its noise, its sums modulo m, its constants; simulation by users and by batches agree in law."""
 
 import math
 from collections import Counter

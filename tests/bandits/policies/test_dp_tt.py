@@ -1,4 +1,4 @@
-"""DP-TT: its thresholds, choices and promises, and that the loop agrees in law with plain steps on single rewards."""
+"""DP-TT: its thresholds, choices and promises; the loop agrees in law with plain steps on single rewards."""
 
 import math
 
@@ -40,7 +40,7 @@ def test_batches_by_hand():
         return found
 
     assert lengths(DPTT(0.3, 0.1)) == [14, 14, 28, 56, 112]
-    assert lengths(DPTT(0.3, 0.1, 1.5)) == [14, 7, 11, 16, 24]  # 14, 21, 32, 48, 72 in all
+    assert lengths(DPTT(0.3, 0.1, 1.5)) == [14, 7, 11, 16, 24]  # 14, 21, 32, 48, 72 pulls in total
     assert lengths(DPTT(4.0, 0.1, 1.001)) == [1, 1, 1, 1, 1]
     assert lengths(DPTT(0.3, 0.1, memory="last")) == [14, 28, 56, 112, 224]
     assert lengths(DPTT(0.3, 0.1, 1.5, "last")) == [14, 21, 32, 48, 72]
@@ -49,10 +49,10 @@ def test_batches_by_hand():
 def test_choices_by_hand():
     rule = DPTT(1.0, 0.1).rule
     ones = np.ones(3)
-    # Equal means: the first leads, both rivals cost 0, and the less pulled one is the challenger.
+    # Equal means: the first leads, both rivals cost 0, and the one with fewer pulls is the challenger.
     assert pair(rule, np.array([6.0, 6.0, 3.0]), np.array([8.0, 8.0, 4.0]), ones, ones) == (0, 2)
     assert pair(rule, np.array([6.0, 6.0, 6.0]), np.array([8.0, 8.0, 8.0]), ones, ones) == (0, 1)
-    # Far apart: it stops. Close enough, with so many batches that the threshold is not met: it goes on.
+    # Far apart: it stops. Closer, and with so many batches that the threshold is not met: it continues.
     sums, counts = np.array([400.0, 800.0, 400.0]), np.array([1000.0, 1000.0, 1000.0])
     assert pair(rule, sums, counts, 2 * ones, 2 * ones) == (1, -1)
     assert pair(rule, sums, counts, 2 * ones, 1e60 * ones)[1] == 0
@@ -65,7 +65,7 @@ LAW = [
     (DPTT(1.0, 0.3), (0.9, 0.4, 0.1), 10**6),
     (DPTT(0.4, 0.2, 1.5), (0.3, 0.9), 10**6),
     (DPTT(2.0, 0.3, 1.3, "last"), (0.2, 0.9, 0.1), 10**6),
-    (DPTT(1.0, 0.3), (0.9, 0.4, 0.1), 250),  # which ends about half of the runs
+    (DPTT(1.0, 0.3), (0.9, 0.4, 0.1), 250),  # ends about half of the runs
 ]
 
 
@@ -105,7 +105,7 @@ def test_every_batch_costs_epsilon_and_the_first_leader_shows_most_of_it():
         found = policy.transcript_cost(arms, 1000, Domain.UNIT, Convention.STREAM).epsilon
         assert math.isclose(found.kept, 0.7)
         assert 0.75 * 0.7 < found.shown <= 0.7
-    assert policy.transcript_cost(2, 11, Domain.UNIT, Convention.STREAM).epsilon.shown == 0  # nothing is decided yet
+    assert policy.transcript_cost(2, 11, Domain.UNIT, Convention.STREAM).epsilon.shown == 0  # before any decision
 
 
 def test_a_run_that_ends_early_returns_no_arm():
@@ -119,7 +119,7 @@ def test_a_run_that_ends_early_returns_no_arm():
 
 
 def test_what_is_refused():
-    for make, told in [
+    for make, message in [
         (lambda: DPTT(1.0, 0.0), "beta: must be a number in"),
         (lambda: DPTT(1.0, 1.0), "beta: must be a number in"),
         (lambda: DPTT(0.0, 0.1), "epsilon: must be a finite number > 0"),
@@ -128,7 +128,7 @@ def test_what_is_refused():
         (lambda: DPTT(1.0, 0.1).check(Beta((0.5, 0.4), 2.0)), r"instance: .* Bernoulli"),
         (lambda: IdentificationCell(C2(3), DPTT(0.01, 0.1), 1199), "horizon: must be at least 1200, the first batch"),
     ]:
-        with pytest.raises(ParameterError, match=told):
+        with pytest.raises(ParameterError, match=message):
             make()
     IdentificationCell(C2(3), DPTT(0.01, 0.1), 1200)
 

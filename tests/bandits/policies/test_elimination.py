@@ -35,7 +35,7 @@ def test_epsilon_enters_the_epoch_length_only_when_it_is_small():
 
 
 class FixedRewards(Bernoulli):
-    """Means 0 and 1: only noise is random, so that streams can be shared; sums draw nothing."""
+    """Means 0 and 1 without variance: only noise is random, so that streams can be shared; sums draw nothing."""
 
     def sums(self, arms, rounds, rng):
         return rounds * self.mean_rewards[arms]
@@ -56,7 +56,7 @@ def test_dp_se_is_algorithm_3_number_by_number(epsilon, horizon):
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("epsilon", [0.003, 0.25, 7.0])
 def test_dp_se_adds_its_noise_and_compares_with_its_threshold(epsilon, beyond):
-    """All arms pay nothing; scripted noise puts one of them at the threshold, or just beyond it."""
+    """All rewards are 0; scripted noise puts one arm at the threshold, or just beyond it."""
     horizon, policy, asked = 10**9, DPSE(epsilon), []
 
     class Nothing(Bernoulli):

@@ -159,7 +159,7 @@ def test_exponential_noise_as_printed_spends_twice_epsilon():
 
 @pytest.mark.parametrize("policy", [FollowTheLeader(), DecreasingHedge()], ids=repr)
 def test_walking_policies_do_not_depend_on_the_size_of_blocks(policy, monkeypatch):
-    """But for the order in which numbers are drawn: deterministic losses leave only the policy's own."""
+    """Up to the order of draws: with deterministic losses only the policy draws."""
     instance, checkpoints = DeterministicLosses(OneGap(3, 0.5)), checkpoint_grid(500)
     many = policy.simulate(instance, 500, checkpoints, stream("blocks", 0))
     monkeypatch.setattr(experts, "BLOCK", 7 * 3)
@@ -178,7 +178,7 @@ def test_blocks_play_as_a_loop_over_the_steps_where_losses_never_vary(policy, mo
 
 
 def test_the_leader_may_lose_in_every_step_of_a_block_but_the_last():
-    """For the doubt that counts a lead shrinks by the losses of rounds - 1 steps; its forecast has one more."""
+    """For the doubt that counts, a lead shrinks by the losses of rounds - 1 steps; the forecast has one step more."""
     leads = {}
 
     class Recording(FollowTheLeader):
@@ -200,7 +200,7 @@ def test_sums_of_blocks_have_the_law_of_sums_of_steps(failure):
     for group, mean in enumerate(instance.mean_losses):
         ideal = binom.rvs(11, mean, size=400 * len(members[group]), random_state=rng)
         assert ks_2samp(drawn[:, members[group]].ravel(), ideal).pvalue > failure
-    few = BernoulliLosses(OneGap(9, 0.5), 0.1)  # more arms than sums: these come with their numbers of arms
+    few = BernoulliLosses(OneGap(9, 0.5), 0.1)  # more arms than sums: each sum comes with its number of arms
     arms = np.array([experts._fresh_sums(few, [np.array([8]), np.arange(8)], 1, rng) for _ in range(400)])
     assert ks_2samp(arms[:, 0], arms[:, 7]).pvalue > failure
 
@@ -212,7 +212,7 @@ def test_sums_of_blocks_have_the_law_of_sums_of_steps(failure):
     ids=lambda instance: instance.name,
 )
 def test_blocks_have_the_law_of_a_loop_over_the_steps(policy, instance, failure, monkeypatch):
-    """Sums of losses are drawn from short blocks on, so that they matter while other arms are still played."""
+    """Even short blocks draw sums of losses, so that sums matter while other arms are still played."""
     monkeypatch.setattr(experts, "COST", 60)
     monkeypatch.setattr(experts, "WALKED", 32)
     checkpoints, runs = np.array([60, 200, 800]), 300
@@ -230,7 +230,7 @@ def test_blocks_have_the_law_of_a_loop_over_the_steps(policy, instance, failure,
 
 
 def test_most_steps_of_a_run_are_not_looked_at(monkeypatch):
-    """Fewer than one of ten of the decisions of 20,000 steps."""
+    """Fewer than a tenth of the decisions of 20,000 steps."""
     looked = 0
 
     def counted(policy, sums, steps, levels):

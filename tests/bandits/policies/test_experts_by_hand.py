@@ -13,19 +13,19 @@ INSTANCE = DeterministicLosses(OneGap(10, 0.5), best=0.25)  # one best arm, nine
 
 
 def test_the_first_arm_is_uniform_over_arms(failure):
-    """One step among ten arms in two groups: the best arm in a tenth of the runs, not in half."""
+    """One step, ten arms in two groups: the best arm is played in a tenth of the runs, not in half."""
     first = [RNMFTNL(1.0).simulate(INSTANCE, 1, np.array([1]), stream("first", run))[0, 0] for run in range(2000)]
     assert stats.binomtest(int(sum(first)), 2000, 0.1).pvalue > failure
 
 
 def test_epochs_double():
-    """With hardly any noise the second epoch, and each that follows, plays the best arm: epochs begin at 2, 4, 8."""
+    """With hardly any noise the second and all later epochs play the best arm: epochs begin at 2, 4, 8."""
     seen = []
 
     class Watched(RNMFTNL):
         def noisy_leader(self, instance, rounds, rng):
             seen.append(rounds)
-            return 1  # the other group, so that every epoch adds its length to it
+            return 1  # the other group, so that its plays grow by the length of every epoch
 
     pulls = Watched(1.0).simulate(INSTANCE, 100, np.array([1, 100]), stream("epochs", 0))
     assert seen == [1, 2, 4, 8, 16, 32]
@@ -62,7 +62,7 @@ def test_a_ledger_has_the_epochs_that_end():
 
 
 def test_a_random_prefix_is_more_than_half_of_an_epoch(failure):
-    """Of 8 vectors 5, 6, 7 or 8 are looked at, each as often."""
+    """5, 6, 7 or 8 of 8 vectors are used, with equal probability."""
     seen = []
 
     class Watched(DeterministicLosses):

@@ -120,7 +120,7 @@ def thompson_of_bits(policy, instance, ends, rng):
 
 
 def steps_of_the_class(policy, instance, ends, rng):
-    """What `select` and `update` of the policy say."""
+    """The simulation by `select` and `update` of the policy."""
     return StepwisePolicy.simulate(policy, instance, ends[-1], ends, rng)
 
 
@@ -129,7 +129,7 @@ def choices(policy, instance, ends, rng):
 
 
 def table_of_rewards(policy, instance, ends, rng):
-    """`play` on the rewards of all arms at all steps."""
+    """The simulation by `play`, on a table of the rewards of all arms at all steps."""
     arms = range(instance.number_of_arms)
     rewards = np.array([[instance.sample(arm, rng) for _ in range(ends[-1])] for arm in arms])
     played = policy.play(rewards, ends[-1], rng)
@@ -138,7 +138,7 @@ def table_of_rewards(policy, instance, ends, rng):
 
 @dataclass(frozen=True)
 class Case:
-    """A setting in which regret spreads: arms fall in some runs, blocks of many sizes are skipped and cut."""
+    """A setting in which regret varies: arms are eliminated in some runs, blocks of many sizes are skipped and cut."""
 
     plain: Plain
     policy: Policy

@@ -1,6 +1,6 @@
-"""The first reward of every arm is noised: exact laws of the arm that follows, for every pair of neighbours.
+"""The first reward of every arm gets noise: exact laws of the next arm, for every pair of neighbours.
 
-A reward used as it is, as in some public code, would change that arm for sure, and no ratio would be finite.
+A raw reward, as some public code uses it, would change that arm with probability 1, and no ratio would be finite.
 """
 
 import itertools
@@ -32,7 +32,7 @@ NEIGHBOURS = [
 
 
 class Scripted:
-    """A generator that hands out the numbers it was given, in units of what each method is asked for."""
+    """A generator that returns given quantiles, in turn."""
 
     def __init__(self, *numbers):
         self.numbers = list(numbers)
@@ -52,7 +52,7 @@ def third_arm(policy, rewards, numbers):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("kind", [LDPUCBB, partial(KLUCBCF, cap=False)])
 def test_index_policies_on_bits(kind, epsilon):
-    """The bits of two users are 1 where a number is below their chance: four cells, each played once."""
+    """A user's bit is 1 if a number is below the user's probability: four pairs of bits, each played once."""
     policy = kind(epsilon)
     laws = {}
     for rewards in REWARDS:
@@ -89,12 +89,12 @@ def test_ldp_ucb_l_looks_at_no_reward_yet():
     for t in (1, 2, 3):  # 4 log(t + 1) pulls come first
         assert policy.select(state, t, None) == 0
         policy.update(state, 0, 1.0, np.random.default_rng(t))
-    assert not float(state.sums[0]).is_integer()  # and even so every report has noise
+    assert not float(state.sums[0]).is_integer()  # every report has noise nevertheless
 
 
 @pytest.mark.slow
 def test_dp_ts_ucb():
-    """The values of both arms are normal: arm 1 leads with probability Phi((r1 - r2) / sqrt(2 v)); on a grid, too."""
+    """Both arms have normal values: arm 1 leads with probability Phi((r1 - r2) / sqrt(2 v)), also on a grid."""
     policy, points = DPTSUCB(1.0, level=3.2), (np.arange(80) + 0.5) / 80
     assert policy.first_epoch(3) == 1
     laws = {}
@@ -122,9 +122,9 @@ def test_thompson_gdp():
     "policy", [DistDPSE(3.0, beta=0.9), DistRDPSE(2.0, 0.01, 1.0, beta=0.9)], ids=lambda policy: policy.name
 )
 def test_distributed_elimination(policy):
-    """After a batch of two arms arm 1 is next unless it fell: the law of both residues, multiplied out.
+    """After a batch of both arms, arm 1 is next unless it is eliminated: a sum over the law of both residues.
 
-    In the first batches no residue makes an arm fall, so that the law of step K + 1 is constant: the sixth is taken.
+    In the first batches no residue eliminates an arm, so that the next arm is fixed: the sixth batch is tested.
     """
     batch = policy.batch(2, 6, 300)
     reach = 5 * batch.modulus
@@ -144,7 +144,7 @@ def test_distributed_elimination(policy):
         for one, other in ((first, second), (second, first)):
             excess = np.maximum(one - math.exp(promise.epsilon) * other, 0).sum(axis=0)
             assert excess.max() <= promise.delta + 1e-12
-        assert np.abs(first - second).max() > 1e-6  # one reward does matter
+        assert np.abs(first - second).max() > 1e-6  # one reward matters
         if promise.delta == 0:
             cost = float(np.abs(np.log(first / second)).max())
             assert 0.5 * promise.epsilon < cost <= promise.epsilon * (1 + 1e-9)
@@ -156,7 +156,7 @@ LOG3 = math.log(3)
 
 @dataclass(frozen=True)
 class Case:
-    """A policy, and between which limits its index grows with a noisy first reward."""
+    """A policy, and the interval in which its index grows with a noisy first reward."""
 
     policy: Policy
     low: float = -math.inf
@@ -167,7 +167,7 @@ class Case:
         return self.policy.epsilon
 
     def first_wins(self, rewards):
-        """The chance that the third step pulls the first arm: its cut reward is at least that of the second."""
+        """The probability that step 3 pulls the first arm: its cut reward is at least that of the second."""
         if isinstance(self.policy, LazyDPTS):
             return thompson(rewards, self.epsilon, self.low, self.high)
         one, other = (stats.laplace(reward, 1 / self.epsilon) for reward in rewards)

@@ -84,7 +84,7 @@ def test_a_horizon_within_the_start_phase_is_a_caveat():
 
 
 def test_budgets_that_cannot_be_kept():
-    for make, parameter, told in [
+    for make, parameter, message in [
         (lambda: DPFTPLNew(0.0, 0.0), "epsilon", "both"),
         (lambda: DPFTPLNew(1.0, 1.0), "delta", "[0, 1)"),
         (lambda: DPFTPLNew(-1.0, 0.1), "epsilon", ">= 0"),
@@ -94,7 +94,7 @@ def test_budgets_that_cannot_be_kept():
     ]:
         with pytest.raises(ParameterError, match=parameter) as error:
             make()
-        assert told in str(error.value)
+        assert message in str(error.value)
 
 
 def test_scopes():
@@ -103,7 +103,7 @@ def test_scopes():
     assert DPFTPLGauss(1.0, 0.01).guarantee.delta == 0.01
 
 
-# Means and deviations of 20 runs measured apart from this project, spec/figures.md; T = 1e5 on Instance 1.
+# Means and standard deviations of 20 runs, measured independently of this code (spec/figures.md); T = 1e5, Instance 1.
 REFERENCE = [
     (DPFTPLGauss(1.0, 0.01), 862, 78),
     (DPFTPLBeta(1.0, 0.01), 1091, 22),

@@ -1,4 +1,4 @@
-"""TS-Gaussian(b, c) and DP-TS-UCB: constants, levels, and that fast and plain forms agree in law."""
+"""TS-Gaussian(b, c) and DP-TS-UCB: constants, levels, and what an epoch or a decision costs."""
 
 import itertools
 import math
@@ -59,7 +59,7 @@ def test_the_draws_of_an_epoch_keep_the_level():
         assert found.verdict(policy.guarantee) in (AuditVerdict.KEPT, AuditVerdict.TIGHT)
         first = policy.first_epoch(horizon)
         needed = policy.draws(horizon) / policy.spread(horizon) / level**2
-        assert first == 1 or first - 1 < needed  # not one reward more than needed
+        assert first == 1 or first - 1 < needed  # not one reward more than necessary
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_without_a_start_and_with_variance_one_it_is_thompson_sampling():
         assert (first == second).all()
 
 
-def test_first_epochs_that_are_never_left_are_told():
+def test_first_epochs_that_are_never_left_are_a_caveat():
     policy = DPTSUCB(1.0, level=0.01)
     assert "never left" in policy.caveats(C2(3), 10_000)[0]
     assert DPTSUCB(1.0, level=4.0).caveats(C2(3), 10_000) == ()

@@ -65,7 +65,7 @@ def test_the_first_removal_by_hand():
     ids=["central", "local"],
 )
 def test_noise_is_made_for_the_truncation(policy, variance, failure):
-    """Two streams of rewards that are cut off entirely leave the noise alone."""
+    """Rewards that are all truncated leave only the noise."""
     instance, repeats = Pareto((0.9, 0.5), 0.5), 20_000
     rounds, bound = 50, float(instance.scales.min()) / 2
     rng = stream("noise", 0)
@@ -99,11 +99,11 @@ def test_dprucb_is_algorithm_1_number_by_number(scale, epsilon):
     for replication in range(12):
         fast = dprucb_pulls(rewards, horizon, np.array([horizon]), constants, stream("dprucb", replication))[-1]
         different += (fast != dprucb_steps(*given, stream("dprucb", replication))).any()
-    assert different <= 1  # one run may meet a tie that is rounded to the other side
+    assert different <= 1  # a tie of one run may be rounded to the other side
 
 
 def plain_robust_ucb(instance, horizon, rng):
-    """Truncated means of Bubeck et al. (2013), all rewards judged again when a count doubles."""
+    """Truncated means of Bubeck et al. (2013); whenever a count doubles, all rewards are truncated again."""
     arms, order, u = len(instance.mean_rewards), 1 + instance.v, instance.moment
     power = instance.v / order
     exponents = [[] for _ in range(arms)]

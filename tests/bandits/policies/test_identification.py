@@ -14,7 +14,7 @@ def test_what_final_pulls_say():
     for pulls, arm, samples in [
         ([10, 40, 25], 1, 60),  # level with the last one removed at 25
         ([25, 25, 10], None, 60),
-        ([26, 25, 10], None, 61),  # the horizon cut a round
+        ([26, 25, 10], None, 61),  # the horizon ends within a round
         ([27, 25, 25], 0, 75),
     ]:
         found = identification(np.array(pulls))

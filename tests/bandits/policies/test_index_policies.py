@@ -29,7 +29,7 @@ def test_gamma_by_hand():
 
 
 def test_chernoff_by_hand():
-    """M = 20 draws at e^-55.2620 (t = 10^6): the least of (55.262 - 20 log(1 - x^2)) / x on a grid."""
+    """M = 20 draws at e^-55.2620 (t = 10^6): the minimum of (55.262 - 20 log(1 - x^2)) / x on a grid."""
     x = np.linspace(0, 1, 2_000_001)[1:-1]
     cost = 4 * math.log(10**6)
     least = ((cost - 20 * np.log1p(-(x**2))) / x).min()
@@ -48,7 +48,7 @@ def test_chernoff_by_hand():
 
 
 def test_chernoff_bounds_the_noise_of_a_path(failure):
-    """Far more often than e^-2 the sum of 5 draws is not above the bound; over 20,000 the share is within 0.02."""
+    """The sum of 5 draws exceeds the bound with probability at most e^-2; 20,000 sums show this within 0.02."""
     draws = stream("chernoff", 0).laplace(size=(20_000, 5)).sum(axis=1)
     share = (draws > laplace_sum_bound(1.0, 5, 2.0)).mean()
     assert failure > 1e-10
@@ -83,7 +83,7 @@ def test_ucb1_by_hand():
 
 
 @pytest.mark.parametrize("policy", [DPUCB(0.5, gamma=0.3), DPUCB(0.5, False), DPUCB(0.5, True, "tight")], ids=repr)
-def test_what_dp_ucb_asks_of_the_loop(policy, monkeypatch):
+def test_arguments_that_dp_ucb_passes_to_the_loop(policy, monkeypatch):
     """Noise of every node: 27 levels over a tree's budget; the bonus is Gamma."""
     asked = []
     monkeypatch.setattr(private_ucb, "pulls_of_leaders", lambda *given: asked.append(given))
@@ -102,7 +102,7 @@ def test_the_window_of_a_leader():
     for advance in (0.0, 1e-3, 1.0, 1e12):
         window = window_of(advance, 0.1, 1e-6, 1000, 1300)
         assert 1 <= window <= 300
-    assert window_of(2e-6 * 0.1 * 50, 0.1, 1e-6, 1000, 10**6) == 50  # half of the advance is left to rivals
+    assert window_of(2e-6 * 0.1 * 50, 0.1, 1e-6, 1000, 10**6) == 50  # rivals get half of the advance
     center, width = np.array([0.5, 0.4, 0.45]), np.array([0.1, 0.3, 0.2])
     assert closest_rival(center, width, 2.0, 0) == (1.0, 0.3)
     assert closest_rival(center, width, 2.0, 1) == (0.45 + 0.2 * 2.0, 0.2)

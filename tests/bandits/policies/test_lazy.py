@@ -121,12 +121,12 @@ def test_slopes_bound_the_chances(counts, xs, shift, t, moves):
 
 def test_where_windows_end():
     shift = Shift(1.0, 1.0)
-    # x of the first is cut to 1 from the bonus 20 on, at t = exp(20 / 3) = 785.8; rooms are large
+    # x of the first is cut to 1 from bonus 20 on, at t = exp(20 / 3) = 785.8; rooms are large
     state = arms([64, 64], [1 - 20 / 64, 0.0], 10**6)
     assert forecast(state, shift, 782, 10**6).end == 785
     assert not is_cut(state, 0, bonus(shift, 785))
     assert is_cut(state, 0, bonus(shift, 786))
-    # x of the second is cut to 0 up to the bonus 21, t = exp(7) = 1096.6; the first is cut to 1 by then
+    # x of the second is cut to 0 up to bonus 21, t = exp(7) = 1096.6; the first is already cut to 1
     state = arms([64, 64], [1 - 20 / 64, -21 / 64], 10**6)
     assert forecast(state, shift, 1000, 10**6).end == 1096
     # 2 x .36 spreads from the bonus 3 log(10001) on: a = b = 500 and s = sqrt(4 / 1000)
@@ -134,7 +134,7 @@ def test_where_windows_end():
     assert forecast(state, shift, 10_000, 10**9).end == pytest.approx(
         10_000 * math.exp(0.72 / math.sqrt(0.004) / 3), rel=1e-3
     )
-    # and not beyond the step at which some arm is full, nor the horizon
+    # and not beyond the step at which some arm is full, or the horizon
     assert forecast(arms([998], [0.5], 100), shift, 10_000, 10**9).end == 10_100
     assert forecast(arms([998], [0.5], 100), shift, 10_000, 10_050).end == 10_050
 
@@ -142,7 +142,7 @@ def test_where_windows_end():
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [10**6, 110])
 def test_steps_of_a_window_are_drawn_ones(room, failure):
-    """Wins in 270 steps, or until an arm has no room, of windows and of draws at every step."""
+    """Wins in 270 steps, or until an arm is full: by windows, and by a draw at every step."""
     shift, t, runs = Shift(0.02, 1.0), 5_000, 2_000
     state = arms_at([4096, 2048, 512], [0.59, 0.58, 0.54], shift, t, room)
     window = forecast(state, shift, t, 10**6)
@@ -171,7 +171,7 @@ def test_steps_of_a_window_are_drawn_ones(room, failure):
 
 
 def test_checkpoints_within_a_block():
-    """Wins 4, 2 and 1, the last of which is that of the third arm: it is not before."""
+    """Arms win 4, 2 and 1 times, and the third arm wins last, never earlier."""
     for run in range(50):
         record, order = np.zeros((4, 3), dtype=np.int64), stream("order", run)
         checkpoints, pulls = np.array([102, 105, 107, 109]), np.array([60, 30, 10])

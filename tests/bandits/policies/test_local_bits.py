@@ -22,7 +22,7 @@ ONE_BY_ONE = 1 << 60  # no block is so long
 
 
 def state_of(pulls, sums):
-    """What a policy has received."""
+    """The state of a policy that has received these bits."""
     state = KLUCBCF(1.0).start(len(pulls), 10)
     state.pulls[:], state.sums[:] = pulls, sums
     return state
@@ -38,7 +38,7 @@ def test_indices_by_hand():
     index = (1 + math.sqrt(1 - math.exp(-2 * math.log(16) / 40))) / 2
     assert kl_upper_end(0.5, math.log(16) / 40, 1.0) == pytest.approx(index, rel=1e-12)
     assert index == pytest.approx(0.6798, abs=1e-4)
-    # the same for 22 of 44 is less; 27 of 40 has a mean of 0.675 and a far larger index; none is at H
+    # 22 of 44 has a lower index; 27 of 40 has mean 0.675 and a far larger one; none is at H
     assert policy.select(state_of([40, 44], [20, 22]), 16, None) == 0
     assert policy.select(state_of([40, 40], [20, 27]), 16, None) == 1
     assert exploration(KLIndex(1.0, 3.0), math.e**math.e) == pytest.approx(math.e + 3)
@@ -52,7 +52,7 @@ def test_steps_in_turn_by_hand():
 
 
 def test_the_cap_and_ties():
-    """Both arms are at H = 3/4: (8, 6) as its mean is, and (10, 8) is above. The fewest pulls win, then the first."""
+    """Both arms are at the cap H = 3/4: (8, 6) by its mean, (10, 8) above it. The fewest pulls win, then the first."""
     capped, free = KLUCBCF(math.log(3)), KLUCBCF(math.log(3), cap=False)
     assert capped.select(state_of([10, 8], [8, 6]), 18, None) == 1
     assert free.select(state_of([10, 8], [8, 6]), 18, None) == 0  # 0.979 and 0.973
@@ -125,7 +125,7 @@ SETTINGS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("means", "epsilon", "cap", "c"), SETTINGS)
 def test_kl_ucb_is_the_plain_loop_number_by_number(means, epsilon, cap, c):
-    """Without blocks both draw one number a step, so that every pull is the same."""
+    """Without blocks both draw one number per step, so that all pulls are equal."""
     policy = KLUCBCF(epsilon, cap, c)
     chances, checkpoints = policy.chance(np.array(means)), np.unique(np.geomspace(1, 10_000, 60).astype(int))
     index = policy.index._replace(smallest=ONE_BY_ONE)
@@ -139,7 +139,7 @@ def test_kl_ucb_is_the_plain_loop_number_by_number(means, epsilon, cap, c):
 
 
 def test_the_class_plays_the_same():
-    """Step by step in Python, on the same numbers."""
+    """Step by step in Python, with the same random numbers."""
     policy, instance, checkpoints = KLUCBCF(1.0), Bernoulli((0.9, 0.8, 0.5)), np.array([100, 700])
     ends = set()
     for seed in range(3):
@@ -156,8 +156,8 @@ def test_the_class_plays_the_same():
     assert len(ends) == 3
 
 
-def test_rounds_and_runs_are_recorded_where_they_are():
-    """Asking for every step changes nothing, and the pulls add up; rounds were played."""
+def test_checkpoints_within_rounds_and_runs():
+    """Recording every step changes nothing, and the pulls add up; rounds were played."""
     policy = KLUCBCF(0.05)
     chances = policy.chance(np.array([0.6, 0.5, 0.4]))
     dense = kl_ucb_pulls(chances, 9_000, np.arange(1, 9_001), policy.index, stream("dense", 0))
@@ -190,7 +190,7 @@ def chance_to_win(state, arm):
 
 @pytest.mark.parametrize(("a", "b", "bar"), [(30.0, 50.0, 0.45), (3.0, 400.0, 0.013), (1.0, 5.0, 0.4)])
 def test_a_draw_above_the_bar(a, b, bar, failure):
-    """Proposed events are accepted as often as the bound is too large, and draws have the law above the bar."""
+    """Proposals are accepted with the ratio of probability to bound, and accepted draws have the law above the bar."""
     chance, rng = chance_above(a, b, bar), stream("above", 0)
     assert chance == pytest.approx(beta(a, b).pdf(bar) * bar * (1 - bar) / ((a + b) * bar - a), rel=1e-9)
     draws = np.array([draw_above(a, b, bar, rng) for _ in range(20_000)])
@@ -206,7 +206,7 @@ STATES = [((300, 30, 20), (0.6, 0.2, 0.25)), ((60, 40), (0.7, 0.4)), ((20, 400, 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "means"), STATES)
 def test_a_contested_step_has_the_exact_law(sizes, means, failure):
-    """Who wins a step: nobody is drawn with probability exp(-rate), and then the leader wins."""
+    """The winner of a step: with probability exp(-rate) no rival is proposed, and the leader wins."""
     state, rng, runs = posterior(sizes, means), stream("contested", 0), 60_000
     lead = lead_of(state)
     assert 0.001 < lead.rate < 0.9
@@ -221,7 +221,7 @@ def test_a_contested_step_has_the_exact_law(sizes, means, failure):
 
 
 def test_the_leader_stays_above_the_bar_as_long_as_its_sum_does():
-    """The bound holds at every point of the tangent, and hardly more than it says."""
+    """The bound holds at every point of the tangent, and is nearly attained."""
     state = posterior((300, 30), (0.6, 0.4))
     lead = lead_of(state)
     assert lead.arm == 0
@@ -233,7 +233,7 @@ def test_the_leader_stays_above_the_bar_as_long_as_its_sum_does():
         assert below <= chance_above(size - ones, ones, 1 - lead.bar) <= lead.low
         assert below > lead.low / 3
     assert lead.bar < lead.first / 302 < 0.6
-    step = 1e-5  # the tangent against a difference of the least s
+    step = 1e-5  # the tangent against a difference quotient of the least s
     ends = [divergence_upper(lead.bar, least / size) * size for size in (302 - step, 302 + step)]
     assert tangent(lead.first / 302, lead.bar) == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-5)
 

@@ -68,7 +68,7 @@ def test_which_arms_come_first():
     assert neglected(np.array([100, 14, 13]), 30, 4.0) == 2  # 4 log 31 = 13.74
     assert neglected(np.array([100, 14, 14]), 30, 4.0) == -1
     assert neglected(np.array([100, 14]), 33, 4.0) == 1  # 4 log 34 = 14.11, and 4 log 33 = 13.99
-    # a rival with 14 pulls is forced once 4 log(t + 1) >= 14, at t = ceil(e^3.5 - 1) = 33
+    # a rival with 14 pulls must be pulled once 4 log(t + 1) >= 14, at t = ceil(e^3.5 - 1) = 33
     assert free_steps(np.array([100, 14, 20]), 0, 30, 4.0) == 3
     assert free_steps(np.array([14, 100, 200]), 0, 30, 4.0) > 10**9  # its own pulls grow faster than the need
 
@@ -79,7 +79,7 @@ def test_the_chord_of_a_need():
 
 
 def test_what_bits_do_not_cover():
-    """By trying all orders of 2 zeros and 3 ones: how far slope x pulls gets ahead of the ones."""
+    """Over all orders of 2 zeros and 3 ones: the largest lead of slope x pulls over the ones."""
     for slope in (-0.5, 0.4, 1.0, 1.7):
         farthest = 0.0
         for order in set(itertools.permutations([0, 0, 1, 1, 1])):
@@ -107,7 +107,7 @@ def test_a_noisy_report(failure):
     assert abs(np.mean(bits) - 0.3) < norm.isf(failure / 2) * math.sqrt(0.21 / 20_000)
 
 
-BLOCKS = {  # ahead of the need, how often the need is then reached about half of the time, or never
+BLOCKS = {  # lead over the need: reached in about half of the cases, or never
     "far ahead": (Run(0.6, 1.0, 0.0, 0.7, 100), 100.0),
     "near": (Run(0.6, 1.0, 0.0, 0.7, 100), 6.0),
     "near, steep": (Run(0.6, 1.0, 0.0, 1.5, 100), 30.0),
@@ -120,8 +120,8 @@ BLOCKS = {  # ahead of the need, how often the need is then reached about half o
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("run", "ahead"), BLOCKS.values(), ids=BLOCKS)
-def test_a_block_is_pulls_one_by_one(run, ahead, failure):
-    """When a run of at most 24 pulls ends, and with which sum."""
+def test_a_block_has_the_law_of_single_pulls(run, ahead, failure):
+    """The end of a run of at most 24 pulls, and its sum."""
     runs, block, rng = 4_000, 24, stream("blocks", 0)
 
     def one_by_one(total):
@@ -143,8 +143,8 @@ def test_a_block_is_pulls_one_by_one(run, ahead, failure):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.0, 2.0])
-def test_a_run_ends_as_one_by_one(scale, failure):
-    """A run that is long enough for blocks; need and pulls do not begin at 0."""
+def test_a_run_has_the_law_of_single_pulls(scale, failure):
+    """A run long enough for blocks; need and pulls do not begin at 0."""
     run, runs, rng = Run(0.6, scale, -5.0, 0.62, 300), 1_500, stream("runs", 0)
 
     def one_by_one(total):
@@ -178,7 +178,7 @@ def test_noise_of_a_report_has_scale_one_over_epsilon(failure):
 
 @pytest.mark.parametrize("policy", [LDPUCBB(1.0), LDPUCBL(1.0), LDPUCBL(20.0)], ids=repr)
 def test_the_class_is_the_plain_loop_number_by_number(policy):
-    """`select` and `report` step by step; the loop is what fast simulations are compared with in law."""
+    """`select` and `report` step by step equal the plain loop, with which fast simulations are compared in law."""
     instance, checkpoints = Bernoulli((0.9, 0.8, 0.5, 0.5)), np.array([7, 300, 600])
     for run in range(2):
         given = instance.mean_rewards, 600, checkpoints, policy.epsilon, isinstance(policy, LDPUCBB)

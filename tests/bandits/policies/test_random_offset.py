@@ -1,4 +1,4 @@
-"""RNM-FTNL with a random offset of its epochs: privacy, exact regret, and its bounds (docs/theorems.md, section 3)."""
+"""RNM-FTNL with a random offset of epochs: privacy, exact regret and bounds (docs/theorems.md, section 3)."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ NOISES = ["laplace", "gumbel", "exponential"]
 
 
 def offsets(ratio, horizon):
-    """Offsets U and their chances, one for each way in which epochs can end up to the horizon and just after it."""
+    """Offsets U and their probabilities, one for each sequence of epoch ends up to the horizon and just after it."""
     powers = np.log(np.arange(1, math.ceil(ratio**2 * horizon) + 1)) / math.log(ratio)
     borders = np.unique(np.concatenate([[0, 1], powers % 1]))
     return zip((borders[1:] + borders[:-1]) / 2, np.diff(borders), strict=True)
@@ -38,7 +38,7 @@ def lengths(ratio, offset, horizon):
 
 
 def by_enumeration(gap_after, first, ratio, horizon):
-    """Expected regret: all offsets in turn, every step of which counts."""
+    """Expected regret by enumeration of all offsets and steps."""
     regret = 0.0
     for offset, chance in offsets(ratio, horizon):
         epochs = lengths(ratio, offset, horizon)
@@ -77,7 +77,7 @@ def test_exact_regret_is_the_mean_over_offsets(noise, losses, ratio, horizon):
 
 
 def test_the_first_steps_are_counted():
-    """One gap, no information: every step costs the mean gap, as noise is far larger than all sums."""
+    """One gap, and noise far larger than all sums: every step costs the mean gap."""
     for horizon in [1, 2, 3, 4, 7]:
         regret = offset_regret_curve([0.0, 1.0], [1, 3], "gumbel", 1e-12, [horizon], ratio=3)[0]
         assert math.isclose(regret, 0.75 * horizon, rel_tol=1e-9)
@@ -88,7 +88,7 @@ def softmax_gap(n, gaps, counts, epsilon):
 
 
 def test_long_epochs_by_the_weights():
-    """Gumbel noise, losses that never vary, ratio 2: the sum over n of c(n) f(n), in full, up to 2^18."""
+    """Gumbel noise, losses that never vary, ratio 2: the full sum over n of c(n) f(n), up to 2^18."""
     gaps, counts, epsilon = np.array([0.0, 0.001, 0.02]), np.array([1, 3, 500]), 0.3
     n = np.arange(1, 2**19)
     weights = np.array([noisy_leaders.offset_weight(int(rounds)) for rounds in n])
@@ -99,7 +99,7 @@ def test_long_epochs_by_the_weights():
 
 @pytest.mark.parametrize(("ratio", "horizon"), [(math.e, 300_000), (3.7, 10**6), (2, 77_777)])
 def test_long_epochs_by_many_offsets(ratio, horizon):
-    """The same law at 40,000 offsets, with every end rounded, at horizons that cut epochs off."""
+    """The same law at 40,000 offsets, with all ends rounded, at horizons that cut an epoch."""
     gaps, counts, epsilon = np.array([0.0, 0.0003, 0.02]), np.array([1, 3, 500]), 0.05
     ends = np.ones(40_000, dtype=np.int64)
     before, regret, powers = np.ones_like(ends), float(gaps @ counts / 504), (np.arange(40_000) + 0.5) / 40_000
@@ -119,7 +119,7 @@ def test_polynomials_between_few_values():
 
 
 def weights(ratio, most):
-    """c(n) for n = 1, ..., `most`, from the points at which epochs change."""
+    """c(n) for n = 1, ..., `most`, from the offsets at which epoch ends change."""
     end = (most + 2) / (ratio - 1)
     points = np.concatenate([np.arange(1, math.ceil(end * ratio**power) + 1) / ratio**power for power in range(3)])
     borders = np.unique(np.concatenate([[ratio**-2, end], points[(points > ratio**-2) & (points < end)]]))
@@ -136,12 +136,12 @@ def test_weights_of_ratio_2():
     assert math.isclose(noisy_leaders.offset_weight(2), by_hand)
     closed = [noisy_leaders.offset_weight(n) for n in range(1, 2001)]
     np.testing.assert_allclose(closed, weights(2, 2000), rtol=1e-9)
-    assert max(closed[1:]) < noisy_leaders.offset_constant(2)  # what the theorem for losses that vary rests on
+    assert max(closed[1:]) < noisy_leaders.offset_constant(2)  # the theorem for losses that vary rests on this
     assert min(closed[1:]) > 0.997 * noisy_leaders.offset_constant(2)
 
 
 def test_sums_of_weights_stay_near_their_line():
-    """For ratio e single weights are up to a quarter larger than e, their sums are not."""
+    """For ratio e single weights exceed e by up to a quarter, but their sums do not."""
     for ratio in [2, 2.5, math.e, 3, 7.3]:
         beyond = np.cumsum(weights(ratio, 4000)) - np.arange(1, 4001) * noisy_leaders.offset_constant(ratio)
         allowed = noisy_leaders.offset_excess(ratio)
@@ -246,7 +246,7 @@ def test_bernoulli_losses_stay_below_the_bound(gap, epsilon):
 
 
 def test_the_constant_is_least_at_e():
-    """Whole epochs that double pay between 5.4 and 6 log(K) / epsilon as the gap moves, the offset always 2e."""
+    """Doubling epochs cost 5.4 to 6 log(K) / epsilon, depending on the gap; the random offset always costs 2e."""
     ratios = np.linspace(2, 5, 301)
     assert abs(ratios[np.argmin([noisy_leaders.offset_constant(ratio) for ratio in ratios])] - math.e) < 0.01
     arms, epsilon, found = 2**20, 0.1, []

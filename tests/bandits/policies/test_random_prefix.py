@@ -1,4 +1,4 @@
-"""RNM-FTNL on a random prefix of each epoch: privacy, exact regret, and its bounds (docs/theorems.md, section 3)."""
+"""RNM-FTNL on a random prefix of each epoch: privacy, exact regret and bounds (docs/theorems.md, section 3)."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ NOISES = ["laplace", "gumbel", "exponential"]
 
 
 def by_enumeration(means, counts, noise, epsilon, horizon, losses):
-    """Expected regret: every prefix of every epoch in turn, horizon 2^k - 1."""
+    """Expected regret by enumeration of all prefixes of all epochs, horizon 2^k - 1."""
     gaps = np.array(means) - min(means)
     regret, length = float(gaps @ counts / sum(counts)), 1
     while 2 * length <= horizon:

@@ -16,7 +16,7 @@ from bandits.seeds import stream
 
 
 def test_guesses_by_hand():
-    """Doubled: 4, 8, 16, 32 until 2, 4, 8, 16. Squared: 4, 16, 256 until 4, 16, 256."""
+    """Doubled: guesses 4, 8, 16, 32 until steps 2, 4, 8, 16. Squared: guesses 4, 16, 256 until steps 4, 16, 256."""
     doubled = [(round(1 / of.beta), begun, ended) for of, begun, ended in GuessDPSE(1.0).runs(10)]
     assert doubled == [(4, 0, 2), (8, 2, 4), (16, 4, 8), (32, 8, 10)]
     squared = [(round(1 / of.beta), begun, ended) for of, begun, ended in GuessDPSE(1.0, "square").runs(16)]
@@ -39,7 +39,7 @@ def test_squared_guesses_add_up_to_four_logarithms():
 
 
 def test_doubled_guesses_pay_in_every_run():
-    """Theorem 14.1: regret is at least that of the first epoch of every run that is long enough."""
+    """Theorem 14.1: the regret is at least that of the first epochs of all runs that are long enough."""
     horizon, arms, epsilon = 2**24, 2, 1.0
     gaps = Bernoulli((0.9, 0.1)).gaps
     pulls = GuessDPSE(epsilon).simulate(Bernoulli((0.9, 0.1)), horizon, np.array([horizon]), stream("guesses", 0))
@@ -62,7 +62,7 @@ def test_play_is_simulation_where_rewards_are_fixed(policy):
     played = policy.play(np.outer([0.0, 1.0, 1.0], np.ones(horizon)), horizon, stream("remarks", 1))
     counted = np.array([np.bincount(played[:end], minlength=3) for end in ends])
     assert (simulated == counted).all()
-    assert 0 < simulated[-1, 0] < horizon / 3 - 1  # the worst arm went
+    assert 0 < simulated[-1, 0] < horizon / 3 - 1  # the worst arm is eliminated
 
 
 def test_questions_by_hand():
@@ -75,7 +75,7 @@ def test_questions_by_hand():
 
 
 def test_a_horizon_below_the_number_of_arms_ends_in_the_first_round():
-    """By hand: no question is asked before 2 pulls of every arm, so that T = 2 of 3 arms are pulled, then one more."""
+    """No question is asked before 2 pulls of every arm: with T = 2, two of the 3 arms are pulled; with T = 3, all."""
     arms = Bernoulli((0.9, 0.3, 0.5))
     for horizon, pulls in ((1, [1, 0, 0]), (2, [1, 1, 0]), (3, [1, 1, 1]), (5, [2, 2, 1])):
         policy, ends = SVTSE(1.0), np.array([horizon])
@@ -86,7 +86,7 @@ def test_a_horizon_below_the_number_of_arms_ends_in_the_first_round():
 
 
 def test_noises_of_an_epoch(failure):
-    """Shares of yes and of kept arms at the edge: 1/2 for symmetric noises; and with one scale more or less."""
+    """Shares of yes and of kept arms at the threshold: 1/2 for symmetric noise; and one scale above or below."""
     assert failure > 1e-10
     policy, rng = SVTSE(2.0), stream("noises", 0)
     question = policy.question(2, 1, 3, 100)._replace(off=5.0, required=7.0)
@@ -104,7 +104,7 @@ def test_noises_of_an_epoch(failure):
 
 
 def test_the_best_arm_stays_and_pulls_are_bounded():
-    """Theorem 14.2 at beta = 0.5: never above the bound of the largest gap, and hardly ever the wrong arm."""
+    """Theorem 14.2 at beta = 0.5: pulls stay below the bound of the largest gap, and the best arm is rarely lost."""
     instance, horizon, wrong = C1(3), 10**7, 0
     for run in range(200):
         pulls = SVTSE(0.5, 0.5).simulate(instance, horizon, np.array([horizon]), stream("svt", run))[0]
@@ -116,7 +116,7 @@ def test_the_best_arm_stays_and_pulls_are_bounded():
 
 
 def test_what_an_epoch_costs():
-    """kept: eps / 2 twice. shown: all of it once the horizon has room, and the noisy sum's half before."""
+    """kept: eps / 2 twice. shown: all of epsilon if the horizon is long enough, before that half, by the noisy sum."""
     short, long = (SVTSE(2.0).release_cost(2, horizon, Domain.BINARY).epsilon for horizon in (1_000, 10**9))
     assert (short.kept, short.shown) == (2.0, 1.0)
     assert long.kept == 2.0
@@ -124,7 +124,7 @@ def test_what_an_epoch_costs():
     assert SVTSE(2.0).ledger(2, 1_000)[0].touches() == 10
 
 
-def test_guesses_cost_as_much_as_the_dearest_run():
+def test_guesses_cost_as_much_as_the_costliest_run():
     cost = GuessDPSE(1.0).transcript_cost(2, 10**6, Domain.BINARY, Convention.STREAM).epsilon
     dearest = max(
         (

@@ -20,7 +20,7 @@ POLICIES = [
     RobustSE(1.0, 0.05),
     RobustBitSE(1.0),
     RobustBitSE(1.0, 0.05),
-    RobustBitSE(1.0, 0.2, order="ltc"),  # so much that a struck reward and a struck bit are told apart
+    RobustBitSE(1.0, 0.2, order="ltc"),  # large enough to distinguish corrupted rewards from corrupted bits
 ]
 
 
@@ -63,7 +63,7 @@ def plain_mean(policy, instance, arm, epoch, best, rng):
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_means_have_the_law_of_rewards_one_by_one(policy, failure):
-    """And all are within r, theorem 13.1: of 600 means of batch 6 at T = 2 few may be off."""
+    """And they are within r, theorem 13.1: few of 600 means of batch 6 at T = 2 may be outside."""
     instance, runs = Pareto((0.9, 0.5), 0.9), 300
     epoch = policy.epoch(instance, 2, 6, 2)
     fast = [policy.noisy_means(instance, np.array([0, 1]), epoch, stream("fast", j)) for j in range(runs)]

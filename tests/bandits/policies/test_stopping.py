@@ -118,7 +118,7 @@ def test_the_ledger_has_every_question_up_to_the_horizon():
 
 
 def runs_of(loop, law, rule, most, threshold_noise, runs):
-    """Samples and sums of runs of `leap`, or of `walk` over as many values as may be needed."""
+    """Samples and sums of runs of `leap`, or of `walk` over as many values as can be needed."""
     results = []
     for j in range(runs):
         rng = random_stream(loop.__name__, j)
@@ -138,7 +138,7 @@ def runs_of(loop, law, rule, most, threshold_noise, runs):
         (NAS(0.8, 0.3), SignedBernoulli(0.6, 3.0), 4_500, 0.0),  # some runs expire
         (DPNAS(0.1, 0.5, 0.05), SignedBernoulli(-0.5, 2.0), 80_000, 100.0),
         (DPNAS(2.0, 0.5, 0.05), BernoulliStream(0.3), 40_000, 0.0),
-        (DPNAS(0.03, 0.9, 0.9), SignedBernoulli(1.0), 12_000, -1000.0),  # every step goes as far as it can
+        (DPNAS(0.03, 0.9, 0.9), SignedBernoulli(1.0), 12_000, -1000.0),  # every leap is as long as possible
         (DPNAS(0.3, 0.9, 0.9), SignedBernoulli(0.5), 5_000, -150.0),
         (DPNAS(30.0, 0.9, 0.9), BernoulliStream(1.0), 5_000, 0.0),
     ],
@@ -224,7 +224,7 @@ def test_accuracy_and_samples(rule, stream, failure):
     assert binom.sf(wrong - 1, runs, rule.beta) > failure
     late = sum(outcome.samples > most for outcome in outcomes)
     assert binom.sf(late - 1, runs, rule.beta) > failure
-    early = sum(outcome.samples < most / 64 for outcome in outcomes)  # the bound says something
+    early = sum(outcome.samples < most / 64 for outcome in outcomes)  # the bound is not vacuous
     assert early < runs / 2
 
 
@@ -264,7 +264,7 @@ def test_halting_probability_is_what_runs_do(rule, halt, failure):
 
 @pytest.mark.slow
 def test_epsilon_is_spent_in_full_and_never_exceeded():
-    """The halting time costs epsilon/2 at most, which one stream reaches; the estimate costs 2R / sigma3."""
+    """The halting time costs epsilon/2 at most, which one stream attains; the estimate costs 2R / sigma3."""
     rule = DPExponentialNAS(12.0, 0.9, 0.9)
     worst = np.concatenate([np.ones(1000), -np.ones(1048)])
     neighbour = worst.copy()

@@ -1,4 +1,4 @@
-"""AdaP-TT: its thresholds, its promise, and that the loop agrees in law with plain steps on single rewards."""
+"""AdaP-TT: its thresholds and promise; the loop agrees in law with plain steps on single rewards."""
 
 import math
 
@@ -61,7 +61,7 @@ def test_choices_where_constants_decide():
 
 
 def plain_steps(means, most, policy, rng):
-    """AdaP-TT with one reward a step, lists, and nothing kept from one step to the next."""
+    """AdaP-TT with one reward per step, lists, and no cached values."""
     arms = range(len(means))
     pulls, last, since, phases = [1] * len(means), [1] * len(means), [[] for _ in means], [1] * len(means)
     noisy = [float(rng.random() < means[a]) + rng.laplace(scale=1 / policy.epsilon) for a in arms]

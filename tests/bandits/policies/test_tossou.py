@@ -26,7 +26,7 @@ POLICIES = [
 
 
 def tossou_steps(means, epsilon, horizon, rng):
-    """Pulls after every step; one mechanism object per arm, each of which takes an item at every step."""
+    """Pulls after every step; one mechanism object per arm, and each takes an item at every step."""
     arms = len(means)
     mechanisms = [HybridMechanism(epsilon, rng) for _ in range(arms)]
     released = np.zeros(arms)
@@ -63,7 +63,7 @@ def bound_steps(means, epsilon, horizon, rng):
 
 
 def bound_in_runs(instance, epsilon, horizon, rng):
-    """`DPUCBBound.simulate` without blocks, so that draws come in the order of the steps."""
+    """`DPUCBBound.simulate` without blocks, so that draws are in the order of the steps."""
     released = DPUCBBound(epsilon).released(horizon)
     return pulls_of_leaders(instance.mean_rewards, horizon, np.arange(1, horizon + 1), released, 0, rng)
 
@@ -114,7 +114,7 @@ def test_int_begins_with_interval_rounds_of_all_arms():
 
 
 def test_what_int_spends():
-    """Calibrated, the printed bound is met with equality, and it is above what advanced composition says."""
+    """Calibrated, the printed bound holds with equality, and it is above the bound by advanced composition."""
     for epsilon, delta, v in itertools.product([1e-3, 0.1, 1, 50], [1e-12, 0.01, 0.9], [1.001, 1.1, 1.5]):
         policy = DPUCBInt(epsilon, delta, v)
         spent = DPUCBInt(policy.internal_epsilon, delta, v, calibrate=False)
@@ -126,7 +126,7 @@ def test_what_int_spends():
             1 - v / 2
         )  # of the noise of the j-th mean, whose sensitivity is 1/(jf)
         cost = 1 / (j * float(policy.interval)) / scale
-        squares = policy.interval**-v * zeta(v)  # of all costs, to infinity
+        squares = policy.interval**-v * zeta(v)  # of all costs, up to infinity
         assert (cost**2).sum() <= squares <= policy.internal_epsilon * zeta(v) * (1 + 1e-12)
         assert (cost * np.expm1(cost) <= 2 * cost**2).all()
         composed = math.sqrt(2 * math.log(1 / delta) * squares) + 2 * squares
@@ -134,7 +134,7 @@ def test_what_int_spends():
 
 
 def test_the_other_printed_bound_holds_too():
-    """Without delta: epsilon_0 (t^(1-v/2) - v/2) / (1 - v/2) is above the sum of the costs, for any f that fits."""
+    """delta = 0: epsilon_0 (t^(1-v/2) - v/2) / (1 - v/2) is above the sum of the costs, for every valid f."""
     for internal in (0.003, 0.1, 0.34, 0.9, 1.0, 3.0):
         for v in (1.001, 1.1, 1.5):
             f = math.ceil(1 / internal)

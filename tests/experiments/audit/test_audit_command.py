@@ -24,7 +24,7 @@ def row(*overrides, **keys):
 
 @pytest.fixture
 def shell(monkeypatch, capsys):
-    """Run the command; exit code and what it printed."""
+    """Run the command; return its exit code and output."""
 
     def run(*arguments):
         monkeypatch.setattr("sys.argv", ["audit", *arguments])
@@ -74,14 +74,14 @@ def test_plays_show_what_the_code_of_a_policy_spends_whatever_it_declares(shell,
         text = re.search(rf"# mine/{name}\n(.*?)```", README, flags=re.DOTALL)[1]
         chosen = "rng.laplace(scale=1 / self.epsilon"
         assert name.endswith("yaml") or text.count(chosen) == 1
-        module = f"commits_{expected}"  # a module of its own: the other one is imported already
+        module = f"commits_{expected}"  # in a new module, as the old one is imported already
         text = text.replace(chosen, f"rng.laplace(scale={noise}").replace("_: explore_then_commit.", f"_: {module}.")
         (tmp_path / name.replace("explore_then_commit.py", f"{module}.py")).write_text(text)
     asked = ["policy=explore_then_commit", "policy.rounds=1", "budget.epsilon=1", "level=transcript", "arms=2"]
     code, out = shell("--config-dir", str(tmp_path), *asked, "horizon=4", "runs=4000", "runner.workers=1")
     shown = float(re.search(r"epsilon_shown +(\S+)", out)[1])
     assert (code, re.search(r"verdict +(\w+)", out)[1], shown > 1) == (0, expected, expected == "violated")
-    assert float(re.search(r"epsilon_kept +(\S+)", out)[1]) == 1  # what is declared
+    assert float(re.search(r"epsilon_kept +(\S+)", out)[1]) == 1  # as declared
 
 
 def test_the_command_prints_a_row(shell):
@@ -147,7 +147,7 @@ def test_the_page_is_that_of_the_stored_rows():
 
 @pytest.mark.slow
 def test_cheap_rows_are_as_stored():
-    """The first case of every policy whose audit takes no time, computed again."""
+    """The first case of every policy with a quick audit, computed again."""
     stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
     ours = dict(OmegaConf.load(CONF / "audit.yaml"))
     ours = {key: ours[key] for key in AUDIT_KEYS}
@@ -209,28 +209,28 @@ def own(tmp_path, monkeypatch, capsys):
 
 
 def test_a_violated_promise_needs_an_excuse(own):
-    code, said, page = own(None)
+    code, outcome, page = own(None)
     assert code == 1
-    assert said.err.count("its promise is violated") == 2
+    assert outcome.err.count("its promise is violated") == 2
     assert "overspends" in page
 
 
-def test_a_violated_promise_with_an_excuse_is_told(own):
-    code, said, page = own("known, and kept for comparison")
-    assert (code, said.err) == (0, "")
-    assert "2 violated" in said.out
+def test_a_violated_promise_with_an_excuse_is_reported(own):
+    code, outcome, page = own("known, and kept for comparison")
+    assert (code, outcome.err) == (0, "")
+    assert "2 violated" in outcome.out
     assert "known, and kept for comparison" in page
 
 
 @pytest.mark.parametrize("reason", ["''", "null", "3", "[a]"])
 def test_an_excuse_is_a_reason_in_words(own, reason):
-    code, said, _ = own(reason)
+    code, outcome, _ = own(reason)
     assert code == 2
-    assert said.err.count("\n") == 1
-    assert "_excuse_: must be a reason in words" in said.err
+    assert outcome.err.count("\n") == 1
+    assert "_excuse_: must be a reason in words" in outcome.err
 
 
-def test_policies_of_ones_own_that_no_file_lists_are_played(tmp_path):
+def test_user_policies_that_no_file_lists_are_played(tmp_path):
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "mine.yaml").write_text("_target_: mine.Mine\n")
     (case,) = table.cases_of(tmp_path)

@@ -29,16 +29,16 @@ def test_pairs_are_of_every_arm_and_every_place():
     places_that_differ = [np.argwhere(pair.tables[0] != pair.tables[1]).tolist() for pair in found]
     assert all(len(of) == 1 for of in places_that_differ)
     assert {tuple(of[0]) for of in places_that_differ} == {(arm, step) for arm in range(3) for step in range(4)}
-    assert {"reward 3 of arm 2 from 0 to 1; all others the highest"} <= {pair.told for pair in found}
+    assert {"reward 3 of arm 2 from 0 to 1; all others the highest"} <= {pair.difference for pair in found}
     for pair in found:
         assert {pair.tables[0].min(), pair.tables[1].max()} <= {0.0, 1.0}
-    highest = [pair for pair in found if "the highest" in pair.told]
+    highest = [pair for pair in found if "the highest" in pair.difference]
     assert all(pair.tables[1].min() == 1.0 for pair in highest)
 
 
 def test_pairs_of_losses_change_a_whole_step():
     found = pairs(3, 2, Neighbours.ONE_LOSS_VECTOR, (0.0, 1.0))
-    one = next(pair for pair in found if pair.told.startswith("losses of step 2: arm 3"))
+    one = next(pair for pair in found if pair.difference.startswith("losses of step 2: arm 3"))
     assert one.tables[0][:, 1].tolist() == [0, 0, 1]
     assert one.tables[1][:, 1].tolist() == [1, 1, 0]
     assert (one.tables[0][:, 0] == one.tables[1][:, 0]).all()
@@ -60,7 +60,7 @@ def test_the_difference_of_plays_is_in_standard_errors():
     other[:, 1] = 1
     # shares 0 and 1, pooled 1/2: 1 / sqrt((1/4 + 1/50) (2/50))
     assert difference(same, other) == pytest.approx(1 / np.sqrt((0.25 + 0.02) * 0.04))
-    few = np.array([[0, 1], [1, 0]] * 25)  # each step alike, the sequences not
+    few = np.array([[0, 1], [1, 0]] * 25)  # each step has the same law, the sequences have not
     mixed = np.array([[0, 0], [1, 1]] * 25)
     assert difference(few, mixed) > 4
     assert FEW >= 4
@@ -83,7 +83,7 @@ def test_the_pair_that_tells_the_most_is_found():
 
 @dataclass(frozen=True)
 class Leaks(StepwisePolicy):
-    """Shows the reward of one pull of one arm, and is otherwise at random."""
+    """Shows the reward of one pull of one arm, and is random otherwise."""
 
     name: ClassVar[str] = "leaks"
     label: ClassVar[str] = "Leaks"
@@ -125,7 +125,7 @@ def test_plays_of_own_classes_do_not_depend_on_the_number_of_workers():
 
 @pytest.fixture
 def readme(call, tmp_path, monkeypatch):
-    """The audit of README's policy, whose noise is another one."""
+    """The audit of the policy in README.md with changed noise."""
     monkeypatch.setattr(sys, "path", sys.path[:])
     (tmp_path / "policy").mkdir()
 
@@ -144,10 +144,10 @@ ASKED = ("policy=explore_then_commit", "policy.rounds=1", "budget.epsilon=4", "h
 
 def verdict(outcome):
     assert (outcome.code, outcome.err) == (0, "")
-    said = re.findall(r"^(?:paper_)?verdict +(\w+)", outcome.out, flags=re.MULTILINE)
-    assert len(said) == 2
-    assert len(set(said)) == 1  # there is no paper beside the class
-    return said[0]
+    verdicts = re.findall(r"^(?:paper_)?verdict +(\w+)", outcome.out, flags=re.MULTILINE)
+    assert len(verdicts) == 2
+    assert len(set(verdicts)) == 1  # no paper promises more than the class declares
+    return verdicts[0]
 
 
 def test_without_plays_a_ledger_is_declared(readme):
@@ -181,7 +181,7 @@ def test_noise_of_a_fixed_generator_is_refused(readme, epsilon):
 
 @pytest.mark.slow
 def test_arms_that_never_vary_are_refused(readme, tmp_path):
-    """A horizon that ends before anything is decided shows nothing; nor does a choice that no reward changes."""
+    """A horizon that ends before any decision shows nothing, and neither does a choice that no reward changes."""
     for noise, horizon in ((NOISE, "horizon=2"), ("np.array([9.0, 0.0])", "horizon=4")):
         outcome = readme(noise, *ASKED[:3], horizon, "runs=200")
         assert (outcome.code, outcome.out) == (2, "")
@@ -191,7 +191,7 @@ def test_arms_that_never_vary_are_refused(readme, tmp_path):
     )
     outcome = readme(NOISE, f"results_dir={tmp_path}/results", main=privacy.main)
     assert outcome.code == 2
-    assert "Promises of the class: 1 kept" in outcome.out  # the other one is written
+    assert "Promises of the class: 1 kept" in outcome.out  # the other row is written
     assert outcome.err.count("error: ") == 1
     assert (tmp_path / "results" / "privacy.md").exists()
 

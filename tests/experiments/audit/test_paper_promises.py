@@ -1,4 +1,4 @@
-"""What papers promise beside what our classes declare: where the two differ, and what an audit says of both."""
+"""Promises of papers and guarantees declared by our classes: where they differ, and the audit of both."""
 
 import math
 
@@ -27,7 +27,7 @@ from experiments.config.compose import Composer
 from scripts import privacy
 
 KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
-PRINTED = {"rnm_ftnl", "dprucb", "dp_ftpl_beta"}  # whose printed form breaks its theorem
+PRINTED = {"rnm_ftnl", "dprucb", "dp_ftpl_beta"}  # policies whose printed form breaks its theorem
 
 
 def row(*overrides, **keys):
@@ -53,7 +53,7 @@ def test_printed_forms_are_held_to_their_theorems():
 
 
 def test_the_printed_start_phase_of_beta():
-    """For (40, 1e-300) 97 pulls: one value spends 1.3e-239 there, computed by a sum over all reward sums."""
+    """97 pulls for (40, 1e-300): there one value has delta 1.3e-239, computed by a sum over all reward sums."""
     policy = DPFTPLBeta(40.0, 1e-300, "printed")
     assert policy.start == beta_paper(40.0, 1e-300) == 97 < beta_sufficient(40.0, 1e-300)
     sums = np.arange(97.0)
@@ -77,9 +77,9 @@ def test_a_perturbed_value_is_audited_by_itself():
 
 
 def log_ratio(pulls, total, rival_pulls, rival_total):
-    """Log of how much likelier arm 1 loses against arm 2 without its last reward of 1, by (a / b) (E[1 / x] - 1).
+    """Log ratio of P(arm 1 loses to arm 2) without and with its last reward of 1, by (a / b) (E[1 / x] - 1).
 
-    The expectation is over the value x of arm 1 with that reward, weighted by the chance that arm 2 has more.
+    The expectation is over the value x of arm 1 with that reward, given that arm 2 has a larger value.
     """
     extra, rival_extra = pulls // 8 + 1, rival_pulls // 8 + 1
     a, b = total + 1.0 + extra, pulls - total + 0.0 + extra
@@ -92,9 +92,9 @@ def log_ratio(pulls, total, rival_pulls, rival_total):
 
 
 def test_a_decision_after_the_printed_start_phase_costs_far_less_than_its_epsilon():
-    """Lemma 8 is sufficient for the promise, not needed: of two arms after 97 pulls or more, no history tried shows 25.
+    """Lemma 8 is sufficient, not necessary: for two arms after 97 pulls or more, no tried history shows epsilon = 25.
 
-    The proof's condition falls at epsilon = 25; no decision does, as no rival sits where one value gives itself away.
+    The condition of the proof fails at epsilon = 25, at values at which no rival is; so no decision fails.
     """
     found = [
         log_ratio(pulls, total, rival, share * rival // 4)
@@ -142,15 +142,15 @@ def test_only_printed_forms_break_a_stored_promise(stored):
     assert words.count("violated") == 1
     assert "Promises of the class" in words
     assert words.endswith("Violated: none.")
-    said = next(part for part in words.split("\n\n") if part.startswith("Promises of the paper"))
+    section = next(part for part in words.split("\n\n") if part.startswith("Promises of the paper"))
     for word in ("noise=exponential", "tree_budget=natural", "start_phase=printed"):
-        assert word in " ".join(said.split())
+        assert word in " ".join(section.split())
     broken = privacy.page(stored).split("## Violated promises")[1].split("## Witnesses")[0]
     assert sum(line.startswith("- ") for line in broken.splitlines()) >= 10
 
 
 def test_what_the_atlas_advises_is_shown_to_spend_its_budget(stored):
-    """DP-KLUCB, DP-IMED, AdaP-KLUCB: some transcript of each shows more than half of what is kept, and none more."""
+    """DP-KLUCB, DP-IMED, AdaP-KLUCB: a transcript of each shows more than half of what is kept, and none shows more."""
     for name in ("dp_klucb", "dp_imed", "adap_klucb"):
         found = [item for item in stored if item.policy == name and item.level == "transcript"]
         assert all(item.epsilon_shown <= item.epsilon_kept + 1e-5 for item in found)
@@ -173,7 +173,7 @@ def test_what_was_missing_is_there(stored):
 
 
 def test_the_step_of_the_ladder_is_the_last_that_is_refuted(monkeypatch):
-    """Three promises refuted: 0, .02 and .04 of epsilon; 0, 1 / runs and the next of delta. None: 0."""
+    """If three promises are refuted: 0, .02 and .04 of epsilon; 0, 1 / runs and the next of delta. If none: 0."""
     runs = np.zeros(1000, dtype=np.int64)
     monkeypatch.setattr("bandits.audit.betting.refuted", lambda *_: 3)
     assert betting_epsilon(runs, runs, 1e-6) == pytest.approx(0.04)

@@ -55,7 +55,7 @@ def test_stored_and_read_again(kind, tmp_path):
     cell, store = CELLS[kind], Store(tmp_path)
     wanted = 12 if cell.repeatable else 1
     run(look_up([Request(cell, min(5, wanted), {})], store), store, 1)
-    run(look_up([Request(cell, wanted, {})], store), store, 1)  # goes on where it was
+    run(look_up([Request(cell, wanted, {})], store), store, 1)  # resumes where it stopped
     result = store.read(cell)
     assert result.replications == wanted
     assert set(result.rows) == set(cell.fields)
@@ -88,7 +88,7 @@ def test_some_runs_expire_and_have_no_estimate(tmp_path):
         load_pulls(results_dir=tmp_path)
 
 
-def test_load_tells_exact_from_simulated(tmp_path):
+def test_load_distinguishes_exact_from_simulated(tmp_path):
     store = Store(tmp_path)
     run(look_up([Request(CELLS["regret"], 3, {}), Request(CELLS["exact"], 1, {})], store), store, 1)
     table = load(results_dir=tmp_path, t=500)
@@ -177,7 +177,7 @@ def test_what_does_not_go_together():
         (["instance=worst_profile", "policy=rnm_ftnl", "exact=true"], "exact: has no meaning for worst_profile"),
         (["instance=worst_profile", "policy=rnm_ftnl", "horizon=0"], "horizon: must be a whole number in 1.."),
         (["instance=neighbouring_rewards", "policy=ucb1"], "policy: ucb1 has no ledger"),
-        (["instance=neighbouring_rewards", "policy=rnm_ftnl"], "policy: rnm_ftnl is no bandit policy"),
+        (["instance=neighbouring_rewards", "policy=rnm_ftnl"], "policy: rnm_ftnl is not a bandit policy"),
         (
             ["instance=neighbouring_rewards", "policy=dp_se", "horizon=1e6"],
             "horizon: must be a whole number in 1..1000",
@@ -197,7 +197,7 @@ def test_bad_input_is_one_line_that_names_the_key(arguments, message, tmp_path, 
 
 
 @pytest.mark.slow
-def test_an_integral_out_of_reach_is_said_and_not_guessed(tmp_path, call):
+def test_an_integral_out_of_reach_is_an_error(tmp_path, call):
     asked = ["instance=dtol_bernoulli", "policy=rnm_ftnl", "profile.gap=1e-7", "instance.best=0.5", "horizon=1e18"]
     outcome = call(*asked, "exact=true", "runner.workers=1", f"results_dir={tmp_path}")
     assert outcome.code == 1
@@ -208,7 +208,7 @@ def test_an_integral_out_of_reach_is_said_and_not_guessed(tmp_path, call):
 
 
 def test_a_replication_that_decreases_is_found_beside_one_of_large_regret():
-    """What rounding allows is in proportion to the regret of the same replication."""
+    """The tolerance for rounding is relative to the regret of the same replication."""
     rows = {"t": np.array([[1, 2], [1, 2]]), "regret": np.array([[0.0, 1e12], [1.0, 0.5]])}
     with pytest.raises(ValueError, match="decreases"):
         check_curves(rows)

@@ -33,12 +33,12 @@ def test_regret_in_units_of_log_arms():
 
 
 def test_what_pulls_say_of_the_best_arm():
-    """Gaps 0, 1/20, 1/20. The best arm leads, is one behind, is two behind; then arms 2 and 3 are counted."""
+    """Gaps 0, 1/20, 1/20. The best arm leads, trails by one, trails by two; then pulls of arms 2 and 3 are counted."""
     pulls = [[50, 30, 20], [35, 36, 29], [34, 36, 30]]
     stored = of_runs(RegretCell(C1(3), DPSE(1.0), 100), t=[[100]] * 3, regret=[[0.0]] * 3, pulls=pulls)
     assert stored.measure("best_arm_behind").tolist() == [False, False, True]
     assert stored.measure("suboptimal_pulls").tolist() == [50, 65, 66]
-    assert stored.measure("wrong_arm").tolist() == [False, True, True]  # one ahead: two were left
+    assert stored.measure("wrong_arm").tolist() == [False, True, True]  # by one: two arms were left
     assert stored.measure("identification_samples").tolist() == [80, 100, 98]
 
 
@@ -80,11 +80,11 @@ def test_what_matches():
 
 
 def test_what_a_cell_is():
-    """Parameters at their defaults are left out, so that a new one changes no key; `beta` is one of them."""
-    told = '{"horizon": 100, "instance": {"arms": 3, "class": "bandits:c1"}, '
+    """Parameters at their defaults, as `beta`, are left out, so that a new parameter changes no key."""
+    start = '{"horizon": 100, "instance": {"arms": 3, "class": "bandits:c1"}, '
     assert RegretCell(C1(3), DPSE(0.5), 100).identity == (
-        told + '"policy": {"class": "bandits:dp_se", "epsilon": 0.5}}'
+        start + '"policy": {"class": "bandits:dp_se", "epsilon": 0.5}}'
     )
     assert RegretCell(C1(3), DPSE(0.5, beta=0.1), 100).identity == (
-        told + '"policy": {"beta": 0.1, "class": "bandits:dp_se", "epsilon": 0.5}}'
+        start + '"policy": {"beta": 0.1, "class": "bandits:dp_se", "epsilon": 0.5}}'
     )

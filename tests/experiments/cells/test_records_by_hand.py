@@ -1,4 +1,4 @@
-"""Reading, comparison and tables of stored numbers, on made-up records."""
+"""Reading, comparison and tables of stored numbers, on invented records."""
 
 import math
 from dataclasses import replace
@@ -50,7 +50,7 @@ def test_words_of_different_gaps():
 
 
 def test_the_least_probability_of_two_samples():
-    """Of two samples of 3 and 2 there are 10 orders, and two of them are as far apart as can be."""
+    """Two samples of 3 and 2 have 10 orders, and two of these are the most extreme."""
     assert least_probability(3, 2) == pytest.approx(0.2)
 
 
@@ -67,7 +67,7 @@ def test_computed_numbers_may_be_rounded_and_no_more(factor, different):
 @pytest.mark.parametrize(
     ("kept", "shown", "different"),
     [
-        (math.inf, 1.9e-9, False),  # halving ends within 1e-9, and what is infinite is the same
+        (math.inf, 1.9e-9, False),  # bisection ends within 1e-9, and infinite values are equal
         (math.inf, 4e-9, True),
         (1.0, 0.0, True),
     ],
@@ -109,7 +109,7 @@ def test_a_replication_that_fails_is_never_excused(monkeypatch):
 
 
 def test_all_replications_that_two_runs_have_are_compared():
-    """The second replication differs: two runs do not agree, but for the first of them they do."""
+    """The second replications differ: the records disagree, but the first replication alone agrees."""
     first = Stored(CURVES.rows, {}, CELL)
     other = replace(first, rows={**CURVES.rows, "regret": np.array([[0.5, 2.0], [1.0, 4.0]])})
     assert agree(first, first)

@@ -1,4 +1,4 @@
-"""Made-up results with known verdicts, and claims about them."""
+"""Invented results with known verdicts, and claims about them."""
 
 import numpy as np
 import yaml

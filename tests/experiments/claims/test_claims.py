@@ -1,4 +1,4 @@
-"""Verdicts on made-up results whose outcome is known, malformed claims, and the claims of the papers."""
+"""Verdicts on invented results with a known outcome, malformed claims, and the claims of the papers."""
 
 import math
 import re
@@ -122,7 +122,7 @@ def test_a_curve_that_is_no_power_has_a_wide_interval(tmp_path):
     ],
 )
 def test_a_window_is_said_once_in_the_figure_that_fits_the_slope(tmp_path, window, expected):
-    """Figure 6 fits DP-FTPL-New between 0.0007 and 0.0085: what lies outside is of another power."""
+    """Figure 6 fits DP-FTPL-New between 0.0007 and 0.0085: points outside follow another power."""
     powers = {0.0003: -3, **dict.fromkeys((0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008), -1), 0.02: -3}
     cells = [measured(DPSE(epsilon), 10 * epsilon**power, 0.001) for epsilon, power in powers.items()]
     keys = {"filter": {"policy": "dp_se"}, "x": "epsilon", "expected": -1, "tolerance": 0.01, "test": "slope"}
@@ -183,7 +183,7 @@ def test_pulls_bound(tmp_path):
     keys = {"filter": {"policy": "dp_se"}, "bound": "bandits.bounds.sajed2019.dp_se_pulls", "arguments": arguments}
     assert outcome(tmp_path, [measured(DPSE(1.0), 50)], test="pulls_bound", **keys) == "holds"
     many = measured(DPSE(1.0), 50)
-    many.pulls[7, 2] = 10**9  # in one run
+    many.pulls[7, 2] = 10**9  # in a single run
     found = verdict(tmp_path, [many], test="pulls_bound", **keys)
     assert (found.outcome, found.table.arm[0]) == ("fails", 2)
 
@@ -208,7 +208,7 @@ def test_exceedance(tmp_path, divisor, expected):
         "event": "samples",
         "bound": "bandits.bounds.sajed2019.stopping_lower_bound",
     }
-    lower = {"test": "exceedance", "at_most": 0.25, "arguments": problem, **keys}  # of 50 samples always
+    lower = {"test": "exceedance", "at_most": 0.25, "arguments": problem, **keys}  # always 50 samples
     assert outcome(tmp_path, [stopped(0)], **lower) == expected
 
 
@@ -322,9 +322,9 @@ def test_a_claim_of_a_user_is_judged(call, tmp_path):
 def test_missing_results_name_the_command(call, tmp_path):
     found = call("id=beta-long-start", f"published_dir={tmp_path}", main=__main__.main)
     assert found.code == 0
-    told = " ".join(found.out.split())
-    assert "wang2024 beta-long-start: cannot be judged" in told
-    assert "run: python -m experiments.run +experiment=wang2024/fig04" in told
+    text = " ".join(found.out.split())
+    assert "wang2024 beta-long-start: cannot be judged" in text
+    assert "run: python -m experiments.run +experiment=wang2024/fig04" in text
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_fieller_covers_as_often_as_it_says():
     for _ in range(2000):
         interval = intervals.ratio(rng.normal(10, 3, 20), rng.normal(5, 1, 30), 0.1)
         misses += not interval.low <= 2 <= interval.high
-    assert 120 < misses < 240  # 200 expected, fewer as the degrees of freedom are on the safe side
+    assert 120 < misses < 240  # 200 expected; fewer, as the degrees of freedom are conservative
     before, after = rng.normal(10, 3, (2, 500))
     wide, narrow = intervals.ratio(after, before, 0.05), intervals.paired_ratio(before + 0.1 * after, before, 0.05)
     assert wide.high - wide.low > narrow.high - narrow.low

@@ -1,4 +1,4 @@
-"""Correction for many comparisons: 5 % shared among claims, their forms, and comparisons; seen in the intervals."""
+"""Correction for multiple comparisons: 5 % shared among claims, forms and comparisons, as the intervals show."""
 
 import math
 from dataclasses import replace
@@ -22,8 +22,8 @@ from tests.experiments.claims.made_up import HORIZON, measured, outcome, stopped
 pytestmark = pytest.mark.usefixtures("parsed_once")
 
 EIGHT = [0.1 * 1.2**step for step in range(8)]
-SPREAD = np.linspace(-1, 1, 40)  # of the runs that `measured` makes up
-DEVIATION = 0.5995107  # of these: the square is 41 / (3 x 39) over all, 40 / 39 of that for a sample
+SPREAD = np.linspace(-1, 1, 40)  # of the runs that `measured` invents
+DEVIATION = 0.5995107  # of a sample of these: the variance of all is 41 / (3 x 39), times 40 / 39
 
 
 def settings(form, cells):
@@ -31,7 +31,7 @@ def settings(form, cells):
 
 
 def student(error, freedom):
-    """The point that Student's law exceeds in absolute value with this probability, by halving an interval."""
+    """The point that Student's law exceeds in absolute value with this probability, by bisection."""
     low, high = 0.0, 1e6
     for _ in range(200):
         middle = (low + high) / 2
@@ -53,13 +53,13 @@ def test_bounds_share_the_error():
 
 
 def test_lower_bounds_share_the_error_among_checkpoints_too():
-    """Below the bound of 1 at every checkpoint: at the first of them regret is smallest."""
+    """Regret is above a lower bound of 1 at every checkpoint; it is smallest at the first."""
     path = "bandits.bounds.wang2024.transcript_lower_bound"
     constants = {"epsilon": 1.0, "delta": 0.01, "horizon": 10**9, "scale": 1.0, "power": 0.5}
     (setting,) = settings(
         Bound(("made_up",), {}, path, constants, side="lower"), [cell := measured(DPSE(1.0), 100, 10)]
     )
-    half = student(0.05 / len(cell.t), 39) * DEVIATION / math.sqrt(40) / 10  # over the mean
+    half = student(0.05 / len(cell.t), 39) * DEVIATION / math.sqrt(40) / 10  # relative to the mean
     estimate, low, high = setting.interval
     assert (low / estimate, high / estimate) == pytest.approx((1 - half, 1 + half))
 
@@ -78,7 +78,7 @@ def test_ratios_and_steps_share_the_error():
 
 
 def test_growth_shares_the_error():
-    """Curves that rise in proportion to time, and so by 1 from a half to the whole; their ends stray a little."""
+    """Curves proportional to time, so that growth over the second half is 1; their ends vary a little."""
     cells = [measured(DPSE(epsilon), 50, 10) for epsilon in (0.5, 1.0, 2.0)]
     cells = [with_noise(cell) for cell in cells]
     begin = int(np.searchsorted(cells[0].t, HORIZON / 2, side="right")) - 1
@@ -88,14 +88,14 @@ def test_growth_shares_the_error():
 
 
 def with_noise(cell):
-    """The same, with runs that end apart from where they were."""
+    """The same runs with noise at their ends."""
     curves = cell.regret.copy()
     curves[:, -1] += SPREAD[::-1] ** 3
     return replace(cell, rows=cell.rows | {"regret": curves})
 
 
 def test_slopes_share_the_error():
-    """Two groups; errors of the points are so large that they decide: place x error / y, over the square of place."""
+    """Two groups; errors of the points dominate: the sum of position x error / y, over that of squared positions."""
     cells = [measured(DPSE(epsilon), 10 / epsilon, 4 / epsilon, kind(3)) for epsilon in EIGHT for kind in (C1, C2)]
     found = settings(Slope(("made_up",), {}, "epsilon", -1.0, 0.2, by=("instance",)), cells)
     place = math.log(1.2) * (np.arange(8) - 3.5)

@@ -1,4 +1,4 @@
-"""One error for a whole ledger; and what is said beside a verdict: whose a threshold is, what was chosen when."""
+"""One error for a whole ledger; and what stands beside a verdict: whose threshold it is, what was chosen when."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_the_summary_by_hand():
     ]
     assert summary(found) == (
         "5 claims, 1 of them ours: 2 hold (1 at a threshold of ours), 2 hold under a condition (1 at a threshold of "
-        "ours, 1 chosen after the data), 1 fail (1 at a threshold of ours). Of those in favour, so many say nothing: "
+        "ours, 1 chosen after the data), 1 fail (1 at a threshold of ours). Verdicts in favour that say nothing: "
         "1 in all settings, 0 in some."
     )
 
@@ -75,7 +75,7 @@ def test_claims_share_the_error_of_their_ledger_and_forms_that_of_their_claim(tm
     )
 
 
-def test_a_folder_of_ones_own_changes_no_verdict_of_this_repository(tmp_path):
+def test_a_users_folder_changes_no_verdict_of_this_repository(tmp_path):
     ours = {(claim.paper, claim.id): claim.error for claim in claims()}
     mine = written(tmp_path, {"experiments": ["made_up"], **RATIO, "at_least": 1})
     assert mine["claim-0"].error == 0.05
@@ -89,7 +89,7 @@ def test_the_errors_of_this_repository_add_up_to_five_percent():
 
 
 def test_a_verdict_has_the_error_of_its_claim(tmp_path):
-    """The same cells in one form, and in one of three: its interval is that of a third of the error."""
+    """The same cells in a claim of one form and in one of three: the latter's interval has a third of the error."""
     cells = [measured(UCB1(), 30, 5), measured(DPSE(1.0), 10, 0.001)]
     other = {"other": {"numerator": {"policy": "ucb1", "arms": 3}}, "third": {"numerator": {"policy": "ucb1"}}}
     alone = verdict(tmp_path, cells, **RATIO, at_least=1).table
@@ -113,7 +113,7 @@ FREQUENCY = {"test": "frequency", "filter": {}, "event": "off_by_more"}
 GROWTH = {"test": "growth", "filter": {}, "stretch": [0.5, 1]}
 
 
-def test_a_claim_says_whose_its_numbers_are(tmp_path):
+def test_a_claim_states_whose_thresholds_it_has(tmp_path):
     for case, (keys, whose) in enumerate(
         [
             ({**RATIO, "at_least": 1}, ""),
@@ -140,9 +140,9 @@ def test_a_claim_says_whose_its_numbers_are(tmp_path):
         with pytest.raises(UserError, match=f"one.yaml: claim-0: threshold: missing; whose is {whose}: paper or ours"):
             written(tmp_path / str(case), without)
         whole = {"ours": True, "threshold": "ours"}  # the claim is ours, and so is its number
-        for number, said in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
-            (claim,) = written(tmp_path / f"{case}-{number}", without | said).values()
-            assert claim.by_our_threshold == (said == {"threshold": "ours"})
+        for number, stated in enumerate(({"ours": True}, whole, {"threshold": "paper"}, {"threshold": "ours"})):
+            (claim,) = written(tmp_path / f"{case}-{number}", without | stated).values()
+            assert claim.by_our_threshold == (stated == {"threshold": "ours"})
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_claim_says_whose_its_numbers_are(tmp_path):
     ],
     ids=str,
 )
-def test_what_is_said_of_numbers_and_conditions_is_checked(tmp_path, keys, problem):
+def test_keys_about_thresholds_and_conditions_are_checked(tmp_path, keys, problem):
     with pytest.raises(UserError, match=problem):
         written(tmp_path, {"experiments": ["made_up"], **MONOTONE, **keys})
 
@@ -177,7 +177,7 @@ def test_what_takes_away_from_a_verdict_is_shown(tmp_path):
 
 
 def test_a_bound_far_away_says_nothing():
-    """From 10,000 times on; a share of the settings is told, and none of those that do not count."""
+    """From 10,000 times on; the share of such settings is printed, without those that do not count."""
 
     def shown(*slack):
         settings = [Setting({}, exactly(1.0), at_most=of, slack=of) for of in slack]
@@ -228,7 +228,7 @@ def test_what_never_varies_and_differs_counts(tmp_path):
 
 
 def test_exact_ratios_of_one_count(tmp_path):
-    """What is computed has one value in any case: that two are equal is a result."""
+    """A computed value never varies, so two equal ones are a result."""
     from tests.experiments.claims.test_claims_by_hand import computed
 
     cells = [computed("laplace", 4.0), computed("gumbel", 4.0)]
@@ -242,7 +242,7 @@ def test_steps_and_slopes_of_one_number_do_not_count(tmp_path):
     assert (found.outcome, set(found.table.result)) == ("vacuous here", {"the same in every run"})
     slope = SLOPE | {"expected": 0}
     assert outcome(tmp_path, flat, **slope) == "vacuous here"
-    noisy = [*flat[:7], measured(DPSE(EIGHT[7]), 10, 1)]  # means as flat as before
+    noisy = [*flat[:7], measured(DPSE(EIGHT[7]), 10, 1)]  # the means are as flat as before
     table = verdict(tmp_path, noisy, **slope).table
     assert (table.result[0], table.estimate[0]) == ("passes", 0)
     assert 0 < table.high[0] < 0.1
@@ -272,7 +272,7 @@ def test_no_chance_is_shared_by_computed_points(tmp_path):
 
 
 def test_bounds_that_match_and_those_that_do_not():
-    """Of order log T / gap both: 7 apart. With another log T the ratio trebles; the other way round it is below 1."""
+    """Both of order log T / gap: ratio 7. A further log T trebles the ratio; the other way round it is below 1."""
 
     def standings(ratio):
         base, further = {"horizon": 1e100, "gap": 0.1}, {"horizon": 1e300, "gap": 1e-3}
@@ -318,7 +318,7 @@ def test_the_local_bounds_of_the_paper_are_below_those_that_are_proved(monkeypat
 
 
 def test_what_no_run_may_show_takes_no_share():
-    """It has no interval that could miss; nor has what is computed, or a bound on every run."""
+    """It has no interval that could miss; neither has a computed value, or a bound on every run."""
     kinds = {next(iter(claim.forms.values())).test for claim in claims() if not claim.estimates}
     assert kinds == {"never", "exact", "audit", "pulls_bound", "not_judged"}
 

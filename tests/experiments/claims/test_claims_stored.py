@@ -112,14 +112,14 @@ def test_every_claim_has_a_verdict_with_evidence(verdicts):
         assert len(verdict.table) > 0 or verdict.outcome in (Outcome.NOT_JUDGED, Outcome.CANNOT_BE_JUDGED)
 
 
-def test_what_is_judged_and_not_vacuous_says_what_would_have_turned_it(verdicts):
+def test_every_verdict_that_is_not_vacuous_states_what_would_have_changed_it(verdicts):
     judged = {Outcome.PROVED, Outcome.HOLDS, Outcome.HOLDS_UNDER, Outcome.FAILS, Outcome.UNDECIDED}
     for verdict in verdicts:
         assert bool(verdict.power) == (verdict.outcome in judged), verdict.id
 
 
 def test_a_wrong_theorem_turns_the_ledger_red(verdicts, monkeypatch):
-    """Every bound is brought three times nearer to the data, or by its slack where that is more: every claim fails."""
+    """Every bound is moved nearer to the data, by a factor of 3 or by its slack if that is more: every claim fails."""
     known = Results(Composer())
     threefold = set()
     for claim, verdict in zip(claims(), verdicts, strict=True):
@@ -136,7 +136,7 @@ def test_a_wrong_theorem_turns_the_ledger_red(verdicts, monkeypatch):
 
 
 def wrong(form, factor):
-    """`value_of` of a theorem whose bound is nearer to the data by this factor."""
+    """`value_of` of a wrong theorem: its bound is nearer to the data by this factor."""
     lower = getattr(form, "side", "upper") == "lower" or getattr(form, "at_least", None) is not None
     right = promises.value_of
     return lambda *arguments: right(*arguments) * (factor if lower else 1 / factor)

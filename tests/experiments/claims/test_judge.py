@@ -1,6 +1,6 @@
-"""How often verdicts are wrong, and their power, over thousands of made-up ledgers of known truth.
+"""The rate of wrong verdicts, and their power, over thousands of invented ledgers with known truth.
 
-Truths sit on the limit of what is claimed, where the judge errs most often, or just beyond it.
+Truths are at the limit of the claim, where the judge errs most often, or just beyond it.
 """
 
 from dataclasses import replace
@@ -35,23 +35,23 @@ EPSILONS = [0.1 * 1.25**step for step in range(8)]
 
 
 def cell(policy, arms=3):
-    """A cell of which only the regret at the horizon is made up."""
+    """A cell of which only the regret at the horizon is invented."""
     made = RegretCell(C1(arms), policy, HORIZON, 1)
     return Stored({"t": np.full((RUNS, 1), HORIZON), "regret": np.ones((RUNS, 1))}, {}, made)
 
 
 def with_regret(stored, mean, rng, shape=4.0):
-    """The same cell with runs of a skewed law of this mean: a gamma law, a quarter of whose square is its variance."""
+    """The same cell with runs of a skewed law: a gamma law with this mean and the variance mean^2 / 4."""
     return replace(stored, rows=stored.rows | {"regret": rng.gamma(shape, mean / shape, (RUNS, 1))})
 
 
 def judged(form, cells, error=FAMILY):
-    """What a form comes to on made-up cells."""
+    """The verdict of a form on invented cells."""
     return FormVerdict.of(form.settings(Results(SimpleNamespace(), read={"made_up": cells}), error), form.measures)
 
 
 def ratio_ledger(error=FAMILY):
-    """Is the ratio of UCB1 to DP-SE at least 1 in five settings? A truth is what it is in each."""
+    """Is the ratio of UCB1 to DP-SE at least 1 in five settings? A truth is this ratio in each setting."""
     form = Ratio(("made_up",), {"policy": "ucb1"}, {"policy": "dp_se"}, ("arms",), at_least=1.0)
     pairs = [(cell(UCB1(), arms), cell(DPSE(1.0), arms)) for arms in ARMS]
 
@@ -91,7 +91,7 @@ def bound_ledger():
 
 
 def frequency_ledger():
-    """Is a rule wrong in 5 % of the runs at most? A truth is that over how often it is."""
+    """Is a rule wrong in 5 % of the runs at most? A truth is 5 % over its share of wrong runs."""
     form = Frequency(("made_up",), {}, "off_by_more", at_most=0.05)
     cells = [
         StoppingCell(SignedBernoulli(mean), DPNAS(1.0, accuracy=0.5, beta=0.05), 10**6)
@@ -131,7 +131,7 @@ LEDGER = {
 
 
 def false_verdicts_allowed(failure):
-    """So many false verdicts show that the family error is above what is stated."""
+    """The number of false verdicts that shows a family error above the stated one."""
     return stats.binom.isf(failure, LEDGERS, FAMILY)
 
 
@@ -143,13 +143,13 @@ def test_true_claims_fail_and_false_ones_hold_as_rarely_as_the_ledger_says(kind,
     assert true.count(Outcome.FAILS) <= false_verdicts_allowed(failure)
     false = [find(rng, [0.999, *[2.0 if kind != "slope" else 1.2] * (SETTINGS - 1)]).outcome for _ in range(LEDGERS)]
     assert false.count(Outcome.HOLDS) <= false_verdicts_allowed(failure)
-    assert false.count(Outcome.UNDECIDED) > 0.8 * LEDGERS  # nothing so near to the limit can be told
+    assert false.count(Outcome.UNDECIDED) > 0.8 * LEDGERS  # nothing so close to the limit can be decided
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LEDGER)
-def test_a_departure_is_seen_where_the_ledger_says_it_would_be(kind):
-    """Of the size that is stated about every second time, of twice that nearly always, of a fifth rarely."""
+def test_a_departure_is_found_with_the_stated_power(kind):
+    """A departure of the stated size is found about every second time, twice that nearly always, a fifth rarely."""
     find, rng = LEDGER[kind](), np.random.default_rng(13)
     easy = 1.2 if kind == "slope" else 1.5
     settings = [find(rng, [1.1] * SETTINGS).settings[0] for _ in range(20)]
@@ -168,7 +168,7 @@ def test_a_departure_is_seen_where_the_ledger_says_it_would_be(kind):
 
 @pytest.mark.slow
 def test_many_claims_together_err_as_rarely_as_one_ledger_may(failure, tmp_path):
-    """Ten true claims, each on the limit in five settings: one of them fails in 5 % of all ledgers at most."""
+    """Ten true claims, each at its limit in five settings: in at most 5 % of all ledgers any of them fails."""
     about = {"where": "here", "claim": "It is so.", "experiments": ["made_up"], "test": "ratio", "at_least": 1}
     about |= {"numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["arms"]}
     (tmp_path / "claims").mkdir()
@@ -184,7 +184,7 @@ def test_many_claims_together_err_as_rarely_as_one_ledger_may(failure, tmp_path)
 
 
 def _departure(setting):
-    """How far beyond its limit an estimate must be to fail, relative to the limit; of two limits the upper one."""
+    """The relative distance beyond its limit from which an estimate fails; of two limits the upper one."""
     if not np.isfinite(setting.at_most):
         return setting.at_least / setting.silent.low - 1
     beyond = setting.silent.high / setting.at_most

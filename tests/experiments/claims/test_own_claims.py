@@ -43,7 +43,7 @@ cells: [{instance: bernoulli, instance.means: [[0.9, 0.1]], policy: ucb1}]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A user's folder with a form of a claim, a helper of it, and an experiment."""
+    """A user's folder with a check, a module that it imports, and an experiment."""
     monkeypatch.setattr(sys, "path", sys.path[:])
     mine = tmp_path / "mine"
     for place, text in (("claims/mine.yaml", CLAIMS), ("experiment/mine.yaml", EXPERIMENT)):
@@ -60,8 +60,8 @@ EDITS = {"own_form.py": FORM.format(number=0), "own_limit.py": "LIMIT = 0.0\n"}
 
 
 @pytest.mark.parametrize("edited", EDITS)
-def test_an_edit_of_a_form_of_ones_own_changes_the_verdict(call, folder, tmp_path, edited):
-    """Of a function that computes, of a bound, and of what they import; the results stay."""
+def test_an_edit_of_a_users_check_changes_the_verdict(call, folder, tmp_path, edited):
+    """Edits of a check, of a bound, and of what they import; the results stay."""
     edits: list[int] = []
     places = ["--config-dir", folder, f"results_dir={tmp_path}/results"]
     assert call(*places, "+experiment=mine", "runner.workers=1").code == 0

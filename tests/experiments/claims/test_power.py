@@ -1,4 +1,4 @@
-"""What would have turned a verdict: vacuous bounds, the nearest estimates that fail, and planted wrong theorems."""
+"""What would have changed a verdict: vacuous bounds, the nearest estimates that fail, and planted wrong theorems."""
 
 import math
 
@@ -38,7 +38,7 @@ def plant(monkeypatch, factor):
 
 def test_scaled_limits_by_hand():
     assert scaled(Interval(2.0, 1.6, 2.5), 1.0, 4.0) == pytest.approx((0.8, 5.0))
-    assert scaled(Interval(2.0, -1.0, math.inf), 1.0, 4.0) == (0.0, math.inf)  # nothing positive would have been seen
+    assert scaled(Interval(2.0, -1.0, math.inf), 1.0, 4.0) == (0.0, math.inf)  # no positive limit would fail
     assert scaled(exactly(2.0), -math.inf, 4.0) == (-math.inf, 4.0)
     assert scaled(exactly(0.0), -math.inf, 4.0) == (-math.inf, 4.0)
 
@@ -56,7 +56,7 @@ def test_a_bound_above_all_that_is_possible_is_vacuous(tmp_path, monkeypatch):
     assert f"while only 0 to {most:.4g} is possible: no result could have failed in any of 1 setting" in found.evidence
 
 
-def test_vacuous_settings_do_not_count_and_are_told(tmp_path):
+def test_vacuous_settings_do_not_count_and_are_reported(tmp_path):
     cells = [measured(DPSE(epsilon), 50, 1) for epsilon in (1.0, 1e-9)]
     found = verdict(tmp_path, cells, **REGRET)
     assert found.outcome == "holds"
@@ -75,7 +75,7 @@ def test_a_setting_is_vacuous_if_nothing_possible_is_outside_its_limits():
         (
             Setting({}, exactly(3.0), at_most=2.0, possible=Range(0, 2)),
             Standing.FAILS,
-        ),  # a fault elsewhere is not hidden
+        ),  # a failure elsewhere is not hidden
         (Setting({}, Interval(1, 0, 5), at_most=4.0), Standing.OPEN),
         (Setting({}, exactly(math.nan), at_most=2.0, possible=Range(0, 2)), Standing.NOT_COVERED),
     ]:
@@ -94,7 +94,7 @@ def test_a_ratio_fails_beyond_the_estimate_that_its_power_names(tmp_path):
     keys = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["instance"]}
 
     def ratio(of):
-        cells = [measured(UCB1(), 10 * of, 0.5 * of), measured(DPSE(1.0), 10, 0.1)]  # noise in proportion
+        cells = [measured(UCB1(), 10 * of, 0.5 * of), measured(DPSE(1.0), 10, 0.1)]  # noise proportional to the mean
         return verdict(tmp_path, cells, **keys, at_least=1)
 
     end = ratio(2).table.fails_below[0]
@@ -118,7 +118,7 @@ def test_shares_that_fail_are_counted():
         assert ends == pytest.approx([one.low, one.high], abs=1e-12)
 
 
-def test_what_never_happened_might_be_rarer_than_the_runs_can_tell(tmp_path):
+def test_an_event_that_never_happened_may_be_rarer_than_the_runs_show(tmp_path):
     keys = {"test": "never", "filter": {"policy": "dp_nas"}, "event": "off_by_more"}
     found = verdict(tmp_path, [stopped(0)], **keys)
     assert found.table.fails_above[0] == pytest.approx(0.00299, rel=0.01)  # 3 / runs
@@ -217,7 +217,7 @@ def test_cells_are_left_out_of_growth(tmp_path):
     keys = {"test": "growth", "filter": {"policy": "dp_se"}, "stretch": [0.5, 1], "at_most": 0.01}
     assert outcome(tmp_path, cells, **keys) == "fails"
     assert outcome(tmp_path, cells, **keys, without={"epsilon": 0.5}) == "holds"
-    with pytest.raises(UserError, match=r"mine: without\.epsilom: is no column"):
+    with pytest.raises(UserError, match=r"mine: without\.epsilom: is not a column"):
         outcome(tmp_path, cells, **keys, without={"epsilom": 0.5})
 
 

@@ -1,4 +1,4 @@
-"""A key of an experiment file that nothing reads is an error that names the file and the key."""
+"""A key of an experiment file that nothing reads is an error that names file and key."""
 
 import textwrap
 
@@ -24,7 +24,7 @@ figure: {title: Mine, panels: [{title: a}]}
 def planned(tmp_path, text, *more):
     (tmp_path / "experiment").mkdir(exist_ok=True)
     (tmp_path / "experiment" / "mine.yaml").write_text(textwrap.dedent(text).lstrip("\n"))
-    compose._compose_choices.cache_clear()  # the file was another one a moment ago
+    compose._compose_choices.cache_clear()  # the file has just changed
     return plan(["+experiment=mine", *more], Composer([tmp_path])).requests
 
 
@@ -69,5 +69,5 @@ def test_a_key_of_an_experiment_may_be_given_in_the_shell(tmp_path):
 
 
 def test_a_file_that_builds_on_itself_is_one_line(tmp_path):
-    with pytest.raises(UserError, match=r"\+experiment=mine: `defaults` of a file lead back to that file"):
+    with pytest.raises(UserError, match=r"\+experiment=mine: `defaults` of a file include that file again"):
         planned(tmp_path, "# @package _global_\ndefaults: [/experiment/mine]\ncells: []\n")

@@ -62,7 +62,7 @@ figure: {figure}
 """
 PANELS = "panels: [{title: 'US$ 5 <script>alert(2)</script>', epsilon: 1}]"
 SWEEP = f"kind: sweep, x: epsilon, {PANELS}"
-WRONG = {  # policy, figure, and what the line must name
+WRONG = {  # policy, figure, and text that the error must have
     "figure": ("dp_se", "hello", "wrong/figure.yaml: figure: must be a mapping"),
     "title": (
         "dp_se",
@@ -97,7 +97,7 @@ GOOD = rf"{{title: 'Good <script>alert(1)</script> & $\epsilon_1$, 5 % of a_b', 
 
 @pytest.fixture(scope="module")
 def mine(tmp_path_factory):
-    """A folder with one good experiment and many that are wrong, all stored but one that cannot even be planned."""
+    """A folder with one good experiment and many wrong ones, all stored except one that cannot be planned."""
     folder = tmp_path_factory.mktemp("gaps")
     files = {"gaps_policies.py": POLICIES}
     for name in ("Unparsed", "Mute", "Unsure", "Odd"):
@@ -121,7 +121,7 @@ def mine(tmp_path_factory):
 
 @pytest.fixture
 def on(mine, call, tmp_path):
-    """Run a command on experiments of that folder; what came of it."""
+    """Run a command on experiments of that folder; return the outcome."""
 
     def on(main, *names, more=()):
         folders = [f"results_dir={mine}/results", f"figures_dir={tmp_path}", f"report_dir={tmp_path}/report"]
@@ -156,7 +156,7 @@ def test_the_report_is_written_with_gaps(on, monkeypatch, tmp_path):
     outcome = on(report.main, *wrong, "good")
     assert outcome.code == 0
     lines = [line for line in outcome.err.splitlines() if line.startswith("missing: ")]
-    assert len(lines) == len(wrong) + 2  # the policies that cannot be asked what they are
+    assert len(lines) == len(wrong) + 2  # policies whose guarantee or legend raises an error
     page = (tmp_path / "report" / "paper-wrong.html").read_text()
     for name, (_, _, named) in wrong.items():
         assert any(f"experiment wrong/{name}: " in line and named in line for line in lines)

@@ -1,4 +1,4 @@
-"""`join=mine` puts a policy of any kind into every experiment that it can play, and says where it cannot."""
+"""`join=mine` puts a policy of any kind into every experiment that it can play, and reports where it cannot."""
 
 import textwrap
 
@@ -100,7 +100,7 @@ def kin(requests):
     return {"sees", "exact"} if all(full) else {"pulls"}
 
 
-SHAPES = {  # the smallest experiment of each shape that there is
+SHAPES = {  # the smallest experiment of each shape
     "one instance, one budget": "gajane2018/long",
     "several instances": "tao2022/local_central",
     "several budgets": "sajed2019/fig01",
@@ -158,7 +158,7 @@ def test_it_takes_the_parameters_that_it_has_too(composer):
         assert {request.cell.policy.beta for request in found if request.cell.policy.name == "pulls"} == {beta}
 
 
-def test_where_it_cannot_play_it_is_said(composer):
+def test_experiments_that_it_cannot_play_are_reported(composer):
     asked = plan(["+experiment=wang2024/fig06", "join=[pulls]"], composer)
     assert [request.cell.policy.epsilon for request in asked.requests if request.cell.policy.name == "pulls"] == [0.1]
     assert len(asked.left_out) == 1
@@ -207,7 +207,7 @@ def test_a_wrong_join_is_one_line(composer, join, message):
 
 @pytest.mark.slow
 def test_a_pure_policy_is_in_every_panel_of_its_budget(composer, tmp_path):
-    """Figure 6 has δ along its axis: there the policy is a level line; Figure 4 has panels of one δ each."""
+    """Figure 6 has δ on its axis: there the policy is a horizontal line; Figure 4 has panels of one δ each."""
     shown = {}
     for name in ("wang2024/fig04", "wang2024/fig06"):
         asked = [f"+experiment={name}", "join=pulls", "horizon=200", "replications=2", f"results_dir={tmp_path}"]
@@ -254,3 +254,17 @@ def test_an_experiment_may_have_policies_that_join(tmp_path):
     (tmp_path / "experiment" / "mine_joined.yaml").write_text(textwrap.dedent(text))
     found = plan(["+experiment=mine_joined"], Composer([tmp_path])).requests
     assert {"dp_se", "dp_ucb", "ucb1", "thompson_beta"} <= {request.cell.policy.name for request in found}
+
+
+@pytest.mark.parametrize(("figure", "policy"), [("fig01", "robust_se"), ("fig02", "robust_bit_se")])
+def test_figures_with_a_robust_policy_are_those_that_it_joins(figure, policy):
+    """With the instances, budgets and horizons of the paper's private policies."""
+    asked, stored = ([f"+experiment=tao2022/{figure}", f"join={policy}"], [f"+experiment=tao2022/{figure}_robust"])
+    cells = [[request.cell for request in plan(words, Composer()).requests] for words in (asked, stored)]
+    assert [cell.key for cell in cells[0]] == [cell.key for cell in cells[1]]
+    joined = [cell for cell in cells[0] if cell.policy.name == policy]
+    private = {
+        (cell.instance, cell.policy.epsilon, cell.horizon) for cell in cells[0] if hasattr(cell.policy, "epsilon")
+    }
+    assert {(cell.instance, cell.policy.epsilon, cell.horizon) for cell in joined} == private
+    assert len(joined) == len(private) > 3

@@ -1,4 +1,4 @@
-"""Overrides: a wrong one is an error of one line, a paper stands for its experiments, a sweep is composed once."""
+"""Overrides: a wrong one is a one-line error, a paper stands for its experiments, a sweep is composed once."""
 
 import os
 import re
@@ -19,8 +19,8 @@ from experiments.errors import UserError
 LONG = "a" * 300
 FULL = Path("/dev/full")
 WRONG = {
-    "~policy": "~policy: a key cannot be taken away",
-    "~horizon": "~horizon: a key cannot be taken away",
+    "~policy": "~policy: a key cannot be removed",
+    "~horizon": "~horizon: a key cannot be removed",
     "+x=1": "+x=1: nothing reads this key",
     "++policy.beta=1": "++policy.beta=1: nothing reads this key",
     "instance=[c1,c2]": "instance: must be one name, got [c1,c2]; for several runs: -m instance=c1,c2",
@@ -43,8 +43,8 @@ WRONG = {
     "hydra.run.dir=here": "hydra.run.dir: unknown key",
     "hydra.searchpath=5": "hydra.searchpath: must be a list of folders",
     "horizon.x=3": "horizon.x: unknown key; horizon has no keys below it",
-    "budget.epsilon=0.1,0.2": "several values are for --multirun: add -m",
-    "+experiment=glob(sajed2019/*)": "several values are for --multirun: add -m",
+    "budget.epsilon=0.1,0.2": "several values need --multirun: add -m",
+    "+experiment=glob(sajed2019/*)": "several values need --multirun: add -m",
     "cells=[{policy: [[dp_se]]}]": "cells: item 1: policy: must be the name of a choice",
     "cells=[{policy: {a: 1}}]": "cells: item 1: policy: must be the name of a choice",
     "cells=[{policy: []}]": "cells: item 1: policy: must be a value or a list of values, got none",
@@ -173,7 +173,7 @@ def test_output_that_cannot_be_written_is_one_line(words):
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["experiments.run", "experiments.claims", "scripts.figures", "scripts.tables"])
 def test_an_interrupted_import_is_one_line(module, tmp_path):
-    """The interruption comes at the import of a library, the first that a command brings along."""
+    """The interruption comes during the first import of a library by a command."""
     (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt\n")
     (tmp_path / "omegaconf.py").write_text("raise KeyboardInterrupt\n")
     with command(module, env={**os.environ, "PYTHONPATH": str(tmp_path)}, stdout=subprocess.PIPE) as process:

@@ -156,7 +156,7 @@ def test_the_papers_64_settings_are_planned(composer):
     assert len(keys) == 128
 
 
-def test_columns_tell_the_guarantee():
+def test_columns_hold_the_guarantee():
     columns = RegretCell(C1(5), DPUCB(0.5), 100).columns
     assert (columns["epsilon"], columns["delta"], columns["scope"]) == (0.5, 0.0, "transcript")
     assert columns["confidence"] == "mishra2015"
@@ -171,7 +171,7 @@ def test_cells_are_values():
 
 @pytest.fixture
 def mine(tmp_path):
-    """A user's folder: a policy that builds on ours, and experiments that set values outside of their cells."""
+    """A user's folder: a policy derived from ours, and experiments that set values outside their cells."""
     files = {
         "policy/sure_se.yaml": "defaults: [dp_se]\nbeta: 0.001\n",
         "experiment/outside.yaml": """
@@ -195,7 +195,7 @@ def mine(tmp_path):
     return Composer([tmp_path])
 
 
-def test_a_policy_of_ones_own_may_build_on_ours(mine):
+def test_a_users_policy_may_derive_from_ours(mine):
     (request,) = plan(["policy=sure_se", "horizon=5000"], mine).requests
     assert request.cell.policy == DPSE(0.25, beta=0.001)
     cells = "cells=[{policy: [sure_se, dp_se]}]"

@@ -28,7 +28,7 @@ FILES = {"instance": "i.yaml", "policy": "p.yaml"}
 
 @pytest.fixture
 def resolutions(monkeypatch):
-    """The cells that were resolved on their own, or with places."""
+    """Record the values with which a config was resolved: those of one cell, or placeholders."""
     found = []
     resolved = SharedConfig._resolved
 
@@ -84,21 +84,21 @@ def test_a_cell_has_nothing_of_another():
         ({}, {"instance.means": [1, 2], "instance.means.0": 3}, ("instance", "means"), [3, 2]),
     ],
 )
-def test_what_is_more_than_a_place_is_resolved_for_each_cell(resolutions, changed, values, key, expected):
+def test_a_value_that_no_placeholder_can_hold_is_resolved_for_each_cell(resolutions, changed, values, key, expected):
     config = shared_config(values, **changed)
     for _ in range(2):
         assert config.of(values)[key[0]][key[1]] == expected
     assert resolutions.count(values) == 2
 
 
-def test_a_text_of_the_same_keys_does_not_stay():
+def test_an_interpolation_of_one_cell_does_not_stay():
     config = shared_config(["best"])
     assert config.of({"best": "${horizon}"})["instance"]["means"] == [0.1, 1000]
     assert config.of({"best": 5})["instance"]["means"] == [0.1, 5]
     assert config.of({"best": "${recorded}"})["instance"]["means"] == [0.1, 200]
 
 
-def test_what_is_wrong_is_told_of_the_cell_that_sets_it():
+def test_an_error_in_a_shared_config_names_the_key():
     composer = Composer()
     chosen = composer.choose(composer.compose([]), {})
     config = SharedConfig(chosen, composer, FILES, ["horizon", "policy.bta"])

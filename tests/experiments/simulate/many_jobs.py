@@ -1,10 +1,10 @@
-"""Many jobs of a cluster at one folder of results, as processes of their own that ask for overlapping cells.
+"""Many jobs of a cluster on one folder of results, each a process, with overlapping cells.
 
     python -m tests.experiments.simulate.many_jobs ROOT
 
-The processes are forked from one, so that what takes long is imported once. No lock of the file system works in them,
-as on some that machines share. Every eighth is killed as soon as there are results. Prints JSON: for each job its exit
-code and how many replications it simulated.
+The processes are forked from one, so that slow imports happen once. File locks do not work in them, as on some shared
+file systems. Every eighth is killed as soon as there are results. Prints JSON: for each job its exit code and how many
+replications it simulated.
 """
 
 import fcntl
@@ -26,17 +26,17 @@ from experiments.store import Store
 
 JOBS, CELLS, OF_EACH, REPLICATIONS = 40, 20, 8, 4
 KILLED = range(3, JOBS, 8)
-REST = 0.2  # seconds before a replication, so that jobs are at work at the same time, on a machine of few cores too
+REST = 0.2  # seconds of sleep before a replication, so that jobs overlap even on few cores
 
 
 def requests_of(job: int) -> list[Request]:
-    """The cells that a job asks for: eight of twenty, each asked for by sixteen jobs."""
+    """The cells of a job: eight of twenty; each cell belongs to sixteen jobs."""
     numbers = [(job + place) % CELLS for place in range(OF_EACH)]
     return [Request(RegretCell(C1(3), DPSE(1.0), 20 + number), REPLICATIONS, {}) for number in numbers]
 
 
 def work(root: Path, job: int) -> int:
-    """What one job does; how many replications it simulated."""
+    """Run one job; return how many replications it simulated."""
     made = []
     timed = block._timed
 
@@ -52,12 +52,12 @@ def work(root: Path, job: int) -> int:
 
 
 def refuse(*_):
-    """What a file system without locks answers."""
+    """Fail as a file system without locks does."""
     raise OSError(37, "No locks available")
 
 
 def child(root: Path, job: int, answer: int) -> None:
-    """A job, in a process of its own."""
+    """A job in its own process."""
     code = 1
     try:
         os.write(answer, json.dumps(work(root, job)).encode())
@@ -86,15 +86,15 @@ def main() -> None:
     for job in KILLED:
         os.kill(started[job][0], signal.SIGKILL)
     ended = {}
-    # First those that were killed: until somebody waits for it, a process that ended looks as if it were alive.
+    # First the killed ones: a process that ended looks alive until its parent has waited for it.
     for job, (pid, reader) in sorted(started.items(), key=lambda item: item[0] not in KILLED):
         _, status = os.waitpid(pid, 0)
-        said = os.read(reader, 100)
-        ended[job] = [os.waitstatus_to_exitcode(status), json.loads(said) if said else 0]
+        answer = os.read(reader, 100)
+        ended[job] = [os.waitstatus_to_exitcode(status), json.loads(answer) if answer else 0]
     print(json.dumps(ended))
 
 
 if __name__ == "__main__":
-    from tests.experiments.simulate import many_jobs  # by the name that whoever reads the results imports it under
+    from tests.experiments.simulate import many_jobs  # by the module name under which readers of the results import it
 
     many_jobs.main()

@@ -1,4 +1,4 @@
-"""Runs that are interrupted or killed as real processes: nothing is lost, and the bits are those of a whole run."""
+"""Real processes that are interrupted or killed: nothing is lost, and the bits are those of an uninterrupted run."""
 
 import json
 import os
@@ -43,12 +43,12 @@ class Paced(StepwisePolicy):
         pass
 """
 COUNT = 30
-# As the command, with a piece after every block.
+# The command, with a piece saved after every block.
 COMMAND = "from experiments.simulate import pieces; pieces.SECONDS = 0.0; from experiments.run import *; "
 COMMAND += "exit_on_user_error(main)"
 
 
-# Processes of which none has a task yet, as a kill may find them; the sleep outlives the test.
+# Workers without a task, as a kill may find them; the sleep is longer than the test.
 IDLE_WORKERS = """
 import time
 from experiments.simulate.runners import OfProcesses
@@ -65,7 +65,7 @@ def same(one, other):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a policy that takes a tenth of a second for a replication, and its results without interruption."""
+    """A folder with a policy of 0.1 s for a replication, and its results without interruption."""
     folder = tmp_path_factory.mktemp("long")
     (folder / "policy").mkdir()
     (folder / "policy" / "paced.yaml").write_text("_target_: paced.Paced\npause: 0.01\ndies: false\n")
@@ -76,7 +76,7 @@ def folder(tmp_path_factory):
 
 
 def words_of(folder, results, workers=2):
-    """What is asked of `experiments.run`."""
+    """Arguments for `experiments.run`."""
     asked = ["--config-dir", str(folder), "policy=paced", "horizon=10", f"replications={COUNT}"]
     return [*asked, f"runner.workers={workers}", f"results_dir={folder / results}"]
 
@@ -88,12 +88,12 @@ def started(folder, results, *words, workers=2):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background jobs of a shell ignore it
     )
 
 
 def rows(folder, results):
-    """The numbers of the only cell that is stored."""
+    """The numbers of the only stored cell."""
     (path,) = (folder / results).glob("*/*.parquet")
     contents = read_file(path)
     assert contents.replications == COUNT
@@ -107,7 +107,7 @@ def until(folder, results, count, process):
 
 
 def goes_on(folder, results):
-    """The command again, with one worker for two, which ends; what it prints."""
+    """Run the command again, with one worker instead of two; return its output."""
     again = python(["-m", "experiments.run", *words_of(folder, results, 1)], folder)
     assert again.returncode == 0, again.stderr
     assert same(rows(folder, results), rows(folder, "whole"))
@@ -125,13 +125,13 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_bits(folder, sent, count):
     _, err = process.communicate(timeout=100)
     if sent != signal.SIGKILL:
         assert process.returncode == 130
-        assert "interrupted; what was simulated is stored; this goes on: " in err
+        assert "interrupted; what was simulated is stored; to continue: " in err
         assert "Traceback" not in err
     assert "1 cell begun before" in goes_on(folder, results)
 
 
 def test_processes_end_quietly_right_after_calls_were_submitted(monkeypatch):
-    """A thread of loky fails where it is ended before it has queued all calls, and prints a traceback."""
+    """A thread of loky prints a traceback if it is stopped before it has queued all calls."""
     failed = []
     monkeypatch.setattr("threading.excepthook", failed.append)
     processes = OfProcesses(2)
@@ -142,7 +142,7 @@ def test_processes_end_quietly_right_after_calls_were_submitted(monkeypatch):
 
 
 def test_processes_without_a_task_end_with_the_killed_command():
-    """They hold the output of the command open, so whoever reads it waits for them."""
+    """They keep the output of the command open, so that a reader would wait for them."""
     process = subprocess.Popen(
         [sys.executable, "-c", IDLE_WORKERS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -168,11 +168,11 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(folder):
 
 
 @pytest.mark.slow
-def test_a_replication_that_kills_its_worker_is_found_and_told_and_the_other_cells_are_complete(folder):
+def test_a_replication_that_kills_its_worker_is_reported_and_the_other_cells_are_complete(folder):
     process = started(folder, "dies", "-m", "policy.dies=true,false")
     _, err = process.communicate(timeout=400)
     assert process.returncode == 1
-    assert "was ended from outside, twice (SIGKILL(-9))" in err
+    assert "was killed twice (SIGKILL(-9))" in err
     assert same(rows(folder, "dies"), rows(folder, "whole"))
     (record,) = (folder / "dies" / "failures").iterdir()
     key, replication = record.stem, json.loads(record.read_text())["replication"]
@@ -196,8 +196,8 @@ def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_when_there_is_room(f
 def test_two_processes_at_one_folder_share_the_work(folder):
     budgets = "policy.pause=0.01,0.011,0.012,0.013"
     both = [started(folder, "shared", "-m", budgets, workers=1) for _ in range(2)]
-    told = [process.communicate(timeout=400) for process in both]
-    assert [process.returncode for process in both] == [0, 0], told
+    outputs = [process.communicate(timeout=400) for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
     assert len(list((folder / "shared").glob("*/*.parquet"))) == 4
     assert not list((folder / "shared").rglob("*.conflict*"))
     assert not list((folder / "shared").rglob("*.lease"))

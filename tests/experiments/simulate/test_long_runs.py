@@ -42,7 +42,7 @@ CELL = RegretCell(C1(3), UCB1(), 2_000)
 
 @pytest.fixture(autouse=True)
 def ctrl_c():
-    """As on a terminal, even where these tests run in the background and Ctrl-C is ignored."""
+    """Ctrl-C as on a terminal, even if these tests run in the background, where it is ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -63,7 +63,7 @@ def same(one, other):
 
 
 def interrupted(monkeypatch, blocks):
-    """Simulation that Ctrl-C stops after this number of blocks."""
+    """Simulate until Ctrl-C after this number of blocks."""
     left = iter(range(blocks))
 
     def attempt(task):
@@ -114,7 +114,7 @@ def test_a_block_takes_about_two_seconds_or_is_one_replication():
         assert job.left == 0
 
 
-def test_a_resumed_cell_tells_which_replications_came_from_where(store, monkeypatch):
+def test_a_resumed_cell_records_where_its_replications_come_from(store, monkeypatch):
     block = simulate_block(CELL, 5, 10)
     before = replace(block, footer={**block.footer, "origin": {"commit": "before"}})
     Pieces(store.root).save([before])
@@ -147,7 +147,7 @@ def test_a_damaged_piece_counts_as_not_there(store):
         path.write_bytes(whole[:place])
         assert saved.read(CELL) == []
     path.write_bytes(whole)
-    (path.parent / f"other-{path.name}").write_bytes(whole)  # not under its own name
+    (path.parent / f"other-{path.name}").write_bytes(whole)  # under a wrong name
     assert len(saved.read(CELL)) == 1
     assert saved.read(RegretCell(C1(3), UCB1(), 2_001)) == []
 
@@ -174,19 +174,19 @@ def test_a_failure_is_recorded_with_seed_and_traceback_until_the_cell_succeeds(s
     cell = RegretCell(C1(3), Broken(), 2_000)
     with pytest.raises(PolicyError, match=r"RuntimeError: it is <broken>.*replication \d+") as raised:
         simulate(store, cell, 60)
-    told = Failures(store.root).read(cell.key)
-    assert told["seed_entropy"] == str(entropy(cell.identity))
-    assert told["traceback"][-1] == "RuntimeError: it is <broken>"
-    assert any("in simulate" in line for line in told["traceback"])
-    assert f"replication {told['replication']}" in str(raised.value)
-    assert f" key={cell.key} replication={told['replication']}" in str(raised.value)
+    record = Failures(store.root).read(cell.key)
+    assert record["seed_entropy"] == str(entropy(cell.identity))
+    assert record["traceback"][-1] == "RuntimeError: it is <broken>"
+    assert any("in simulate" in line for line in record["traceback"])
+    assert f"replication {record['replication']}" in str(raised.value)
+    assert f" key={cell.key} replication={record['replication']}" in str(raised.value)
     assert "python -m experiments.replay " in str(raised.value)
     with pytest.raises(RuntimeError, match="broken"):
-        cell.replicate(told["replication"])
-    assert all(cell.replicate(number) for number in range(told["replications"][0], told["replication"]))
+        cell.replicate(record["replication"])
+    assert all(cell.replicate(number) for number in range(record["replications"][0], record["replication"]))
     assert store.read(cell) is None
     monkeypatch.setattr(Broken, "works", True)
-    monkeypatch.setattr("experiments.simulate.sweep.require_same", lambda *_: None)  # a fresh process is not mended
+    monkeypatch.setattr("experiments.simulate.sweep.require_same", lambda *_: None)  # not patched elsewhere
     assert simulate(store, cell, 60).replications == 60
     assert Failures(store.root).keys() == set()
 
@@ -198,7 +198,7 @@ def test_a_failure_is_recorded_with_seed_and_traceback_until_the_cell_succeeds(s
         (lambda regret: regret[::-1], "decreases"),
     ],
 )
-def test_numbers_that_cannot_be_are_a_failure_of_their_replication(store, monkeypatch, wrong, why):
+def test_impossible_numbers_are_a_failure_of_their_replication(store, monkeypatch, wrong, why):
     regret = RegretCell.replicate
     monkeypatch.setattr(
         RegretCell,
@@ -221,12 +221,12 @@ def test_threads_give_the_same_bits(store, tmp_path):
     assert same(store.read(CELL), whole)
 
 
-def test_a_lease_is_had_by_one_until_it_is_released(tmp_path):
+def test_a_lease_has_one_holder_until_it_is_released(tmp_path):
     one, other = Leases(tmp_path), Leases(tmp_path)
     assert one.take("a")
     assert not other.take("a")
     assert other.take("b")
-    other.release("a")  # which it does not hold
+    other.release("a")  # a lease that it does not hold
     assert not other.take("a")
     with one.renewed():
         pass
@@ -234,7 +234,7 @@ def test_a_lease_is_had_by_one_until_it_is_released(tmp_path):
 
 
 def test_a_lease_says_whose_it_is_from_the_first_moment(tmp_path, monkeypatch):
-    """Else a process that is killed between making and filling it would keep others waiting for a minute."""
+    """Otherwise a process killed between creating and filling it would make others wait for a minute."""
     linked = []
     link = os.link
 
@@ -261,7 +261,7 @@ def test_leases_need_no_links(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["a.lease"]
 
 
-def test_a_lease_of_a_process_that_is_no_more_is_over_at_once(tmp_path):
+def test_a_lease_of_an_ended_process_expires_at_once(tmp_path):
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
     Leases(tmp_path).take("a")
@@ -272,7 +272,7 @@ def test_a_lease_of_a_process_that_is_no_more_is_over_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("content", ['{"host": "elsewhere", "pid": 1}', "", "[]"])
-def test_a_lease_from_elsewhere_is_over_when_nobody_renews_it(tmp_path, monkeypatch, content):
+def test_a_lease_of_another_machine_expires_if_it_is_not_renewed(tmp_path, monkeypatch, content):
     now = [0.0]
     monkeypatch.setattr(leases.time, "monotonic", lambda: now[0])
     file = tmp_path / "a.lease"
@@ -280,7 +280,7 @@ def test_a_lease_from_elsewhere_is_over_when_nobody_renews_it(tmp_path, monkeypa
     mine = Leases(tmp_path)
     assert not mine.take("a")
     now[0] += leases.EXPIRY - 1
-    os.utime(file, (1, 1))  # renewed, by a clock that is far behind
+    os.utime(file, (1, 1))  # renewed by a machine whose clock is far behind
     assert not mine.take("a")
     now[0] += leases.EXPIRY - 1
     assert not mine.take("a")
@@ -288,12 +288,12 @@ def test_a_lease_from_elsewhere_is_over_when_nobody_renews_it(tmp_path, monkeypa
     assert mine.take("a")
 
 
-def test_a_cell_that_another_process_is_at_is_left_to_it_and_waited_for(store, monkeypatch, capsys):
+def test_a_cell_that_another_process_simulates_is_waited_for(store, monkeypatch, capsys):
     others, good = Leases(store.root / ".leases"), RegretCell(C1(3), DPSE(0.5), 2_000)
     others.take(CELL.key)
 
     def other_process(_):
-        assert store.read(good).replications == 20  # done meanwhile
+        assert store.read(good).replications == 20  # complete by now
         simulate(Store(store.root / "apart"))
         store.write(Store(store.root / "apart").read(CELL))
         others.release(CELL.key)
@@ -302,24 +302,24 @@ def test_a_cell_that_another_process_is_at_is_left_to_it_and_waited_for(store, m
     monkeypatch.setattr("experiments.simulate.sweep.time.sleep", other_process)
     run(look_up([Request(cell, 20, {}) for cell in (CELL, good)], store), store, workers=1)
     assert store.read(CELL).replications == 20
-    assert capsys.readouterr().err == "waiting for 1 cells that other processes are at\n"
+    assert capsys.readouterr().err == "waiting for 1 cells that other processes simulate\n"
 
 
-def test_status_tells_of_a_process_that_ended_without_a_word(store):
+def test_status_reports_a_killed_process(store):
     simulate(store)
-    (told,) = sweeps(store.root)
-    assert (told.state, told.failed) == ("done", 0)
-    assert told.progress.startswith("1 of 1 cells, 20 of 20 replications")
+    (status,) = sweeps(store.root)
+    assert (status.state, status.failed) == ("done", 0)
+    assert status.progress.startswith("1 of 1 cells, 20 of 20 replications")
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
-    lost = replace(told, state="running", process=ended.pid)
+    lost = replace(status, state="running", process=ended.pid)
     assert lost.is_lost
-    assert str(lost).startswith("killed, or its machine stopped; the same command goes on")
-    assert not replace(told, state="running").is_lost
-    elsewhere = replace(told, state="running", machine="elsewhere", written=time.time())
+    assert str(lost).startswith("killed, or its machine stopped; the same command resumes it")
+    assert not replace(status, state="running").is_lost
+    elsewhere = replace(status, state="running", machine="elsewhere", written=time.time())
     assert not elsewhere.is_lost
     assert replace(elsewhere, written=time.time() - 61).is_lost
-    assert isinstance(told, SweepStatus)
+    assert isinstance(status, SweepStatus)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_status_tells_of_a_process_that_ended_without_a_word(store):
         (["hydra/launcher=joblib"], "use runner=slurm or runner=dask"),
     ],
 )
-def test_what_a_runner_needs_is_said_in_one_line(call, tmp_path, words, answer):
+def test_a_wrong_option_of_a_runner_is_one_line(call, tmp_path, words, answer):
     outcome = call("horizon=100", "replications=1", f"results_dir={tmp_path}", *words)
     assert outcome.code == 2
     assert answer in outcome.err
@@ -350,13 +350,13 @@ def work_of(root, tasks):
     return slurm.Work(Shipped(tasks), str(root), again=False)
 
 
-def test_a_job_whose_time_is_over_is_queued_again_for_the_rest(tmp_path, monkeypatch):
+def test_a_job_that_reaches_its_time_limit_is_queued_again_for_the_rest(tmp_path, monkeypatch):
     tasks, queued = [Task(CELL, range(number, number + 1)) for number in range(4)], []
     work = work_of(tmp_path, tasks)
 
     def attempt(task):
         if task.numbers.start == 2 and not queued:
-            queued.append(work.checkpoint().function)  # as submitit does when the signal comes, which ends the policy
+            queued.append(work.checkpoint().function)  # as submitit does at the signal, which ends the policy
             return Failure.of(task, 2, "SystemExit")
         return runners.attempt(task)
 
@@ -368,7 +368,7 @@ def test_a_job_whose_time_is_over_is_queued_again_for_the_rest(tmp_path, monkeyp
     assert sorted(number for block in queued[0]() for number in block.numbers.tolist()) == [0, 1, 2, 3]
 
 
-def test_a_job_that_simulates_nothing_in_its_time_is_not_queued_again(tmp_path, monkeypatch):
+def test_a_job_that_simulates_nothing_is_not_queued_again(tmp_path, monkeypatch):
     work = work_of(tmp_path, [Task(CELL, range(1))])
     monkeypatch.setattr(slurm, "attempt", lambda task: [work.checkpoint(), Failure.of(task, 0, "SystemExit")][1])
     assert work.checkpoint() is None
@@ -377,14 +377,14 @@ def test_a_job_that_simulates_nothing_in_its_time_is_not_queued_again(tmp_path, 
     assert ended.value.code == 1
 
 
-def test_what_a_cluster_asks_for_reaches_submitit(tmp_path, monkeypatch):
+def test_options_of_a_cluster_reach_submitit(tmp_path, monkeypatch):
     def script(**options):
         runner = slurm.Slurm(results=str(tmp_path), **options)
         with runner.executor() as ((executor, _), room):
             assert room == runner.jobs
             return executor._executor._make_submission_file_text("x", "y")
 
-    monkeypatch.setattr(SlurmExecutor, "affinity", classmethod(lambda cls: 2))  # as if there were a cluster
+    monkeypatch.setattr(SlurmExecutor, "affinity", classmethod(lambda cls: 2))  # as if SLURM were installed
     whole = script(account="me", qos="long", jobs=8, minutes=240)
     assert {"#SBATCH --account=me", "#SBATCH --qos=long", "#SBATCH --signal=USR2@90"} <= set(whole.splitlines())
     assert "#SBATCH --signal=USR2@12" in script(minutes=2).splitlines()
@@ -427,5 +427,5 @@ def test_a_run_says_why_cells_are_simulated_again(store, monkeypatch):
         "1 cell stored with fewer replications: 2 more are simulated",
         "1 cell computed again: damaged files",
         "1 cell begun before: 2 replications are taken from there",
-        "1 cell computed again: ucb1 has revision 2, stored are numbers of 1",
+        "1 cell computed again: ucb1 has revision 2, stored numbers are of 1",
     ]

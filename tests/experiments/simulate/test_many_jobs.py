@@ -1,4 +1,4 @@
-"""Forty jobs at once on one folder of results: nothing is lost or corrupt, and mostly nothing is done twice."""
+"""Forty jobs at once on one folder of results: nothing is lost or corrupt, and little is simulated twice."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ def test_forty_jobs_share_a_folder_without_locks_though_some_are_killed(tmp_path
     command = [sys.executable, "-m", "tests.experiments.simulate.many_jobs", str(tmp_path)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    ended = {int(job): tuple(told) for job, told in json.loads(done.stdout).items()}
+    ended = {int(job): tuple(result) for job, result in json.loads(done.stdout).items()}
     survivors = set(range(JOBS)) - set(KILLED)
     assert {job for job, (code, _) in ended.items() if code == 0} >= survivors, done.stderr
     store = Store(tmp_path)

@@ -1,4 +1,4 @@
-"""A long command says how far it is, on a terminal or not, and no process outlives the command that started it."""
+"""A long command shows its progress, on a terminal or not, and no process outlives the command that started it."""
 
 import io
 import os
@@ -19,7 +19,7 @@ from scripts.report.exhibits import Exhibit
 from scripts.report.tables import PageTable
 
 
-def test_progress_tells_counts_rate_and_time_left():
+def test_progress_shows_counts_rate_and_time_left():
     now = [100.0]
     made = Progress("simulating", {"cells": 4, "replications": 120}, clock=lambda: now[0])
     assert str(made) == "simulating: 0 of 4 cells, 0 of 120 replications, after 0 s"
@@ -31,46 +31,46 @@ def test_progress_tells_counts_rate_and_time_left():
     assert str(made) == f"simulating: {expected}"
 
 
-def heard(monkeypatch):
-    """What other threads say, none of it lost; `capfd` clears what it reads, and with it what was said meanwhile.
+def captured_stderr(monkeypatch):
+    """Capture all that other threads print; `capfd` may lose what is printed while it is read.
 
-    To be called within a test: before it, pytest puts back its own stream.
+    Call it within a test, since pytest restores its own stream before that.
     """
     monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
     return stream.getvalue
 
 
-def test_without_a_terminal_a_line_is_said_every_so_often_even_while_nothing_is_done(monkeypatch):
-    said = heard(monkeypatch)
+def test_without_a_terminal_progress_is_printed_regularly(monkeypatch):
+    printed = captured_stderr(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 0.01)
     with Progress("planning", {"jobs": 3}) as made:
-        while said().count("\n") < 3:
+        while printed().count("\n") < 3:
             time.sleep(0.01)
         made.after(None, jobs=1)
-        while "1 of 3" not in said():
+        while "1 of 3" not in printed():
             time.sleep(0.01)
-    assert said().startswith("planning: 0 of 3 jobs, after 0 s\n")
-    assert "\r" not in said()
+    assert printed().startswith("planning: 0 of 3 jobs, after 0 s\n")
+    assert "\r" not in printed()
 
 
-def test_a_report_says_how_far_it_is(monkeypatch, tmp_path):
-    """Experiments are counted as they are done, in any order."""
-    said = heard(monkeypatch)
+def test_a_report_shows_its_progress(monkeypatch, tmp_path):
+    """Experiments are counted as they are completed, in any order."""
+    printed = captured_stderr(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 0.01)
     names = ["sajed2019/fig01", "sajed2019/fig02"]
 
     def wait_for(words):
         for _ in range(1_000):
-            if words in said():
+            if words in printed():
                 return
             time.sleep(0.01)
-        raise AssertionError(said())
+        raise AssertionError(printed())
 
     def results(tasks, workers, **how):
         yield PageTable("", "", [], [])
         for number, name in reversed(list(enumerate(names))):
             wait_for(f"making the report: {1 - number} of 2 experiments")
-            assert f"{2 - number} of 2 experiments" not in said()
+            assert f"{2 - number} of 2 experiments" not in printed()
             yield collect.Part([Exhibit(name, "")], [], [])
         wait_for("making the report: 2 of 2 experiments")
 
@@ -88,22 +88,22 @@ def test_a_quick_command_is_quiet(capfd):
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.4, "0 s"), (99, "99 s"), (300, "5 min"), (9000, "2.5 h")])
-def test_durations_are_as_a_reader_says_them(seconds, words):
+def test_durations_in_words(seconds, words):
     assert duration(seconds) == words
 
 
-def test_long_compiling_is_said_once_with_the_name_of_the_outer_loop(monkeypatch):
-    said = heard(monkeypatch)
+def test_long_compiling_is_reported_once_with_the_name_of_the_outer_loop(monkeypatch):
+    printed = captured_stderr(monkeypatch)
     monkeypatch.setattr(worker, "PATIENCE", 0.01)
     announcer = worker.Announcer()
     of = {name: SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=name)}) for name in (duration, str)}
     announcer.on_start(of[duration])
-    announcer.on_start(of[str])  # which the outer calls
+    announcer.on_start(of[str])  # a loop that the outer one calls
     announcer.on_end(of[str])
-    while not said().endswith("\n"):
+    while not printed().endswith("\n"):
         time.sleep(0.01)
     announcer.on_end(of[duration])
-    assert said().startswith("compiling experiments.progress.duration for this machine")
+    assert printed().startswith("compiling experiments.progress.duration for this machine")
     monkeypatch.setattr(worker, "PATIENCE", 1e6)
     announcer.on_start(of[str])
     announcer.on_end(of[str])
@@ -137,7 +137,7 @@ class Slow(StepwisePolicy):
 
 @pytest.fixture
 def running(tmp_path):
-    """A command whose two workers have begun to simulate, and their numbers."""
+    """A command whose two workers have begun to simulate, and their process ids."""
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "slow.yaml").write_text("_target_: slow_policy.Slow\n")
     (tmp_path / "slow_policy.py").write_text(SLOW)
@@ -176,7 +176,7 @@ def test_workers_end_with_the_command_that_started_them(running):
     command, workers = running
     command.kill()
     command.wait()
-    for _ in range(500):  # they look once a second; a step of the policy takes a minute
+    for _ in range(500):  # they check once a second; a step of the policy takes a minute
         if not any(map(alive, workers)):
             break
         time.sleep(0.1)

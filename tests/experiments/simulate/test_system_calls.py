@@ -1,7 +1,7 @@
 """A run is killed at, or refused, every system call that touches its results folder.
 
-strace counts the calls of a run that nothing stops, then kills a run, or refuses it a call, at one of them. By default
-a fixed sample of calls is tried; CASES=10000 in the environment tries all.
+strace lists the calls of an undisturbed run; then runs are killed at one of these calls, or the call is refused. By
+default a fixed sample of calls is tried; CASES=10000 in the environment tries all.
 """
 
 import os
@@ -30,7 +30,7 @@ pytestmark = [
 
 
 class Runs(Traced):
-    """Runs of a command that asks for replications in a folder of results."""
+    """Runs of a command that simulates into a folder of results."""
 
     def run(self, root, replications, *strace):
         return super().run([f"replications={replications}", f"results_dir={root}"], *strace)
@@ -45,14 +45,14 @@ def runs():
 
 @pytest.fixture(scope="module")
 def wanted():
-    """What is asked for."""
+    """The request."""
     (request,) = plan([*WORDS, f"replications={WANTED}"], Composer()).requests
     return request
 
 
 @pytest.fixture(scope="module")
 def expected(runs, wanted, tmp_path_factory):
-    """The rows of a run that nothing stopped."""
+    """The rows of an undisturbed run."""
     root = tmp_path_factory.mktemp("whole")
     assert runs.run(root, WANTED)["code"] == 0
     return Store(root).read(wanted.cell).rows
@@ -68,7 +68,7 @@ def folder_with(runs, tmp_path, stored):
 
 
 def calls_of_a_run(runs, before, tmp_path):
-    """The calls that touch the folder of results of a run that nothing stops, in their order."""
+    """The calls of an undisturbed run that touch the folder of results, in order."""
     root, trace = shutil.copytree(before, tmp_path / "counted"), tmp_path / "trace"
     assert runs.run(root, WANTED, "-y", "-o", trace, "-e", f"trace={CALLS}")["code"] == 0
     counts, found = dict[str, int](), list[Call]()
@@ -85,7 +85,7 @@ def calls_of_a_run(runs, before, tmp_path):
 
 
 def held(root, wanted, expected):
-    """How many replications there are, in a results file and in pieces; all have the bits that they should have."""
+    """The number of replications in a results file and in pieces, after a check of all their bits."""
     (job,) = look_up([wanted], Store(root))
     for part in [*([job.stored] if job.stored else []), *Pieces(root).read(wanted.cell)]:
         for name, values in part.rows.items():
@@ -94,7 +94,7 @@ def held(root, wanted, expected):
 
 
 def goes_on(runs, root, wanted, expected):
-    """The next run ends with all of it. Pieces of a cell that was stored just before are left to `store gc`."""
+    """The next run completes the cell. Pieces of a cell that was stored just before are left to `store gc`."""
     assert runs.run(root, WANTED) == {"signal": 0, "code": 0, "err": ""}
     rows = Store(root).read(wanted.cell).rows
     assert all(np.array_equal(values, expected[name]) for name, values in rows.items())
@@ -102,7 +102,7 @@ def goes_on(runs, root, wanted, expected):
 
 
 def sample(points):
-    """A fixed sample of the calls, in their order."""
+    """A fixed sample of the calls, in order."""
     chosen = random.Random(1).sample(range(len(points)), min(CASES, len(points)))
     return [points[number] for number in sorted(chosen)]
 
@@ -117,7 +117,7 @@ def test_a_run_killed_at_any_call_loses_nothing(runs, wanted, expected, tmp_path
         at = f"inject={call.name}:signal=KILL:when={call.number}"
         assert runs.run(root, WANTED, "-e", f"trace={CALLS}", "-o", os.devnull, "-e", at)["signal"] == 9, call
         now = held(root, wanted, expected)
-        assert now >= kept, call  # what is there at a call is there at all later ones
+        assert now >= kept, call  # later kills keep at least as much
         kept = now
         goes_on(runs, root, wanted, expected)
         shutil.rmtree(root)
@@ -127,7 +127,7 @@ def test_a_run_killed_at_any_call_loses_nothing(runs, wanted, expected, tmp_path
 
 
 def again(call):
-    """Refused once, and from then on; but not what the run reads and says with, too."""
+    """Refuse the call once, or from then on; never calls that the run also needs to read or to print."""
     return ("",) if call.name in ("write", "open", "openat", "close") else ("", "+")
 
 

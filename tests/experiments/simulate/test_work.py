@@ -34,7 +34,7 @@ def job(cell, replications):
 
 
 def index(*cells, seconds):
-    """What is stored of some cells."""
+    """An index of these cells."""
     columns = {
         name: Coded(np.arange(len(cells)), [cell.columns[name] for cell in cells])
         for name in ("policy", "arms", "horizon")
@@ -46,7 +46,7 @@ def index(*cells, seconds):
 
 @pytest.fixture
 def stored(monkeypatch):
-    """Lets a store hold what a test says."""
+    """Let a store hold the cells that a test gives."""
 
     def say(*cells, seconds=()):
         monkeypatch.setattr(Store, "index", lambda self: index(*cells, seconds=seconds))
@@ -55,7 +55,7 @@ def stored(monkeypatch):
     return say
 
 
-def test_a_replication_takes_what_like_cells_took(stored, tmp_path):
+def test_seconds_are_estimated_from_similar_cells(stored, tmp_path):
     stored(SHORT, LONG, LONG, LONG, seconds=[0.5, 4.0, 5.0, 100.0])
     costs = Costs(Store(tmp_path).index)
     assert costs.of(SHORT) == 0.5
@@ -83,7 +83,7 @@ def test_seconds_grow_at_most_in_proportion_to_the_horizon_and_never_fall(second
     assert Costs(lambda: index(SHORT, LONG, seconds=seconds)).of(ten_billion_times) == pytest.approx(longer)
 
 
-def test_one_horizon_that_is_known_says_nothing_of_growth():
+def test_a_single_known_horizon_shows_no_growth():
     assert Costs(lambda: index(SHORT, seconds=[0.5])).of(LONG) == pytest.approx(50.0)
 
 
@@ -94,7 +94,7 @@ def test_a_policy_may_say_that_its_time_does_not_grow():
     assert measured.of(far) == pytest.approx(0.5 * 1e14**0.5), "what was measured outranks what it says"
 
 
-def test_a_cell_without_a_column_tells_nothing():
+def test_a_cell_without_a_column_is_ignored():
     whole = index(SHORT, LONG, seconds=[1.0, np.nan])
     whole.columns["policy"] = Coded(np.array([-1, 0]), ["ucb1"])
     assert Costs(lambda: whole).of(SHORT) is None
@@ -104,7 +104,7 @@ def test_the_share_is_of_time(stored, tmp_path):
     stored(SHORT, LONG, seconds=[0.5, 8.0])
     work = Work([job(SHORT, 8), job(LONG, 12)], Store(tmp_path))
     assert work.share() == 0
-    work.after(SHORT, 8, seconds=80.0)  # on a slow machine: both are valued by what is stored
+    work.after(SHORT, 8, seconds=80.0)  # on a slow machine: both count with their stored seconds
     assert work.share() == 4 / 100
     work.after(LONG, 6)
     assert work.share() == 52 / 100
@@ -125,7 +125,7 @@ def test_what_is_not_stored_is_measured_on_the_way(stored, tmp_path):
 
 
 def test_a_measured_cell_outranks_an_extrapolation(stored, tmp_path):
-    """Of a run of 11 minutes "1,961 h left" was said, by what is stored of a horizon a thousand million times less."""
+    """A run of 11 minutes once showed "1,961 h left", extrapolated from a stored horizon 10^9 times shorter."""
     stored(SHORT, seconds=[0.5])
     far, between = RegretCell(C1(5), UCB1(), 10**12), RegretCell(C1(5), UCB1(), 10**6)
     costs = Costs(Store(tmp_path).index)
@@ -137,7 +137,7 @@ def test_a_measured_cell_outranks_an_extrapolation(stored, tmp_path):
     assert costs.of(SHORT) == 0.5, "in seconds of one machine, as the others that are stored"
 
 
-def test_replications_that_were_there_already_tell_nothing(tmp_path):
+def test_stored_replications_are_no_measurement(tmp_path):
     work = Work([job(SHORT, 10)], Store(tmp_path))
     work.after(SHORT, 0, seconds=3.0)
     assert work.took(SHORT) == math.inf
@@ -172,7 +172,7 @@ def test_a_thread_may_ask_for_the_share_while_cells_are_done(stored, tmp_path):
         sys.setswitchinterval(before)
 
 
-def test_progress_says_the_time_that_is_left_by_the_share():
+def test_progress_estimates_the_time_left_from_the_share():
     now = [0.0]
     made = Progress("simulating", {"replications": 100}, share=lambda: 0.2, clock=lambda: now[0])
     now[0] = 10.0
@@ -182,7 +182,7 @@ def test_progress_says_the_time_that_is_left_by_the_share():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of a process")
-def test_memory_is_told_in_megabytes():
+def test_memory_is_reported_in_megabytes():
     """The peak memory of this process, which the system reports in kB."""
     (most,) = re.findall(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), flags=re.MULTILINE)
     assert complete._megabytes([]) == pytest.approx(int(most) / 1024, rel=0.05)

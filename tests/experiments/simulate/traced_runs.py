@@ -1,4 +1,4 @@
-"""Runs `python -m experiments.run` in processes that can be traced, see `tests.traced`."""
+"""Run `python -m experiments.run` in processes that can be traced, see `tests.traced`."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ WORDS = ("instance=c1", "instance.arms=2", "policy=ucb1", "horizon=200", "runner
 
 
 def command(words):
-    """Run it in this process; its exit code."""
+    """Run it in this process; return its exit code."""
     sys.argv = ["experiments.run", *WORDS, *words]
     try:
         exit_on_user_error(running.main)
@@ -23,7 +23,7 @@ def command(words):
 
 
 def main():
-    """Run a command first, so that none of those that follow has to import."""
+    """Run one command first, so that later ones need no imports."""
     progress.EVERY = 1e6
     job.SECONDS, pieces.SECONDS = 1e9, -1.0  # blocks of 1, 2, 4 replications, each of them kept as a piece
     answer = os.fdopen(os.dup(1), "w", buffering=1)

@@ -1,4 +1,4 @@
-"""Writes cells in processes of its own and lets each be killed: at a call into the system, or at a byte of a file.
+"""Write cells in child processes, each of which may be killed at a system call or at a byte of a file.
 
 Each line on standard input is JSON: `root`, `replications`, `changed` (other numbers), `call` (the number of the call
 at which the process is killed, before it for an even number and after it for an odd one; -1 for none) and `byte`
@@ -69,7 +69,7 @@ def kill_at(point: int) -> list[int]:
 
 
 def write(case) -> None:
-    """What the child does; it ends here."""
+    """The work of the child; it never returns."""
     numbers = NUMBERS[case["replications"], case["changed"]]
     if case["byte"]:
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -92,16 +92,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Store(Path(folder)).write(NUMBERS[1, False])  # imports what the first write imports, once for all
     for line in sys.stdin:
-        read, told = os.pipe()
+        read, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            os.dup2(told, 3)
+            os.dup2(writer, 3)
             write(json.loads(line))
-        os.close(told)
+        os.close(writer)
         _, status = os.waitpid(child, 0)
         with os.fdopen(read) as words:
-            said = words.read().split()
-        print(json.dumps({"signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, "said": said}), flush=True)
+            answer = words.read().split()
+        print(
+            json.dumps({"signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, "answer": answer}), flush=True
+        )
 
 
 if __name__ == "__main__":

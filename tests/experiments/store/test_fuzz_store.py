@@ -1,4 +1,4 @@
-"""No stored result is lost and no wrong one is read, wherever a writer is killed and whatever the disk does.
+"""No stored result is lost and no wrong one is read, wherever a writer is killed and however a file is damaged.
 
 CASES=10000 in the environment tries that many instead of 300: writers that are killed, files that are damaged, cells.
 """
@@ -62,13 +62,13 @@ def same(contents, expected):
 
 
 def calls_of_a_write(writers, folder):
-    """How many calls into the system a write makes that nothing stops."""
-    *_, count = writers.write(folder / "counted", 2)["said"]
+    """The number of system calls of an undisturbed write."""
+    *_, count = writers.write(folder / "counted", 2)["answer"]
     return int(count)
 
 
 def test_killed_writers_lose_nothing(writers, numbers, tmp_path):
-    """Before: nothing, or some replications. A writer of others is killed anywhere. After: the old or the new."""
+    """There are no or some replications, and a writer of others is killed: the old or the new ones are there."""
     seed = random.Random(1)
     most = 2 * calls_of_a_write(writers, tmp_path) + 2
     ends = Counter()
@@ -92,7 +92,7 @@ def test_killed_writers_lose_nothing(writers, numbers, tmp_path):
             raise AssertionError(f"{case} {where}: it ended well, and nothing is stored")
         if found is not None and found.replications == before:
             assert all(path.read_bytes() == content for path, content in kept.items()), (case, where)
-        store.write(numbers[MOST])  # the next run goes on
+        store.write(numbers[MOST])  # the next run resumes
         assert same(store.read(CELL), numbers[MOST])
         assert index_of_folders([root]).damaged == {}
     print(f"{KILLED} writers, {ends['killed']} of them killed; 0 results lost")
@@ -101,7 +101,7 @@ def test_killed_writers_lose_nothing(writers, numbers, tmp_path):
 
 
 def test_every_call_of_a_write_is_a_point_to_be_killed_at(writers, numbers, tmp_path):
-    """One after the other, until one ends well."""
+    """A kill at each call in turn, until a write ends well."""
     for point in range(200):
         root = tmp_path / str(point)
         store = Store(root)
@@ -117,7 +117,7 @@ def test_every_call_of_a_write_is_a_point_to_be_killed_at(writers, numbers, tmp_
 
 
 def damaged(content, seed):
-    """A file cut off, or with some bits flipped, bytes set to zero, moved, or put in again."""
+    """A file that is truncated, or has bits flipped, or bytes zeroed, moved, or duplicated."""
     how = seed.choice(["cut", "flip", "flip", "flip", "zero", "repeat", "drop", "end"])
     begin = seed.randrange(len(content))
     end = min(len(content), begin + seed.choice([1, 8, 512]))
@@ -226,7 +226,7 @@ def test_cells_keep_what_holds_for_all_or_end_in_one_line(call, tmp_path_factory
     if outcome.code != 0:
         assert files == []
         return
-    has_budget = any(word.startswith("budget.") for word in policy)  # the others read none, whatever it is
+    has_budget = any(word.startswith("budget.") for word in policy)  # the others read no budget, right or wrong
     assert wrong is None or (wrong.startswith("budget.") and not has_budget)
     (file,) = files
     contents = read_file(file)

@@ -1,4 +1,4 @@
-"""`python -m experiments.store gc` removes what sweeps left behind, and nothing that a run may resume from."""
+"""`python -m experiments.store gc` removes files that sweeps left, and none from which a run can resume."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def test_pieces_of_what_is_stored_or_was_left(root, request_of_cell):
     found = Leftovers(root)
     assert found.why(stored) == "its replications are stored"
     assert found.why(beyond) is None, "replication 4 is only there"
-    assert found.why(left) == "of 2 replications that nobody went on with for a day or longer"
+    assert found.why(left) == "of 2 replications of a run that nobody resumed for a day or longer"
     assert found.why(damaged).startswith("of 0 replications")
     assert found.why(strange) is None
     assert Leftovers(root).why(aged(beyond)).startswith("of 2 replications")
@@ -90,7 +90,7 @@ def test_failures(root, request_of_cell, failed_at, old, why):
     assert Leftovers(root).why(path) == why
 
 
-def test_words_of_processes_that_ended(root):
+def test_files_of_ended_processes(root):
     for name in (".leases/0123456789abcdef.lease", ".status/here-1.json"):
         assert Leftovers(root).why(put(root / name)) is None
         assert Leftovers(root).why(put(root / name, old=True)) == "left by a process that ended a day ago or longer"
@@ -98,13 +98,13 @@ def test_words_of_processes_that_ended(root):
         assert Leftovers(root).why(put(root / name, old=True)) is None
 
 
-def test_it_is_told_and_then_removed(root, request_of_cell, call):
+def test_garbage_is_listed_and_then_removed(root, request_of_cell, call):
     mine = put(root / "failures" / "mine.json", old=True)
     taken = [piece(root, request_of_cell.cell, 0, 2), put(root / ".slurm" / "1" / "log.out", old=True)]
     before = {path: path.read_bytes() for path in root.rglob("*.parquet")}
-    told = call("gc", f"results_dir={root}", main=main).out
-    assert all(f"{path}: " in told for path in taken)
-    assert all(path.exists() for path in taken), "dry unless told"
+    listed = call("gc", f"results_dir={root}", main=main).out
+    assert all(f"{path}: " in listed for path in taken)
+    assert all(path.exists() for path in taken), "nothing is removed without remove=true"
     assert call("gc", "remove=true", f"results_dir={root}", main=main).out.endswith("removed\n")
     assert not any(path.parent.exists() for path in taken), "empty folders go too"
     assert mine.exists()

@@ -38,7 +38,7 @@ def made(tmp_path_factory):
     requests = [request for words in WORDS for request in plan([*words, *small], composer).requests]
     run(look_up(merge(requests), store), store, workers=1)
     for path in store.root.rglob("*.parquet"):
-        os.utime(path, (1e9, 1e9))  # long settled
+        os.utime(path, (1e9, 1e9))  # old enough to be cached
     return store.root
 
 
@@ -49,7 +49,7 @@ def results(made, tmp_path):
 
 @pytest.fixture
 def read(monkeypatch):
-    """The files whose footers are read."""
+    """Record the files whose footers are read."""
     found = []
     places = index.places_in
     monkeypatch.setattr(index, "places_in", lambda path: found.append(path.name) or places(path))
@@ -142,8 +142,8 @@ def test_files_keep_the_order_in_which_they_are_asked_for(results):
     assert index_of_places([*places[1:], gone]).places == places[1:]
 
 
-def test_of_two_files_that_with_what_is_asked_for(results, tmp_path):
-    """As `Store.place` chooses: the first if it has as many replications as are asked for, else that with the most."""
+def test_of_two_files_the_one_with_the_requested_replications_is_read(results, tmp_path):
+    """As `Store.place` chooses: the first if it has the requested replications, else the one with the most."""
     shutil.copytree(results, tmp_path / "first")
     asked = plan([*WORDS[0], "horizon=500", "replications=4", f"results_dir={results}"], Composer()).requests
     run(look_up(asked, Store(results)), Store(results), workers=1)
@@ -158,7 +158,7 @@ def test_of_two_files_that_with_what_is_asked_for(results, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 10, 32, 40, -20, -1])
-def test_a_damaged_cache_is_made_again_without_a_word(results, read, place):
+def test_a_damaged_cache_is_rebuilt_silently(results, read, place):
     whole = load(results_dir=results)
     content = bytearray((results / CACHE).read_bytes())
     content[place] ^= 1
@@ -171,14 +171,14 @@ def test_a_damaged_cache_is_made_again_without_a_word(results, read, place):
         pd.testing.assert_frame_equal(load(results_dir=results), whole)
 
 
-def test_a_cache_that_tells_of_other_cells_changes_no_label(results):
-    """A wrong cache chooses the wrong file, whose own content shows that it is not the one asked for."""
+def test_a_cache_with_wrong_cells_changes_no_label(results):
+    """A wrong cache chooses the wrong file, but the content of that file shows that it is not the requested one."""
     load(results_dir=results)
     table = index.read_cache(results / CACHE)
     policies = table.column("cell.policy").take([0, 2, 1, 3])
     exchanged = table.set_column(table.column_names.index("cell.policy"), "cell.policy", policies)
     index.write_cache(results / CACHE, exchanged)
-    assert index_of_folders([results]).cell(2)["policy"] == "dp_se"  # the cache is believed here
+    assert index_of_folders([results]).cell(2)["policy"] == "dp_se"  # here the cache is trusted
     assert set(load(results_dir=results, policy="dp_ucb").policy) <= {"dp_ucb"}
     assert set(load(results_dir=results, policy="dp_se").policy) == {"dp_se"}
 
@@ -206,7 +206,7 @@ print(*threads)
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts the threads of Linux")
 def test_threads_of_arrow_never_hold_memory_of_python(results, tmp_path):
-    """Such a thread may release it while the process ends, which aborts the process now and then (arrow 34314)."""
+    """If such a thread releases it while the process ends, the process sometimes aborts (arrow 34314)."""
     load(results_dir=results)
     file = next(results.rglob("*.parquet"))
     contents = read_file(file)
@@ -217,7 +217,7 @@ def test_threads_of_arrow_never_hold_memory_of_python(results, tmp_path):
     words = ["-c", READ_FROM_MEMORY, str(results / CACHE), str(piece), str(pack), file.stem]
     process = python(words, REPOSITORY)
     assert process.returncode == 0, process.stderr
-    assert len(set(process.stdout.split())) == 1, process.stdout  # reading from memory starts no thread
+    assert len(set(process.stdout.split())) == 1, process.stdout  # a read from memory starts no thread
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(results, monkeypatch):
@@ -250,7 +250,7 @@ for turn in range(30):
     assert [path.name for path in results.iterdir() if path.suffix == ".tmp"] == []
 
 
-def test_of_two_folders_that_with_more_replications_is_told(results, tmp_path):
+def test_of_two_folders_the_one_with_more_replications_is_read(results, tmp_path):
     other = tmp_path / "other"
     (other / "c1").mkdir(parents=True)
     path = next((results / "c1").glob("dp_se-*"))

@@ -30,8 +30,8 @@ def results(tmp_path_factory):
     return store.root
 
 
-def test_which_table_tells_of_which_kind_of_cell():
-    """Those without one are bounds and searches, of which figures and reports are made, and no runs."""
+def test_the_tables_of_each_kind_of_cell():
+    """Kinds without a table are bounds and searches; figures and reports use them, but they have no runs."""
     tables = {name: list(kind.tables) for name, kind in KINDS.items()}
     assert tables == {
         "regret": ["curves", "pulls"],
@@ -55,7 +55,7 @@ def test_a_tidy_table(results):
 
 
 def test_the_numbers_are_those_of_the_files(results):
-    """The table against each file read plainly with pyarrow: every row, in the order of the files' names."""
+    """The table against each file read directly with pyarrow: every row, files in the order of their names."""
     table = load(results_dir=results)
     rows = []
     for path in sorted(results.glob("*/*.parquet")):
@@ -171,7 +171,7 @@ def test_nothing_stored_is_an_empty_table(tmp_path):
     assert load(results_dir=tmp_path, epsilon=0.3, t=5).empty
 
 
-def test_files_of_others_are_left_alone(results, tmp_path):
+def test_foreign_files_are_ignored(results, tmp_path):
     folder = tmp_path / "results"
     shutil.copytree(results, folder)
     for name in ("notes.parquet", "my-notes.parquet", "dp_se-copy.parquet", "README.md"):

@@ -1,4 +1,4 @@
-"""Packs hold what results files held: every number, footer and message, whatever happens to them."""
+"""Packs hold all that results files held: every number, footer and message, even after kills and damage."""
 
 import json
 import os
@@ -92,19 +92,19 @@ def test_a_reader_of_parquet_reads_a_cell_as_the_reference_says(folder):
     """A row group holds one cell, in the order of the names."""
     (example,) = re.findall(r"```py\n(.*?)```", (REPOSITORY / "docs" / "reference.md").read_text(), re.DOTALL)
     assert "results/c1/regret.parquet" in example
-    told = {}
-    exec(example.replace("results/c1", f"{folder}/c1"), told)  # what the reference says
-    assert told["file"].metadata.num_row_groups == 2
-    for group, footer in enumerate(map(json.loads, told["footers"])):
+    namespace = {}
+    exec(example.replace("results/c1", f"{folder}/c1"), namespace)  # what the reference says
+    assert namespace["file"].metadata.num_row_groups == 2
+    for group, footer in enumerate(map(json.loads, namespace["footers"])):
         cell = next(cell for cell in SIMULATED if cell.key == footer["key"])
-        table = told["file"].read_row_group(group)
-        assert table == told["first"] or group == 1
+        table = namespace["file"].read_row_group(group)
+        assert table == namespace["first"] or group == 1
         assert table.column("replication").to_pylist() == list(range(REPLICATIONS))
         assert table.column("pulls").to_pylist()[1] == cell.replicate(1)["pulls"].tolist()
 
 
 def test_the_same_cells_are_the_same_bytes(folder, loose, tmp_path):
-    """However they came together: at once, or one after the other."""
+    """Whether they were packed at once or one after the other."""
     slowly = tmp_path / "slowly"
     for file in sorted(files_in(loose), reverse=True):
         (slowly / file.parent.name).mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def test_one_cell_is_read_without_the_others(folder, monkeypatch):
 
 
 def test_several_cells_are_read_in_the_order_that_is_asked_for(folder, monkeypatch):
-    """However many are read at a time, and whichever files they are in."""
+    """For any number of cells per read, and any files that hold them."""
     monkeypatch.setattr(packs, "TOGETHER", 2)
     places = index_of_folders([folder]).places
     asked = [*places, *reversed(places), *places[:1] * 3]
@@ -218,7 +218,7 @@ def test_a_file_that_changes_while_it_is_packed_is_not_removed(made, tmp_path, m
     assert sum("-" in name for name in contents(folder)) == 1
 
 
-def test_who_packs_is_alone(folder, made):
+def test_only_one_process_packs_at_a_time(folder, made):
     from experiments.leases import Leases
 
     shutil.copytree(made, folder, dirs_exist_ok=True)
@@ -237,13 +237,13 @@ def flip(file, place):
 
 
 def group_of(file, cell):
-    """Where the rows of a cell begin in a pack."""
+    """The offset of the rows of a cell in a pack."""
     place = opened(file).groups[f"{cell.policy.name}-{cell.key}"]
     group = pq.ParquetFile(file).metadata.row_group(place)
     return group.column(group.num_columns - 1).data_page_offset
 
 
-def test_damage_to_one_cell_is_told_and_leaves_the_others(folder, call):
+def test_damage_to_one_cell_is_reported_and_leaves_the_others(folder, call):
     (bad, good, _), store = SIMULATED, Store(folder)
     file = folder / "c1" / "regret.parquet"
     flip(file, group_of(file, bad) + 40)
@@ -273,13 +273,13 @@ def test_a_damaged_cell_is_computed_again_beside_the_pack_and_put_in_its_place(f
     assert (store.read(bad).regret == Store(loose).read(bad).regret).all()
     assert (load(results_dir=folder).regret == load(results_dir=loose).regret).all()
     list(pack(folder))
-    assert len(file.read_bytes()) == pytest.approx(len(whole), abs=100)  # its times are others
+    assert len(file.read_bytes()) == pytest.approx(len(whole), abs=100)  # its seconds differ
     assert store.read(bad).replications == REPLICATIONS
 
 
 @pytest.mark.slow
 def test_flipped_bits_are_found_or_change_nothing(folder, loose):
-    """Anywhere in a pack: each cell is damaged or as it was."""
+    """Anywhere in a pack: each cell is damaged or unchanged."""
     seed, ends = random.Random(4), Counter()
     file = folder / "c1" / "regret.parquet"
     content, cells = file.read_bytes(), SIMULATED[:2]
@@ -322,7 +322,7 @@ def test_a_pack_that_cannot_be_opened_is_named(folder, harm, call):
 
 
 def killed_while_packing(folder, point):
-    """Whether a process that packs was killed at a call into the system."""
+    """Pack in a process that is killed at this system call; return whether it was."""
     child = os.fork()
     if child == 0:
         kill_at(point)
@@ -332,8 +332,8 @@ def killed_while_packing(folder, point):
 
 
 @pytest.mark.slow
-def test_killed_at_any_call_it_loses_nothing(made, tmp_path):
-    """Whatever was done by then, every cell is there, and packing again ends as if nothing had happened."""
+def test_packing_that_is_killed_at_any_call_loses_nothing(made, tmp_path):
+    """Every cell is still there, and packing again gives the packs of an undisturbed run."""
     names = ("c1", "c2")
     wanted = tmp_path / "wanted"
     for name in names:
@@ -406,8 +406,8 @@ def test_list_pack_diff_and_take_out(call, folder, loose):
     assert f"{name_of(more)}: 3 replications, and 4" in store("diff", loose, f"results_dir={folder}").out
     stored = read_file(Store(loose).path(SIMULATED[1]))
     write_file(Store(loose).path(SIMULATED[1]), replace(stored, footer={**stored.footer, "source": "another"}))
-    told = store("diff", loose, f"results_dir={folder}").out
-    assert f"{name_of(SIMULATED[1])}: the same numbers, with another source" in told
+    printed = store("diff", loose, f"results_dir={folder}").out
+    assert f"{name_of(SIMULATED[1])}: the same numbers, with another source" in printed
 
 
 def test_the_last_cell_takes_its_pack_along(folder):
@@ -419,21 +419,21 @@ def test_the_last_cell_takes_its_pack_along(folder):
 def test_merge_from_and_into_packs(call, folder, loose, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    told = call("merge", folder, f"results_dir={empty}", main=main).out
-    assert told == f"{len(EVERY)} cells in {folder}: 0 stored already, {len(EVERY)} taken\n"
+    printed = call("merge", folder, f"results_dir={empty}", main=main).out
+    assert printed == f"{len(EVERY)} cells in {folder}: 0 stored already, {len(EVERY)} taken\n"
     assert contents(empty) == contents(loose)
-    told = call("merge", loose, f"results_dir={folder}", main=main).out
-    assert told == f"{len(EVERY)} cells in {loose}: {len(EVERY)} stored already, 0 taken\n"
+    printed = call("merge", loose, f"results_dir={folder}", main=main).out
+    assert printed == f"{len(EVERY)} cells in {loose}: {len(EVERY)} stored already, 0 taken\n"
 
 
 def test_cells_of_old_revisions_are_garbage(call, folder, monkeypatch):
     monkeypatch.setattr(UCB1, "revision", UCB1.revision + 1)
-    told = call("gc", f"results_dir={folder}", main=main).out.splitlines()
+    printed = call("gc", f"results_dir={folder}", main=main).out.splitlines()
     cell = SIMULATED[0]
-    old = [line.partition(": of revision 1")[0] for line in told[:-1]]
+    old = [line.partition(": of revision 1")[0] for line in printed[:-1]]
     assert len(old) == 2
     assert all("regret.parquet: ucb1-" in line for line in old)
-    assert told[-1].startswith("0 files and 2 cells of packs, ")
+    assert printed[-1].startswith("0 files and 2 cells of packs, ")
     call("gc", "remove=true", f"results_dir={folder}", main=main)
     assert [name for name in index_of_folders([folder]).names if "ucb1" in name] == []
     assert Store(folder).read(replace(SIMULATED[1])).replications == REPLICATIONS
@@ -451,7 +451,7 @@ def test_files_from_before_checksums_have_one_in_a_pack(loose):
     assert Store(loose).read(SIMULATED[0]).footer == footer
 
 
-def test_the_crate_tells_of_packs_and_of_the_cells_in_them(call, folder):
+def test_the_crate_describes_packs_and_their_cells(call, folder):
     pytest.importorskip("rocrate")
     call("export", "--crate", f"results_dir={folder}", main=main)
     graph = {item["@id"]: item for item in json.loads((folder / "ro-crate-metadata.json").read_text())["@graph"]}

@@ -14,7 +14,7 @@ SMALL = ("instance=c1", "instance.arms=2", "horizon=1e3", "runner.workers=1")
 
 @pytest.fixture
 def folders(tmp_path, call):
-    """A folder of published results, three replications of one cell, and the words for commands that read it."""
+    """A folder of published results, three replications of one cell, and the arguments of commands that read it."""
     assert call(*SMALL, "replications=3", f"results_dir={tmp_path}/published").code == 0
     return tmp_path, [*SMALL, f"results_dir={tmp_path}/own", f"published_dir={tmp_path}/published"]
 
@@ -41,7 +41,7 @@ def test_what_is_published_is_not_simulated_again(folders, call):
     assert "0 stored already, 1 simulated" in call(*alone, "replications=3", "published_dir=null").out
 
 
-def test_more_replications_go_to_ones_own_folder(folders, call):
+def test_more_replications_go_to_the_folder_of_runs(folders, call):
     folder, asked = folders
     published = bytes_of(folder / "published")
     outcome = call(*asked, "replications=5")
@@ -55,7 +55,7 @@ def test_more_replications_go_to_ones_own_folder(folders, call):
     store = Store(folder / "own", folder / "published")
     cell = plan(asked, composer).requests[0].cell
     assert [store.place(cell, count).file.parts[-3] for count in (1, 3, 4, 5, 6)] == ["published"] * 2 + ["own"] * 3
-    assert store.index().files == [str(store.path(cell))]  # the one with more
+    assert store.index().files == [str(store.path(cell))]  # the file with more replications
     both = stored_cells(plan([*asked, "replications=5"], composer))[0].first(3)
     assert (both.rows["regret"] == Store(folder / "published").read(cell).rows["regret"]).all()
 
@@ -67,7 +67,7 @@ def test_a_damaged_published_file_is_left_where_it_is(folders, call):
     outcome = call(*asked, "replications=2")
     assert (outcome.code, "left where it is, recomputing" in outcome.err) == (0, True)
     assert file.read_bytes() == b"nothing"
-    assert call(*asked, "replications=2").err == ""  # one's own is whole now
+    assert call(*asked, "replications=2").err == ""  # the user's own file is now complete
 
 
 def test_load_of_everything_reads_what_was_run_too(folders, call, monkeypatch):

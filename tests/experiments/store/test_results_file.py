@@ -28,7 +28,7 @@ def store(tmp_path):
 
 
 def rewrite(path, footer=None, keep=True, **columns):
-    """The file with another footer, a dictionary or text, and other columns; without the checksum unless `keep`."""
+    """Rewrite the file with another footer, a dictionary or text, and other columns; no checksum unless `keep`."""
     table = pq.read_table(path)
     metadata = table.schema.metadata
     text = metadata[FOOTER] if footer is None else footer if isinstance(footer, str | bytes) else json.dumps(footer)
@@ -78,12 +78,12 @@ def test_load_says_that_a_column_was_changed(store):
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_numbers_that_could_be_and_are_others_are_damage(store, keep):
+def test_plausible_but_changed_numbers_are_damage(store, keep):
     path = store.path(CELL)
     contents = read_file(path)
-    swapped = contents.pulls[:, [0, 2, 1]]  # which still add up
+    swapped = contents.pulls[:, [0, 2, 1]]  # pulls that still add up
     rewrite(path, keep=keep, pulls=swapped.tolist())
-    with pytest.raises(DamagedFileError, match=r"changed|no footer"):
+    with pytest.raises(DamagedFileError, match=r"changed|its footer is missing"):
         read_file(path)
 
 
@@ -91,7 +91,7 @@ def test_rows_that_were_cut_off_are_damage(store):
     path = store.path(CELL)
     table = pq.read_table(path)
     pq.write_table(table.slice(0, 2), path)
-    with pytest.raises(DamagedFileError, match="not as many"):
+    with pytest.raises(DamagedFileError, match="its number of replications"):
         read_footer(path)
 
 
@@ -122,7 +122,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("footer", BROKEN.values(), ids=BROKEN)
-def test_a_footer_that_is_not_whole_is_damage(store, footer):
+def test_an_incomplete_footer_is_damage(store, footer):
     path = store.path(CELL)
     rewrite(path, footer, keep=False)
     with pytest.raises(DamagedFileError):
@@ -136,7 +136,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(store, capsys):
     before = read_file(path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(UserError, match="damaged: it is no regular file"):
+    with pytest.raises(UserError, match="damaged: it is not a regular file"):
         load(results_dir=store.root)
     run(look_up([Request(CELL, 4, {})], store), store, workers=1)
     assert (read_file(path).regret == before.regret).all()
@@ -147,7 +147,7 @@ def test_a_folder_in_the_place_of_a_file_is_damage(store):
     path = store.path(CELL)
     path.unlink()
     path.mkdir()
-    with pytest.raises(UserError, match="damaged: it is no regular file"):
+    with pytest.raises(UserError, match="damaged: it is not a regular file"):
         load(results_dir=store.root)
 
 

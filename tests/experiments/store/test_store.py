@@ -25,7 +25,7 @@ from experiments.results_file import FOOTER, DamagedFileError, read_file
 from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import Store
 
-CELL = RegretCell(C1(3), UCB1(), 2_000)  # whose replications differ
+CELL = RegretCell(C1(3), UCB1(), 2_000)  # cells whose replications differ
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_what_is_written_is_read(store):
     np.testing.assert_allclose(result.regret[:, -1], result.pulls @ CELL.instance.gaps)
 
 
-def test_footer_tells_where_numbers_come_from(store):
+def test_footer_records_provenance(store):
     footer = simulate(store).footer
     assert footer["key"] == CELL.key
     assert footer["identity"] == CELL.identity
@@ -86,7 +86,7 @@ def test_extended_results_are_those_of_one_run(store, tmp_path):
 
 def test_fewer_replications_never_replace_more(store):
     few, many = simulate(store, replications=3), simulate(store, replications=8)
-    store.write(few)  # as a run that began before the other, and ends after it
+    store.write(few)  # as by a run that began before the other one and ended after it
     kept = store.read(CELL)
     assert kept.replications == 8
     assert (kept.regret == many.regret).all()
@@ -207,7 +207,7 @@ def test_a_file_under_another_name_is_not_believed(store):
     simulate(store)
     other = RegretCell(C1(3), UCB1(), 2_001)
     store.path(CELL).rename(store.path(other))
-    with pytest.raises(DamagedFileError, match="not what its name says"):
+    with pytest.raises(DamagedFileError, match="not that of its name"):
         store.read(other)
 
 
@@ -219,7 +219,7 @@ def test_second_damaged_file_does_not_overwrite_the_first(store):
     assert len(list(store.root.rglob("*.damaged*"))) == 2
 
 
-def test_a_full_disk_leaves_the_old_file_and_no_rest(store, monkeypatch):
+def test_a_full_disk_leaves_the_old_file_and_no_temporary_one(store, monkeypatch):
     before = simulate(store)
     content = store.path(CELL).read_bytes()
 
@@ -282,7 +282,7 @@ def test_a_name_that_could_leave_the_folder_is_refused():
             pass
 
         Named.name = name
-        with pytest.raises(ParameterError, match=r"policy: .* is no name"):
+        with pytest.raises(ParameterError, match=r"policy: .* is not a name"):
             RegretCell(C1(3), Named(), 2_000)
 
 

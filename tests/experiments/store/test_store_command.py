@@ -1,4 +1,4 @@
-"""`python -m experiments.store`: results are listed, verified, merged, exported and tidied, and nothing is lost."""
+"""`python -m experiments.store` lists, verifies, merges, exports and tidies results, and loses nothing."""
 
 import io
 import json
@@ -56,7 +56,7 @@ def contents(folder):
 
 
 def edited(path, **rows):
-    """The file of a cell again, with other numbers in it, and sound."""
+    """Write the file of a cell with other numbers and a correct checksum."""
     stored = read_file(path)
     cell = plan([*WORDS, f"policy={stored.footer['columns']['policy']}"], Composer()).requests[0].cell
     from experiments.stored import Stored
@@ -159,12 +159,12 @@ def test_merge_into_itself_is_refused(store, results):
 
 
 def test_csv_has_every_bit(store, results):
-    told = pd.read_csv(io.StringIO(store("export", "--csv").out))
+    exported = pd.read_csv(io.StringIO(store("export", "--csv").out))
     table = load(results_dir=results)
-    assert set(told) == set(table)
+    assert set(exported) == set(table)
     for name in ("t", "regret", "epsilon", "replication", "beta"):
-        np.testing.assert_array_equal(told[name], np.asarray(table[name], dtype=float))
-    assert told.policy.tolist() == table.policy.tolist()
+        np.testing.assert_array_equal(exported[name], np.asarray(table[name], dtype=float))
+    assert exported.policy.tolist() == table.policy.tolist()
     pulls = pd.read_csv(io.StringIO(store("export", "--csv", "table=pulls", "policy=ucb1").out))
     assert pulls.pulls.tolist() == load_pulls(results_dir=results, policy="ucb1").pulls.tolist()
 
@@ -176,7 +176,7 @@ def test_csv_holds_no_formula(text):
     assert _plain(-1.5) == -1.5
 
 
-def test_crate_says_what_each_file_is(store, results):
+def test_crate_describes_each_file(store, results):
     pytest.importorskip("rocrate")
     assert store("export", "--crate").out == f"{results}/ro-crate-metadata.json: written\n"
     graph = {item["@id"]: item for item in json.loads((results / "ro-crate-metadata.json").read_text())["@graph"]}
@@ -196,7 +196,7 @@ def test_crate_names_the_extra_that_it_needs(store, monkeypatch):
     assert "extra crate" in outcome.err
 
 
-def test_gc_tells_and_removes_only_what_nothing_reads(store, results, monkeypatch):
+def test_gc_lists_and_removes_only_what_nothing_reads(store, results, monkeypatch):
     from bandits.policies.ucb import UCB1
 
     kept = contents(results)
@@ -214,8 +214,8 @@ def test_gc_tells_and_removes_only_what_nothing_reads(store, results, monkeypatc
     assert store("gc").out.splitlines()[-1] == "3 files, 0.0 MB, could be removed; remove=true does it"
     assert orphan.exists()
     monkeypatch.setattr(UCB1, "revision", UCB1.revision + 1)
-    told = store("gc", "remove=true").out.splitlines()
-    assert f"{paths['ucb1']}: of revision 1 of its policy, which has revision 2 now" in told
+    listed = store("gc", "remove=true").out.splitlines()
+    assert f"{paths['ucb1']}: of revision 1 of its policy, which has revision 2 now" in listed
     assert [path.exists() for path in (aside, conflict, orphan, young, own, paths["ucb1"])] == [
         *(False, False, False, True, True),
         False,

@@ -1,4 +1,4 @@
-"""The committed results are complete, small and of committed code; `make check` simulates a sample of them again."""
+"""Committed results are complete, small and made by committed code; `make check` simulates a sample of them again."""
 
 from dataclasses import replace
 
@@ -90,15 +90,15 @@ def test_reproduce_allows_computed_numbers_to_be_rounded_otherwise(tmp_path, cal
     (request,) = plan(asked, Composer()).requests
     store = Store(tmp_path)
     result = store.read(request.cell)
-    for factor, code, said in ((1 + 1e-12, 0, "0 identical, 1 the same but for rounding, 0"), (1.01, 1, "1 different")):
+    for factor, code, line in ((1 + 1e-12, 0, "0 identical, 1 the same but for rounding, 0"), (1.01, 1, "1 different")):
         overwrite(store, replace(result, rows={**result.rows, "regret": result.regret * factor}))
         outcome = call(*asked, main=rerun.reproduce)
-        assert (outcome.code, said in outcome.out) == (code, True)
+        assert (outcome.code, line in outcome.out) == (code, True)
 
 
 @pytest.mark.slow
 def test_simulated_and_exact_regret_agree_wherever_both_are_stored(failure, requests):
-    """At every horizon, as many standard errors apart at most as chance allows with probability `failure`."""
+    """At every horizon they differ by no more standard errors than the level `failure` allows."""
     apart = {}
     for request in requests:
         if isinstance(request.cell, RegretCell) and isinstance(request.cell.policy, RNMFTNL):
@@ -106,7 +106,7 @@ def test_simulated_and_exact_regret_agree_wherever_both_are_stored(failure, requ
             try:
                 exact = STORE.read(ExactCell(cell.instance, cell.policy, cell.horizon, cell.recorded))
             except ParameterError:
-                continue  # losses of no known form
+                continue  # losses without an exact form
             if exact is not None:
                 final = STORE.read(cell).regret[:, -1]
                 apart[cell.identity] = (final.mean() - exact.regret[0, -1]) / (final.std(ddof=1) / len(final) ** 0.5)

@@ -1,4 +1,4 @@
-"""The atlas: regret over the bound, who wins, and the page, from made-up numbers."""
+"""The atlas: regret over the bound, winners, and the page, from invented numbers."""
 
 import math
 import sys
@@ -10,10 +10,12 @@ import pytest
 from bandits.environments.bernoulli import Bernoulli
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from experiments.errors import UserError
+from experiments.stored_cells import Cells
 from scripts.atlas import __main__ as command
 from scripts.atlas.choice import Field
 from scripts.atlas.page import page
 from scripts.atlas.prices import Trust, geometric_mean, priced, trust_of
+from scripts.contests import entitled
 from tests.scripts.drawing.test_winners import made_up
 
 
@@ -39,7 +41,7 @@ def test_geometric_mean_by_hand():
 
 
 def test_what_a_promise_costs_by_hand(cells):
-    """Local 200 over the best central 10; 0.1 in place of 1: 20 over 10; medians of 20, 40 and of 10, 20, 200."""
+    """Local 200 over the best central 10; 0.1 instead of 1: 20 over 10; medians of 20, 40 and of 10, 20, 200."""
     text = page(field(cells))
     costs = text[text.index("## What a promise costs") :].splitlines()
     assert "Trusting nobody costs more than each of the last two rows at ε = 1, and at no other ε." in costs
@@ -70,7 +72,7 @@ def test_other_arms_are_refused():
 
 @pytest.fixture
 def cells():
-    """DP-SE is better on both instances at 0.1, DP-UCB at 1; LDP-UCB-B is local, and far above both."""
+    """DP-SE is better on both instances at epsilon 0.1, DP-UCB at 1; LDP-UCB-B is local, and far above both."""
     found = []
     for means in ((0.5, 0.25), (0.9, 0.8)):
         found += [on(made_up("dp_se", epsilon, 1000, mean), *means) for epsilon, mean in ((0.1, 20), (1, 20))]
@@ -110,16 +112,16 @@ def test_the_page_says_who_wins_and_what_it_costs(cells):
     entries = [entry for entry in priced(cells) if entry.label == "DP-SE" and entry.budget == 1]
     low, high = sorted(float(entry.central.mean()) for entry in entries)
     tail = math.sqrt(math.prod(float(np.quantile(entry.central, 0.95)) for entry in entries))
-    said = f"{math.sqrt(low * high):.2g} / {tail:.2g} ({low:.2g} to {high:.2g})"
-    assert row(text, "DP-SE", "central")[1].startswith(said)
-    assert len(row(text, "LDP-UCB-B", "local")) == 1  # in a table with its one budget
+    expected = f"{math.sqrt(low * high):.2g} / {tail:.2g} ({low:.2g} to {high:.2g})"
+    assert row(text, "DP-SE", "central")[1].startswith(expected)
+    assert len(row(text, "LDP-UCB-B", "local")) == 1  # in a table with a single budget
     assert "UCB1" not in text
     assert "2 Bernoulli instances (`bernoulli`), 2 budgets ε\nfrom 0.1 to 1, δ = 10⁻⁶" in text
     assert "200 to 200 runs of each" in text
 
 
 def test_a_stronger_promise_competes_for_the_weaker(cells):
-    """A local policy of less regret wins where sums or sequences are asked for; with half of ε, one decision."""
+    """A local policy with less regret wins for distributed and central promises; for one decision with half of ε."""
     means = (0.5, 0.25)
     more = [*cells, on(made_up("ldp_ucb_l", 1, 1000, 2), *means)]
     more += [on(made_up("dp_imed", 0.5, 1000, 4), *means), on(made_up("dp_imed", 0.05, 1000, 5), *means)]
@@ -135,7 +137,7 @@ def test_a_stronger_promise_competes_for_the_weaker(cells):
     assert gaussian == "| 1,000 | – | DP-IMED [0.05] 1 of 1, DP-SE [0.1] 1 |"
 
 
-def test_who_is_not_told_apart_is_named(cells):
+def test_policies_that_do_not_differ_significantly_are_named(cells):
     near = [on(made_up("dp_klucb", 1, 1000, 10.05), 0.5, 0.25), on(made_up("dp_imed", 1, 1000, 9.95), 0.5, 0.25)]
     text = page(field([*cells, *near]))
     assert choice_of(text, "Central: the whole")[2].endswith("| DP-UCB 1+1, DP-IMED +1 of 1, DP-KLUCB +1 of 1 |")
@@ -148,8 +150,31 @@ def test_who_is_not_told_apart_is_named(cells):
     assert last == "DP-UCB 1+1, DP-IMED +1 of 1, AdaP-KLUCB +1 of 1, DP-KLUCB +1 of 1, 1 more |"
 
 
-def test_what_is_summed_up_is_where_every_policy_was_run_on_all_instances(cells):
-    """At 2,000 steps DP-SE was run on one instance alone; up to 1,000 all were on both."""
+def test_forms_of_a_policy_and_budgets_in_rho(cells):
+    """Forms have labels of their own, budgets have none; of several rho the largest that is allowed takes part."""
+    means = (0.5, 0.25)
+    forms = [on(made_up("dp_klucb", 1, 1000, 9, f"policy.index={index}"), *means) for index in ("exact", "divergence")]
+    forms.append(on(made_up("dp_klucb", 0.1, 1000, 90), *means))
+    few, more = (
+        on(made_up("adac_ucb", 1, 1000, mean, f"budget.rho={rho}"), *means) for rho, mean in ((0.005, 3), (0.5, 2))
+    )
+    known = priced([*forms, few, more])
+    assert [entry.label for entry in known] == [
+        "DP-KLUCB (ratio 2, exact index)",
+        "DP-KLUCB (ratio 2)",
+        "DP-KLUCB (ratio 2)",
+        "AdaC-UCB",
+        "AdaC-UCB",
+    ]
+    assert [entry.trust for entry in known[3:]] == [Trust.CONCENTRATED] * 2
+    assert [entry.budget for entry in known[3:]] == pytest.approx([0.1, 1])
+    text = page(field([*cells, few, more]))
+    assert choice_of(text, "Central, zCDP")[2] == "| 1,000 | AdaC-UCB 1 of 1, DP-SE 1 | AdaC-UCB 1 of 1, DP-UCB 1 |"
+    assert list(entitled(Cells([few, more]), Trust.CONCENTRATED.asked(1.0, 0.0))) == [more]
+
+
+def test_summaries_use_horizons_at_which_every_policy_ran_on_all_instances(cells):
+    """At 2,000 steps DP-SE ran on one instance only; up to 1,000 all policies ran on both."""
     longer = on(made_up("dp_se", 1, 2000, 20), 0.5, 0.25)
     assert field([*cells, longer]).whole_until(2000) == 1000
     assert field(cells).whole_until(1000) == 1000
@@ -169,7 +194,7 @@ def test_few_arms_and_many(cells):
 
 
 def test_a_policy_that_has_not_left_its_start_wins_nothing(cells):
-    """DP-UCB pulled the best arm alone: no regret at all, and no merit."""
+    """DP-UCB pulled only the best arm, by its start: it has no regret, but it does not count."""
     start = [
         replace(of, rows={**of.rows, "regret": 0 * of.regret, "pulls": of.pulls * [5, 0, 0, 0, 0]})
         if of.cell.policy.name == "dp_ucb"
@@ -182,15 +207,15 @@ def test_a_policy_that_has_not_left_its_start_wins_nothing(cells):
 
 
 def test_the_page_has_median_mean_and_quantile(cells):
-    """Of 20 runs 19 of 10 and one of 1000: median 10, mean 59.5, 99 % quantile 1000, over the bound."""
+    """19 runs of 10 and one of 1000: median 10, mean 59.5, 99 % quantile 1000, all over the bound."""
     (stored,) = [of for of in cells if of.cell.policy.name == "dp_ucb" and of.cell.policy.epsilon == 1][:1]
     regret = np.full((200, 1), 10.0)
     regret[:10] = 1000.0
     rare = replace(stored, rows={**stored.rows, "regret": regret})
     bound = 10 / float(priced([stored])[0].central.mean())
     text = page(field([rare]))
-    said = next(line for line in text[text.index("bad run costs") :].splitlines() if line.startswith("| DP-UCB"))
-    assert said.split(" | ")[2].removesuffix(" |").split(" / ") == [
+    shown = next(line for line in text[text.index("bad run costs") :].splitlines() if line.startswith("| DP-UCB"))
+    assert shown.split(" | ")[2].removesuffix(" |").split(" / ") == [
         f"{value / bound:.2g}" for value in (10, 59.5, 1000)
     ]
 
@@ -199,5 +224,5 @@ def test_the_page_has_median_mean_and_quantile(cells):
 @pytest.mark.parametrize("words", [["join=dp_se"], ["results_dir=elsewhere"], ["horizon=1e4"]])
 def test_the_published_page_shows_what_is_published(words, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["atlas", *words])
-    with pytest.raises(UserError, match=r"page: missing; docs/atlas\.md shows what is published"):
+    with pytest.raises(UserError, match=r"page: missing; docs/atlas\.md is for published results"):
         command.main()

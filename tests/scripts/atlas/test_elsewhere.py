@@ -1,4 +1,4 @@
-"""Tables of the atlas about other rewards and about naming the best arm, from made-up numbers."""
+"""Tables of the atlas about other rewards and about the identification of the best arm, from invented numbers."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from scripts.atlas.elsewhere import NOTHING, Elsewhere, bounded, heavy, identifi
 from scripts.atlas.prices import priced
 from tests.scripts.drawing.test_winners import made_up
 
-MEANS = (0.9, 0.1)  # pulling both equally often costs 0.4 a step
+MEANS = (0.9, 0.1)  # uniform pulling costs 0.4 per step
 
 
 def on(instance, policy, mean, *more, horizon=1000):
@@ -34,7 +34,7 @@ def test_uniform_regret_by_hand():
 
 
 def test_a_policy_for_bits_takes_part_where_the_means_are_the_same():
-    """DP-SE has 40 of 400 as it is; DP-KLUCB 20 on bits, and 4 on bits of other means, which do not count."""
+    """DP-SE has 40 of 400 on raw rewards; DP-KLUCB 20 on bits, and 4 on bits with other means, which do not count."""
     cells = [
         on(Beta(MEANS, 2.0), "dp_se", 40.0),
         on(Bernoulli(MEANS), "dp_klucb", 20.0),
@@ -62,7 +62,7 @@ def test_nothing_learns_unless_a_median_is_surely_below_the_limit(regret, learns
 
 
 def test_pulls_until_the_best_arm_is_named():
-    """Samples are the pulls until one arm is left, here the regret's record of them."""
+    """Samples are the pulls until one arm is left, here from the record of regret."""
     cells = [made_up("dp_se", 1, 1000, 7.0)]
     of = Elsewhere(Cells(cells))
     (row,) = identification(of, Field([], [], [1.0], 1e-6, identified=of).standings, [1.0], 1e-6).splitlines()[2:]

@@ -1,4 +1,4 @@
-"""The numbers of docs/performance.md that follow from measured seconds, and the guard; nothing here measures time."""
+"""Numbers of docs/performance.md that follow from measured seconds, and the guard; nothing here measures time."""
 
 import math
 
@@ -67,7 +67,7 @@ def test_the_guard_fails_when_a_loop_is_too_slow(found, code, monkeypatch, capsy
 
 
 def test_every_stored_cell_counts_once(monkeypatch):
-    """Both papers have DP-SE on C1 to C4 at epsilon = 1; the later one has the rest of its cells."""
+    """Both papers have DP-SE on C1 to C4 at epsilon = 1; only the rest of the cells counts for the later paper."""
     monkeypatch.setattr(again, "papers", lambda: {"azize2022": papers()["azize2022"]})
     names = ["azize2022/curves", "azize2022/epsilons", "azize2025/curves"]
     monkeypatch.setattr(Composer, "choices", lambda self, group: names)

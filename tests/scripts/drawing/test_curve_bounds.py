@@ -1,4 +1,4 @@
-"""Bounds beside curves: lines against time."""
+"""Bounds in figures of curves: lines against time."""
 
 import itertools
 import math
@@ -63,5 +63,5 @@ def test_the_line_does_not_move_curves(cells):
 
 def test_an_unknown_word_is_refused(cells):
     wrong = [{**FIGURE["overlays"][0], "arguments": {"means": "means", "epsilon": "epsilon", "horizon": "tt"}}]
-    with pytest.raises(UserError, match="the line: arguments: tt is no column of these cells"):
+    with pytest.raises(UserError, match="the line: arguments: tt is not a column of these cells"):
         curves.describe({**FIGURE, "overlays": wrong}, cells, {})

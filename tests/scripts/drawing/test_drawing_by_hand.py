@@ -1,4 +1,4 @@
-"""What figures of laws show, and what baselines hold of a drawing, against numbers worked out by hand."""
+"""Figures of laws, and baselines of drawings, against numbers computed by hand."""
 
 import math
 

@@ -20,8 +20,8 @@ COMPOSER = Composer()
 EXPERIMENTS = COMPOSER.choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
 WRITTEN = ("sajed2019/fig01", "tao2022/rates", "wang2024/fig02", "wang2024/fig07")
-WRITTEN += ("atlas/winners", "atlas/profiles", "audit/decision_vs_transcript")
-# A search is slow at any horizon.
+WRITTEN += ("atlas/winners", "atlas/profiles", "audit/decision_vs_transcript", "sajed2019/path_tree_variance")
+# A search is slow at every horizon.
 TINIER = {
     "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=8", "horizon=7"],
     "wu2025/open_questions": ["horizon=7"],
@@ -53,7 +53,7 @@ def test_the_papers_figures_are_there():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_experiment_runs_and_draws(call, capsys, tmp_path, results, name):
-    """Every line and word is drawn; files, which take longest, are written for one figure of each kind."""
+    """All lines and words are drawn; files, which are slow to write, are written for one figure of each kind."""
     folders = [f"results_dir={results}", f"figures_dir={tmp_path}/figures"]
     own = TINIER.get(name, [])
     named = {word.partition("=")[0] for word in own} | ({"horizon"} if name in AT_THEIR_HORIZONS else set())
@@ -71,7 +71,7 @@ def test_experiment_runs_and_draws(call, capsys, tmp_path, results, name):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 20_000
     else:
         figure = render(figures.describe(planned, stored_cells(planned)))
-        figure.set_layout_engine("none")  # the longest part, and as in the written ones
+        figure.set_layout_engine("none")  # slow, and the same as in figures that are written
         figure.draw_without_rendering()
         plt.close(figure)
 
@@ -172,7 +172,7 @@ def test_figure_3_shows_that_the_changed_law_lies_on_the_boundary():
         (band, before, after), (room, zero, change) = values.marks, differences.marks
         np.testing.assert_allclose(change.y, after.y - before.y, atol=1e-15)
         assert not zero.y.any()
-        left = change.x < 0.5  # of the mean: there the condition is met with equality
+        left = change.x < 0.5  # of the mean; there the condition holds with equality
         np.testing.assert_allclose(change.y[left], room.low[left], atol=1e-12)
         assert np.ptp(change.y) > 0.04
         assert (band.low <= after.y + 1e-12).all()

@@ -1,4 +1,4 @@
-"""Figures are drawn again when something that they depend on changed, and only then."""
+"""Figures are drawn again if and only if something that they depend on has changed."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ ASKED += ["figure.panels=[{title: a}]"]  # small, as it is drawn often
 
 @pytest.fixture
 def draw(call, tmp_path):
-    """Run the command in folders of its own; whether it drew the figure, and what it said."""
+    """Run the command in its own folders; return whether it drew the figure, and its output."""
     places = [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures", "complete=true"]
 
     def draw(*more, replications=2):
@@ -34,8 +34,8 @@ def draw(call, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_asked_decides(draw, monkeypatch):
-    """A second call draws nothing; another title, more replications and redraw=true draw it again."""
+def test_a_changed_request_draws_it_again(draw, monkeypatch):
+    """A second call draws nothing; a new title, more replications and redraw=true draw it again."""
     assert draw()
     with monkeypatch.context() as patch:
         patch.setattr("experiments.config.plan.plan", lambda *_: pytest.fail("planned in vain"))
@@ -51,10 +51,10 @@ def test_what_is_asked_decides(draw, monkeypatch):
 def test_a_result_that_changed_draws_it_again(draw, tmp_path):
     assert draw()
     (file,) = (tmp_path / "results").glob("*/ucb1-*.parquet")
-    os.utime(file, ns=(1, 1))  # as a copy of the same bytes has
+    os.utime(file, ns=(1, 1))  # as of a copy of the same bytes
     assert not draw()
     file.unlink()
-    assert draw(replications=2) in (True, False)  # computed again: its footer has other times
+    assert draw(replications=2) in (True, False)  # computed again: its footer has other seconds
     assert (tmp_path / "figures" / "sajed2019" / "fig01.png").exists()
 
 
@@ -79,7 +79,7 @@ def test_a_damaged_result_is_computed_again_and_the_figure_with_it(call, draw, t
 
 @pytest.mark.slow
 def test_experiments_that_lack_cells_are_drawn_after_the_others(call, tmp_path):
-    """One that is complete, one that lacks its cell, one that lacks its cell and has no figure."""
+    """One is complete, one lacks its cell, one lacks its cell and has no figure."""
     text = "# @package _global_\nhorizon: 300\nreplications: 2\ncells:\n  - {{instance: c1, policy: {}}}\n"
     figure = "figure:\n  title: Own\n  panels:\n    - {title: (a)}\n"
     (tmp_path / "mine" / "experiment").mkdir(parents=True)
@@ -95,11 +95,11 @@ def test_experiments_that_lack_cells_are_drawn_after_the_others(call, tmp_path):
     assert "1 of 1 cells are not stored yet" in outcome.err
     outcome = call(*asked, "complete=true", main=figures.main)
     assert (outcome.code, outcome.err) == (0, "")
-    said = [words.partition(" (")[0] for words in outcome.out.splitlines()]
+    lines = [words.partition(" (")[0] for words in outcome.out.splitlines()]
     pictures = {
         name: " ".join(f"{tmp_path}/figures/{name}.{ending}" for ending in fresh.FORMATS) for name in ("one", "two")
     }
-    assert said == [pictures["one"], "cells: 0 stored already, 2 simulated", pictures["two"], "bare: has no figure"]
+    assert lines == [pictures["one"], "cells: 0 stored already, 2 simulated", pictures["two"], "bare: has no figure"]
     (again,) = call(*asked, "complete=true", main=figures.main).out.splitlines()
     assert again.endswith("skipped (redraw=true draws all): two, one")
     (damaged,) = (tmp_path / "results").glob("*/ucb1-*.parquet")
@@ -131,7 +131,7 @@ def test_a_missing_picture_and_a_note_that_says_nothing_draw_it_again(draw, tmp_
 
 
 @pytest.mark.slow
-def test_an_experiment_of_ones_own_that_was_edited_is_drawn_again(call, tmp_path):
+def test_an_edited_experiment_of_a_user_is_drawn_again(call, tmp_path):
     (tmp_path / "mine" / "experiment").mkdir(parents=True)
     file = tmp_path / "mine" / "experiment" / "own.yaml"
     text = (
@@ -142,7 +142,7 @@ def test_an_experiment_of_ones_own_that_was_edited_is_drawn_again(call, tmp_path
     asked += [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
     for content, drawn in ((text, True), (text, False), (text.replace("Own", "Changed"), True)):
         file.write_text(content)
-        compose._compose_choices.cache_clear()  # as in a process of its own
+        compose._compose_choices.cache_clear()  # as in a new process
         outcome = call(*asked, main=figures.main)
         assert (outcome.code, outcome.err) == (0, "")
         assert ("own.pdf" in outcome.out) == drawn
@@ -221,7 +221,7 @@ def test_files_of_the_user_are_inputs_wherever_they_are(call, tmp_path, monkeypa
     asked += [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
 
     def drawn():
-        papers._papers.cache_clear()  # as in a process of its own
+        papers._papers.cache_clear()  # as in a new process
         outcome = call(*asked, main=figures.main)
         assert (outcome.code, outcome.err) == (0, "")
         assert ("own.pdf" in outcome.out) != ("skipped" in outcome.out)

@@ -1,4 +1,4 @@
-"""All that varies within a panel is in the legend, and labels are drawn as they are written."""
+"""All that varies within a panel is in the legend, and labels are drawn literally."""
 
 import dataclasses
 from itertools import product
@@ -60,8 +60,8 @@ def looks_of(drawing: Drawing) -> list[dict[str, set[tuple]]]:
     return found
 
 
-def require_told_apart(drawing: Drawing, lines: int) -> None:
-    """So many labels in every panel, each with a look of its own, the same in all panels; all of them in the legend."""
+def require_different_labels(drawing: Drawing, lines: int) -> None:
+    """Require `lines` labels in every panel, each with its own look, the same in all panels, and all in the legend."""
     known: dict[str, set[tuple]] = {}
     for looks in looks_of(drawing):
         assert len(looks) == lines
@@ -84,16 +84,16 @@ def describe(name, found, panels):
     return kind("distribution" if name == "ecdf" else name)(config, Cells(found), {})
 
 
-def test_values_of_a_parameter_are_told_apart(cells):
+def test_values_of_a_parameter_have_different_labels(cells):
     found = cells(CELLS)
     for name in KINDS:
         drawing = describe(name, found, TWO_PANELS)
-        require_told_apart(drawing, 2)
+        require_different_labels(drawing, 2)
         assert all("β = 0.001" in label or "β = 0.5" in label for label in drawing.legend)
 
 
 @pytest.mark.parametrize(
-    ("sweep", "said"),
+    ("sweep", "texts"),
     [
         ("{instance: [c1, c2], policy: dp_se}", ["instance = c1", "instance = c2"]),
         ("{instance: c1, policy: dp_se, horizon: [200, 300]}", ["horizon = 200", "horizon = 300"]),
@@ -108,30 +108,30 @@ def test_values_of_a_parameter_are_told_apart(cells):
         ("{instance: c1, policy: [ucb1, successive_elimination, thompson_beta, thompson_gauss]}", []),
     ],
 )
-def test_whatever_varies_is_told_apart(cells, sweep, said):
+def test_all_that_varies_is_in_the_labels(cells, sweep, texts):
     found = cells(sweep)
     for name in KINDS:
         drawing = describe(name, found, ONE_PANEL)
-        require_told_apart(drawing, len(found))
-        for text in said:
+        require_different_labels(drawing, len(found))
+        for text in texts:
             assert sum(text == label[-len(text) :] or f"{text}," in label for label in drawing.legend) == 1
 
 
-def test_what_nothing_tells_apart_is_refused(cells):
+def test_cells_that_nothing_distinguishes_are_refused(cells):
     found = cells("{instance: c1, policy: dp_se, recorded: [1, 200]}")
     for name in KINDS:
-        with pytest.raises(UserError, match=r"^cells: dp_se on c1 is there twice, and nothing tells them apart"):
+        with pytest.raises(UserError, match=r"^cells: dp_se on c1 occurs twice, and nothing distinguishes the two"):
             describe(name, found, ONE_PANEL)
 
 
-def test_what_a_panel_says_is_not_said_again(cells):
+def test_labels_do_not_repeat_the_title_of_the_panel(cells):
     found = cells("{instance: c2, policy: dp_se, policy.beta: [0.001, 0.5]}")
     drawing = describe("curves", found, [{"title": "a", "beta": 0.001}, {"title": "b", "beta": 0.5}])
     assert list(drawing.legend) == ["DP-SE, ε = 0.25, transcript"]
 
 
 def other(**words):
-    """A policy of another name or class."""
+    """A policy with another name or class."""
     return dataclasses.dataclass(frozen=True)(
         type("Other", (DPSE,), {"name": "other", "__module__": __name__, **words})
     )
@@ -197,7 +197,7 @@ def test_texts_that_cannot_be_drawn_are_one_line():
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from([*"ab1 $$$%_^&<>{}\\#~\"'\n", r"\frac", "<script>"]), max_size=15).map("".join))
 def test_any_label_is_drawn_or_refused(label):
-    """Whatever is accepted can be drawn, also beside mathematics of ours."""
+    """Every accepted label can be drawn, also beside mathematics of ours."""
     try:
         drawn = words.text(label, "key")
     except UserError:
@@ -214,10 +214,10 @@ def test_labels_of_policies_are_drawn(cells, label):
     (ours,) = cells("{instance: c2, policy: dp_se}")
     for name in KINDS:
         drawing = describe(name, [replaced(ours, other(label=label)(0.25)), ours], ONE_PANEL)
-        require_told_apart(drawing, 2)
+        require_different_labels(drawing, 2)
         assert "[other]" in drawing.legend[0] or words.text(label, "") in drawing.legend[0]
         assert not any(isinstance(mark, Band) and mark.label for panel in drawing.panels for mark in panel.marks)
-    figure = render(drawing)  # a legend is made of a drawing, of whichever kind
+    figure = render(drawing)  # every kind of figure makes its legend from a drawing
     figure.draw_without_rendering()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(drawing.legend)
     plt.close(figure)
@@ -256,17 +256,17 @@ def test_headings_are_broken_where_the_figure_ends():
 
 
 class SaysNothing(UCB1):
-    """UCB1 whose author says nothing of privacy."""
+    """UCB1 without a declared guarantee."""
 
     guarantee = Policy.guarantee
 
 
-def test_legends_tell_no_privacy_from_no_promise():
+def test_legends_distinguish_no_privacy_from_no_promise():
     ends = [words.label(SimpleNamespace(cell=SimpleNamespace(policy=policy))) for policy in (UCB1(), SaysNothing())]
     assert ends == ["UCB1, not private", "UCB1, no promise"]
 
 
-def test_a_policy_without_a_guarantee_is_told_by_the_conformance_suite():
+def test_a_policy_without_a_guarantee_is_found_by_the_conformance_suite():
     declares_its_guarantee(UCB1())
     with pytest.raises(AssertionError, match="no guarantee: declare"):
         declares_its_guarantee(SaysNothing())

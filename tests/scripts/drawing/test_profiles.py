@@ -1,4 +1,4 @@
-"""Profiles over instances, from made-up numbers whose shares are known."""
+"""Profiles over instances, from invented numbers with known shares."""
 
 from dataclasses import replace
 
@@ -36,8 +36,8 @@ def cells():
 def test_the_share_of_runs_in_units(cells):
     """Over the gap of 0.05 regret is 180 to 220, or 380 to 420: DP-UCB has half of its runs below 300.
 
-    It never has less on K = 2, and in half of the pairs on K = 5, where placements are even: the deviation of the mean
-    over both is sqrt(2 (1/12) / 200) / 2 = 0.0144.
+    It never has less on K = 2, and in half of the pairs on K = 5, where placements are uniform: the mean over both
+    has the standard deviation sqrt(2 (1/12) / 200) / 2 = 0.0144.
     """
     (profile,), (comparison,) = described(cells).rows
     lines = {mark.label: mark for mark in profile.marks if not isinstance(mark, Band)}
@@ -51,7 +51,7 @@ def test_the_share_of_runs_in_units(cells):
 
 
 def test_every_instance_counts_the_same(cells):
-    """With a tenth of the runs on one of them."""
+    """Also with a tenth of the runs on one of them."""
     few = {name: values[::10] for name, values in cells[2].rows.items()}
     (profile,), _ = described([*cells[:2], replace(cells[2], rows=few), cells[3]]).rows
     ucb = next(mark for mark in profile.marks if getattr(mark, "label", "") == "DP-UCB" and not isinstance(mark, Band))
@@ -66,7 +66,7 @@ def test_the_baseline_has_all_of_it(cells):
 
 
 def test_what_cannot_be_compared_is_one_line(cells):
-    for keys, said in [
+    for keys, message in [
         ({"panels": [{"title": "none", "epsilon": 2}]}, r"figure\.panels: no repeated cell meets"),
         ({"against": "dp_sse"}, r"figure\.against: dp_sse is in no panel; did you mean dp_se"),
         ({"value": "speed"}, r"figure\.value: speed is unknown"),
@@ -76,7 +76,7 @@ def test_what_cannot_be_compared_is_one_line(cells):
             r"figure\.panels: promise: must be {scope: SCOPE",
         ),
     ]:
-        with pytest.raises(UserError, match=said) as error:
+        with pytest.raises(UserError, match=message) as error:
             described(cells, **keys)
         assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"figure\.panels: DP-UCB and DP-SE were not run on the same instances"):

@@ -1,4 +1,4 @@
-"""Sweeps show means with intervals, exact lines, bounds, and level lines of counterparts."""
+"""Sweeps show means with intervals, exact lines, bounds, and horizontal lines of counterparts without privacy."""
 
 import math
 from dataclasses import replace
@@ -104,7 +104,7 @@ def test_exact_lines_with_simulated_markers_and_bounds(cells):
     }
     drawing = sweep.describe(spec, found, {})
     (panel,) = drawing.panels
-    exact, simulated, lower, upper = panel.marks  # the order is about losses that vary
+    exact, simulated, lower, upper = panel.marks  # the order is for losses that vary
     assert (exact.label, exact.look.marker, exact.low) == ("RNM-FTNL(0, laplace)", "none", None)
     assert (simulated.label, simulated.look.marker, simulated.look.dashes) == ("", "o", "none")
     assert (simulated.low < simulated.high).all()
@@ -120,7 +120,7 @@ def test_exact_lines_with_simulated_markers_and_bounds(cells):
 
 
 @pytest.mark.slow
-def test_two_cells_at_one_place_are_told_apart(cells):
+def test_two_cells_at_one_point_have_different_labels(cells):
     found = cells(*([*ALL_SEEN, "exact=true", f"profile.gap={gap}"] for gap in (0.1, 0.2)))
     spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]}
     drawing = sweep.describe(spec, found, {})
@@ -137,17 +137,17 @@ def test_a_wrong_spec_is_one_line(exact):
         ({"value": "regrets"}, "figure.value: regrets is unknown; did you mean regret"),
         ({"overlays": ["beta"]}, "figure.overlays: must be a list of {label, bound, arguments, filter}"),
         ({"overlays": [{"label": "b"}]}, "figure.overlays: b: needs either a bound or a word"),
-        ({"overlays": [{"label": "b", "word": "bet"}]}, "figure.overlays: b: arguments: bet is no column"),
+        ({"overlays": [{"label": "b", "word": "bet"}]}, "figure.overlays: b: arguments: bet is not a column"),
         ({"overlays": [{"label": "b", "bound": "bandits.bounds.nope.f"}]}, "figure.overlays: b: bound: cannot import"),
         (
             {"overlays": [{"label": "b", "bound": ORDER, "arguments": {"arms": "arms", "epsilon": -1, "horizon": 9}}]},
             "figure.overlays: b: arguments.epsilon: must be a finite number > 0",
         ),
         ({"overlays": [{"label": "b", "bound": ORDER}]}, "figure.overlays: b: arguments: "),
-        ({"overlays": [{"label": "b", "word": "gap", "filter": {"polcy": 1}}]}, "b: filter: polcy is no column"),
+        ({"overlays": [{"label": "b", "word": "gap", "filter": {"polcy": 1}}]}, "b: filter: polcy is not a column"),
         ({"overlays": [{"lable": "b"}]}, "figure.overlays: lable: unknown; did you mean label"),
         ({"scales": ["log"]}, "figure.scales: must be those of x and y"),
-        ({"x": "arm"}, "figure.x: arm is no column; did you mean arms"),
+        ({"x": "arm"}, "figure.x: arm is not a column; did you mean arms"),
         ({"panels": [{"title": "a", "gap": 0.3}]}, "figure.panels: no cell meets"),
         ({"panels": [{"title": "a", "gpa": 0.3}]}, "figure.panels: no column gpa; did you mean gap"),
         ({"panels": []}, "figure.panels: must be a list"),
@@ -155,7 +155,7 @@ def test_a_wrong_spec_is_one_line(exact):
         ({"curves": ["arm"]}, "figure.curves: no column arm; did you mean arms"),
         ({"value": ["regret"]}, "figure.value: must be a text, got"),
         ({"value": "samples"}, "figure.value: samples is not recorded of rnm_ftnl on dtol_deterministic"),
-        ({"x": "instance"}, "figure.x: instance is dtol_deterministic, no number"),
+        ({"x": "instance"}, "figure.x: instance is dtol_deterministic, not a number"),
         ({"slopes": [{"panel": 0, "between": [1, 2]}]}, "figure.slopes: must be a list of {panel, policy, between}"),
         ({"slopes": [{"panel": 5, "policy": "rnm_ftnl", "between": [1, 2]}]}, "figure.slopes: panel must be in 0..0"),
         ({"slopes": [{"panel": 0, "policy": "nope", "between": [1, 2]}]}, "figure.slopes: nope is not in the panel"),
@@ -175,7 +175,7 @@ def test_numbers_as_powers():
     assert power_of_ten(2**20) == "$2^{20}$"
 
 
-def test_a_legend_that_tells_what_follows_from_the_budget_does_not_split_a_curve():
+def test_a_legend_with_a_value_that_follows_from_the_budget_does_not_split_a_curve():
     found = stored_cells(plan(["+experiment=wang2024/fig06"], Composer()))
     spec = sweep.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
     points = sweep.points_of(spec, found, {})[0]

@@ -61,7 +61,7 @@ def picture(ends, size, ours):
 
 @pytest.mark.slow
 def test_ticks_without_numbers_look_as_those_of_matplotlib():
-    """At whatever size the panel is drawn in the end, on which it depends where they are."""
+    """For every final size of the panel, which determines where they are."""
     for ends, size in itertools.product([(1, 1e4), (0.3, 700), (1e-3, 1e9), (1, 1e30)], [(4, 3), (1.5, 1)]):
         theirs, _ = picture(ends, size, ours=False)
         ours, marks_of_matplotlib = picture(ends, size, ours=True)

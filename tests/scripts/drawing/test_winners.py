@@ -1,4 +1,4 @@
-"""The map of winners, from made-up numbers whose winners are known."""
+"""The map of winners, from invented numbers with known winners."""
 
 from dataclasses import replace
 
@@ -29,9 +29,9 @@ def made_up(policy, epsilon, horizon, mean, *more):
 
 @pytest.fixture(scope="module")
 def cells():
-    """Of four cells each interval misses with 0.05 / 12: the median is between the 80th and the 121st of 200 runs.
+    """Each interval of four cells misses with probability 0.05 / 12: the median is between runs 80 and 121 of 200.
 
-    That is 0.2 around the mean, so that means 0.3 apart are not told apart.
+    That is 0.2 around the mean, so that a difference of 0.3 between means is not significant.
     """
     return Cells(
         [
@@ -56,7 +56,7 @@ def test_a_third_policy_makes_a_win_unclear(cells):
 
 
 def test_with_a_promise_all_take_part_who_keep_more(cells):
-    """LDP-UCB-B, which is local, beats both at 1; one decision is 0.3-private with 0.1 for the whole sequence."""
+    """LDP-UCB-B, which is local, beats both at 1; DP-SE with 0.1 for the sequence takes part at 0.3 for a decision."""
     more = Cells(
         [*cells, made_up("ldp_ucb_b", 1, 1000, 3.0), made_up("dp_ftpl_new", 0.3, 1000, 12.0, "budget.delta=1e-6")]
     )

@@ -1,4 +1,4 @@
-"""The explorer shows what is stored, also in a browser, where a link restores a view and nothing is loaded."""
+"""The explorer shows stored results, also in a browser, where a link restores a view and nothing is loaded."""
 
 import base64
 import csv
@@ -25,7 +25,7 @@ from scripts.explore.numbers import from_logarithms, from_planes
 from tests.scripts.report.browser import CHROMIUM, Browser
 
 EXPERIMENTS = ("sajed2019/fig03", "atlas/arms", "wang2024/fig03")
-PAPER = "cesari2026"  # whose claims are judged quickly
+PAPER = "cesari2026"  # a paper with quick claims
 VIEWS = {
     "curves": "#view=curves&experiment=sajed2019/fig03",
     "sweep": "#view=curves&experiment=atlas/arms&x=arms&epsilon=0.1",
@@ -134,7 +134,7 @@ def test_nothing_on_the_page_comes_from_elsewhere(file):
     assert "default-src 'none'" in page
 
 
-def test_own_results_come_in(tmp_path, call, monkeypatch):
+def test_own_results_are_included(tmp_path, call, monkeypatch):
     """A cell of no experiment is read from its folder; those of named experiments alone can be asked for."""
     monkeypatch.setattr(collect, "judged", lambda *_: collect.Judged([], [], []))
     overrides = ["instance=c2", "policy=dp_se", "horizon=3000", f"results_dir={tmp_path}/results", "published_dir=null"]
@@ -172,7 +172,7 @@ def test_everything_fits_into_two_megabytes(tmp_path, capsys, monkeypatch):
     assert page.stat().st_size <= explore.MOST
     content = json.loads(zlib.decompress(inside(page, "data")))
     assert content["cells"]["count"] == len(Store.of(plan([], Composer())).index().files)
-    assert f"{content['cells']['count']} cells)" in said  # none is missing, none outdated
+    assert f"{content['cells']['count']} cells)" in said  # no cell is missing or outdated
     assert len(content["experiments"]) > 80
     if CHROMIUM is not None:
         with Browser() as opened:
@@ -251,7 +251,7 @@ class TestInABrowser:
         assert [name for name, _ in shown] == [f"{PAPER}/{claim['id']}" for claim in claims]
         assert all(claim["evidence"] in text for claim, (_, text) in zip(claims, shown, strict=True))
 
-    def test_an_audit_has_its_command(self, browser):
+    def test_an_audit_is_shown_with_its_command(self, browser):
         show(browser, VIEWS["audits"])
         assert "policy=dp_se" in browser.run("document.querySelector('details .command code').textContent")
 

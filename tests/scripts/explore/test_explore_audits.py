@@ -1,4 +1,4 @@
-"""Beside every audit stands the command that makes its row again."""
+"""Every audit is shown with the command that computes its row again."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Numbers of the explorer's page as bytes, by hand and there and back."""
+"""Numbers of the explorer's page as bytes: by hand, and encoded and decoded again."""
 
 import zlib
 

@@ -37,7 +37,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """A context in which one page after another is opened; what they ask for and complain about is kept.
+    """A context that opens one page after another, and keeps their requests and complaints.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Browser:
         return answer["result"].get("value")
 
     def press(self, key: str) -> None:
-        """A key that types nothing, as Tab, or Enter."""
+        """Press a key that types nothing, such as Tab, or Enter."""
         codes = {"Tab": 9, "Enter": 13}
         text = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):

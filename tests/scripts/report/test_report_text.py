@@ -1,4 +1,4 @@
-"""What the report is made of: numbers in words, sections, tables and captions, also of kinds that are new to it."""
+"""Parts of the report: numbers in words, sections, tables and captions, also of unknown kinds of cells."""
 
 import math
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def test_numbers_in_words():
 
 @dataclass(frozen=True)
 class Coins(Cell):
-    """A kind of record that the report knows nothing of: tosses until heads, and whether a coin was lost."""
+    """A kind of record that the report does not know: tosses until heads, and whether a coin was lost."""
 
     record = "coins"
     fields = {"tosses": pa.int64(), "coin_lost": pa.bool_()}  # noqa: RUF012

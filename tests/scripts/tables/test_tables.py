@@ -1,4 +1,4 @@
-"""Every table is made from stored results, and one value of each is found by other means too."""
+"""Every table is made from stored results, and one value of each is also computed by other means."""
 
 import math
 import sys
@@ -44,7 +44,7 @@ NAMES = [
 
 @pytest.fixture
 def printed(call):
-    """The lines that the command prints, without the title, which is checked."""
+    """The lines that the command prints after the title, which is checked."""
 
     def printed(name, *words):
         outcome = call(name, *words, main=main)
@@ -57,13 +57,13 @@ def printed(call):
 
 
 def line(lines, *words):
-    """The one line with these words at its beginning, one after another."""
+    """The one line that begins with these words in this order."""
     (found,) = (text for text in lines if text.split()[: len(words)] == list(words))
     return found
 
 
 def student(values):
-    """Mean and 95 % interval as a table writes them, by scipy's own means."""
+    """Mean and 95 % interval as a table writes them, computed by scipy."""
     low, high = stats.ttest_1samp(values, 0).confidence_interval()
     return f"{quantity(values.mean())} [{quantity(low)} to {quantity(high)}]"
 
@@ -202,7 +202,7 @@ def test_lost_best_arms(printed):
     lines = printed("tao2022/lost_best_arm")
     pulls = load_pulls("tao2022/local_horizons", constants="scaled", v=0.9, epsilon=20, horizon=1e6)
     by_run = pulls.pivot(index="replication", columns="arm", values="pulls")
-    lost = float((by_run.idxmax(axis=1) != 0).mean())  # no run is cut off while two arms are in turn
+    lost = float((by_run.idxmax(axis=1) != 0).mean())  # no run ends while two arms are pulled in turn
     assert line(lines, "scaled", "0.9", "20", "10⁶").split()[-4] == quantity(lost)
     scaled = [float(text.split()[-4]) for text in lines if text.split()[0] == "scaled"]
     assert (round(min(scaled), 2), round(max(scaled), 2)) == (0.02, 0.14)  # README and docs/reference.md say so
@@ -265,13 +265,13 @@ def test_rates_of_wu2025(printed):
     curve = load(
         "wu2025/regret_curves", record="exact", instance="dtol_deterministic", noise="gumbel", resample=True
     ).sort_values("t")
-    early = np.interp(4096, curve.t, curve.regret)  # log T would add 5 / 17 of its end from there to 2^17
+    early = np.interp(4096, curve.t, curve.regret)  # log T would grow by 5 / 17 of its end value from there to 2^17
     assert words[-1] == quantity(1 - early / curve.regret.iloc[-1])
     assert len(lines) == 1 + 12
 
 
 def test_one_gap(printed):
-    """log K = 4 log 2 and any place of the lattice: less than the largest, found by adding up by hand."""
+    """log K = 4 log 2, at a point of the lattice: less than the largest value, summed by hand."""
     of_row = line(printed("wu2025/one_gap"), "2^4").split()
     y = 1.5 * 2.0 ** np.arange(-40, 7)
     assert 4 * (y / (1 + np.exp(y) / 15)).sum() / np.log(16) <= float(of_row[1]) + 5e-4
@@ -291,7 +291,7 @@ def test_prefixes(printed):
 
 @pytest.mark.slow
 def test_offsets(printed):
-    """What docs/theorems.md, 3.5, says of them."""
+    """The statements of docs/theorems.md, 3.5."""
     lines = printed("wu2025/offsets")
     regret = load("wu2025/random_offset", instance="dtol_bernoulli", gap=0.2).set_index(["policy", "ratio"]).regret
     with_e = float(regret["offset_ftnl"].loc[lambda of: of.index > 2.5].iloc[0])
@@ -328,7 +328,7 @@ def test_final_regret(printed):
 
 
 @pytest.mark.slow
-def test_cells_that_look_the_same_are_told_apart(printed, call, tmp_path):
+def test_cells_with_equal_labels_are_distinguished(printed, call, tmp_path):
     kept = ["policy=rnm_ftnl", "policy.noise=gumbel", "budget.epsilon=1", "horizon=1e3", "replications=2"]
     kept += [f"results_dir={tmp_path}"]
     assert call("+experiment=wu2025/sweep_epsilon", *kept, "runner.workers=1").code == 0

@@ -1,0 +1,221 @@
+"""The public state of a server under local privacy: which tickets are out, and what the reports say."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bandits.deploy.clients import form_of
+from bandits.deploy.journal import Row
+from bandits.deploy.tickets import OpenTickets, Outcome, Ticket
+from bandits.mechanisms.deployable import GRID
+from bandits.policies.elimination import survivors
+from bandits.policies.heavy_tailed import LDPRSE, Moment
+from bandits.policies.local_ucb import LocalPolicy, Received
+from bandits.policies.robust_elimination import RobustBitSE
+
+BoundedPolicy = LDPRSE | RobustBitSE  # whose devices need the bound of an epoch
+
+
+class Reports(ABC):
+    """What a server knows. It changes by rows of its journal alone, so that a restored one is the same.
+
+    Rows: `pull` gives out tickets, `report` is the message for one. A ticket without a report counts as none.
+
+    Attributes
+    ----------
+    issued: tickets that were given out.
+    received: reports that count.
+    waiting: tickets without a report.
+    unsaved: tickets and reports since the last snapshot.
+    draws_arms: whether arms are random given the reports.
+    learning: whether the report of the next ticket can count.
+    bound: that of the next ticket, for its device; None if there is none.
+    """
+
+    draws_arms = False
+    learning = True
+    bound: float | None = None
+
+    def __init__(self, policy: LocalPolicy | BoundedPolicy) -> None:
+        self.form = form_of(policy)
+        self.issued = self.received = self.unsaved = 0
+        self.waiting = OpenTickets()
+
+    @abstractmethod
+    def next_arm(self, rng: np.random.Generator) -> int:
+        """The choice of the policy on the reports that are in."""
+
+    @abstractmethod
+    def absorb(self, ticket: int, arm: int, message: int) -> None:
+        """Learn from a report that counts."""
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """What is known, as plain data."""
+
+    @abstractmethod
+    def saved(self) -> dict[str, Any]:
+        """All of it, as plain data for `restore`."""
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on from what was saved; nothing happened here before."""
+        self.issued, self.received = saved["issued"], saved["received"]
+        self.waiting.restore(saved["waiting"])
+
+    def outcome(self, ticket: int) -> Outcome:
+        """What would become of a report for this ticket."""
+        return Outcome.REPEATED if self.waiting.arm_of(ticket) is None else Outcome.COUNTED
+
+    def pull(self, arm: int) -> Ticket:
+        """Give out a ticket."""
+        self.issued += 1
+        self.unsaved += 1
+        ticket = Ticket(self.issued, arm, self.bound)
+        if self.learning:
+            self.waiting.add(ticket)
+        return ticket
+
+    def report(self, ticket: int, message: int) -> None:
+        """Take a report. Raises `ValueError` for one that does not count."""
+        arm = self.waiting.arm_of(ticket)
+        if arm is None or self.outcome(ticket) is not Outcome.COUNTED:
+            raise ValueError(f"ticket {ticket} takes no report")
+        self.waiting.remove(ticket, arm)
+        self.received += 1
+        self.unsaved += 1
+        self.absorb(ticket, arm, message)
+
+    def follow(self, row: Row) -> None:
+        """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
+        if row.kind == "report":
+            self.report(row.body["ticket"], row.body["message"])
+            return
+        for arm, count in row.body["arms"]:
+            for _ in range(count):
+                expected = arm if self.draws_arms else self.next_arm(np.random.default_rng(0))
+                if expected != arm:
+                    raise ValueError(f"arm {arm} was pulled, and this policy pulls {expected}")
+                self.pull(arm)
+
+
+class StepReports(Reports):
+    """Reports to a policy that chooses every arm anew."""
+
+    def __init__(self, policy: LocalPolicy, arms: int, horizon: int) -> None:
+        super().__init__(policy)
+        self.policy, self.draws_arms = policy, policy.draws_arms
+        self.known: Received = policy.start(arms, horizon)
+        self.given = np.zeros(arms, dtype=np.int64)
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        """The choice of the policy on the reports that are in.
+
+        If some are not in, first every arm without one, in turn: the policy needs one of each.
+        """
+        silent = np.flatnonzero(self.known.pulls == 0)
+        if len(silent) and len(self.waiting):
+            return int(silent[np.argmin(self.given[silent])])
+        return int(self.policy.select(self.known, self.received + 1, rng))
+
+    def pull(self, arm: int) -> Ticket:
+        self.given[arm] += 1
+        return super().pull(arm)
+
+    def absorb(self, ticket: int, arm: int, message: int) -> None:
+        self.known.pulls[arm] += 1
+        self.known.sums[arm] += message / self.form.unit
+
+    def summary(self) -> dict[str, Any]:
+        return {"reports": self.known.pulls.tolist(), "sums": self.known.sums.tolist()}
+
+    def saved(self) -> dict[str, Any]:
+        counts = {"issued": self.issued, "received": self.received, "given": self.given.tolist()}
+        return {"waiting": self.waiting.saved(), **counts, **self.summary()}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        super().restore(saved)
+        for known, name in ((self.given, "given"), (self.known.pulls, "reports"), (self.known.sums, "sums")):
+            known[:] = saved[name]
+
+
+class EpochReports(Reports):
+    """Reports to a policy of elimination in epochs, whose devices cut rewards off at the bound of the epoch.
+
+    An epoch takes its number of reports of every viable arm, and ends with the last one. Tickets are for the arms in
+    turn that lack reports, so that further ones are given out while some are late. A report that comes after its epoch,
+    or that its arm does not need any more, is not used. Once one arm is left, its tickets have no bound.
+    """
+
+    def __init__(self, policy: BoundedPolicy, arms: int, horizon: int, moment: Moment) -> None:
+        super().__init__(policy)
+        self.policy, self.horizon, self.moment = policy, horizon, moment
+        self.viable = list(range(arms))
+        self.number = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.number += 1
+        self.first = self.issued + 1  # its first ticket
+        self.given, self.reports, self.sums = (dict.fromkeys(self.viable, 0) for _ in range(3))
+        self._set_epoch()
+
+    def _set_epoch(self) -> None:
+        self.epoch = self.policy.epoch_of(self.moment, len(self.viable), self.number, self.horizon)
+        self.learning = len(self.viable) > 1
+        self.bound = self.epoch.truncation if self.learning else None
+
+    def _lacks(self, arm: int) -> bool:
+        return self.learning and self.reports[arm] < self.epoch.rounds
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        """Of the arms that lack reports, the first with the fewest tickets."""
+        return min(filter(self._lacks, self.viable), key=self.given.__getitem__, default=self.viable[0])
+
+    def pull(self, arm: int) -> Ticket:
+        self.given[arm] += 1
+        return super().pull(arm)
+
+    def outcome(self, ticket: int) -> Outcome:
+        arm = self.waiting.arm_of(ticket)
+        if arm is None:
+            return Outcome.REPEATED if self.learning or ticket < self.first else Outcome.UNUSED
+        return Outcome.COUNTED if ticket >= self.first and self._lacks(arm) else Outcome.UNUSED
+
+    def absorb(self, ticket: int, arm: int, message: int) -> None:
+        self.reports[arm] += 1
+        self.sums[arm] += message
+        if not any(map(self._lacks, self.viable)):
+            self.viable = survivors(self.viable, [self.mean(total) for total in self.sums.values()], self.epoch)
+            self._begin()
+
+    def mean(self, total: int) -> float:
+        """The mean reward of an arm in this epoch, from the sum of its messages."""
+        if isinstance(self.policy, RobustBitSE):
+            return float(self.policy.mean_of_bits(total, self.epoch))
+        return self.epoch.truncation * total / GRID / self.epoch.rounds
+
+    def summary(self) -> dict[str, Any]:
+        return {"viable": list(self.viable), "epoch": self.number, "reports": list(self.reports.values())}
+
+    def saved(self) -> dict[str, Any]:
+        counts = {"issued": self.issued, "received": self.received, "first": self.first}
+        known = {"given": list(self.given.values()), "sums": list(self.sums.values()), **self.summary()}
+        return {"waiting": self.waiting.saved(), **counts, **known}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        super().restore(saved)
+        self.viable, self.number, self.first = list(saved["viable"]), saved["epoch"], saved["first"]
+        self.given, self.reports, self.sums = (
+            dict(zip(self.viable, saved[name], strict=True)) for name in ("given", "reports", "sums")
+        )
+        self._set_epoch()
+
+
+def reports_to(policy: LocalPolicy | BoundedPolicy, arms: int, horizon: int, moment: Moment | None) -> Reports:
+    """The state of a server before its first ticket."""
+    if isinstance(policy, LocalPolicy):
+        return StepReports(policy, arms, horizon)
+    assert moment is not None
+    return EpochReports(policy, arms, horizon, moment)
