@@ -20,7 +20,7 @@ from experiments.errors import UserError
 from experiments.whole_files import put
 from scripts.report.collect import collected
 from scripts.report.exhibits import Exhibit
-from scripts.report.page import INDEX, gaps_of, html
+from scripts.report.page import INDEX, SHARED, gaps_of, html
 from scripts.report.pictures import PagePicture, remove_outdated
 
 
@@ -60,7 +60,8 @@ def main() -> None:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
     files = [place for of in pictures_of(found.exhibits) for place in (of.source, of.thumbnail)]
     size = sum((folder / place).stat().st_size for place in (*pages, *files)) / 1e6
-    print(f"{folder / INDEX} ({len(pages)} pages, {size:.1f} MB, {len(found.exhibits)} experiments, {len(gaps)} gaps)")
+    count = len(pages) - len(SHARED)
+    print(f"{folder / INDEX} ({count} pages, {size:.1f} MB, {len(found.exhibits)} experiments, {len(gaps)} gaps)")
     sys.exit(1 if strict and gaps else 0)
 
 

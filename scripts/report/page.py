@@ -26,6 +26,7 @@ FEW = 8  # tables with at most so many rows have no filter
 NARROW = 800  # CSS pixels: a figure of at most this width has its text beside it, a wider one below
 FOLDED = ("Instances", "Policies", "Privacy")  # terms of a caption that are long lists of parameters
 INDEX, POLICIES = "index.html", "policies.html"
+SHARED = ("report.css", "report.js")
 
 
 class PageLink(NamedTuple):
@@ -66,7 +67,7 @@ def facts_of(exhibits: Sequence[Exhibit]) -> list[Fact]:
 
 
 def html(composer: Composer, found: Collected) -> dict[str, str]:
-    """The text of every page, by the name of its file."""
+    """The text of every page, and of what all share, by the name of its file."""
     facts, judged = facts_of(found.exhibits), found.judged
     claims = [ShownClaim.of(verdict, found.exhibits) for verdict in judged.verdicts]
     parts = sections(found.exhibits, judged, papers(composer.config_dirs))
@@ -108,7 +109,7 @@ def html(composer: Composer, found: Collected) -> dict[str, str]:
             errata=errata_table([erratum for erratum in judged.errata if erratum.paper == part.name]),
             narrow=NARROW,
         )
-    return made
+    return made | {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in SHARED}
 
 
 def environment(claims: Sequence[ShownClaim] = ()) -> jinja2.Environment:

@@ -364,9 +364,9 @@ def test_in_a_browser(everything):
 def check_layout(browser, page, width, dark):
     browser.open(page, width, dark)
     assert browser.complaints == []
-    pictures = {file.resolve().as_uri() for file in page.with_name("pictures").iterdir()}
+    beside = [*page.with_name("pictures").iterdir(), page.with_name("report.css"), page.with_name("report.js")]
     asked = {address for address in browser.requests if not address.startswith("data:")}
-    assert asked - pictures == {page.resolve().as_uri()}
+    assert asked - {file.resolve().as_uri() for file in beside} == {page.resolve().as_uri()}
     browser.run("document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.run(OUTSIDE) == []
