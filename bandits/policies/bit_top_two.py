@@ -71,7 +71,7 @@ class CTBTT(Identifier):
     ) -> PrivacyCost:
         """What the ledger allows, and all of it is shown: an early stop needs one certain value of every bit.
 
-        All bits of arm 1 are 1 and all others 0; leader and challenger are pulled in turn until it stops. If no other
+        All bits of arm 1 are 1 and all others 0; all arms are pulled equally often until it stops. If no other
         bits stop with arm 1 after these numbers of pulls, then this history has the probability of its bits times that
         of its coins: one reward changes it as much as the chance of its bit, by e^epsilon.
         """
@@ -86,10 +86,9 @@ class CTBTT(Identifier):
 
     def _earliest(self, arms: int) -> IntArray:
         """Pulls of each arm when it stops with arm 1, if all its bits are 1 and all others 0."""
-        pulls, leads = np.ones(arms, dtype=np.int64), True
+        pulls = np.ones(arms, dtype=np.int64)
         while (challenger := self._challenger(pulls, np.concatenate([pulls[:1], np.zeros_like(pulls[1:])]))) >= 0:
-            pulls[0 if leads else challenger] += 1
-            leads = not leads
+            pulls[0 if pulls[0] <= pulls[1:].min() else challenger] += 1
         return pulls
 
     def _unique(self, pulls: IntArray) -> bool:

@@ -73,6 +73,7 @@ def test_the_earliest_stop_of_ctb_tt_shows_all_of_epsilon():
     assert (bounds.kept, bounds.shown) == pytest.approx((0.7, 0.7))
     assert transcript(policy, 2, int(pulls.sum()) - 1).epsilon.shown == 0
     assert transcript(CTBTT(0.7, 0.05), 3, 100).epsilon.shown == pytest.approx(0.7)
+    assert transcript(CTBTT(0.7, 0.05), 10, 100).epsilon.shown == pytest.approx(0.7)
 
 
 def test_the_first_stop_of_adap_tt(failure):
