@@ -28,6 +28,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.front import front
 from bandits.loops.leader import LARGEST_BLOCK, closest_rival, split_minima, window_of
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace, laplace_above
@@ -131,8 +132,7 @@ def dprucb_pulls(
         if t >= arms:
             log = math.log(2.0) + 4 * math.log(t + 1)
             radius = log**power
-            leader = highest(center, width, radius)
-            run = run_of(center, width, pulls, leader, radius, 4 * power * radius / (log * (t + 1)), power, t, horizon)
+            leader, run = run_of(center, width, pulls, radius, 4 * power * radius / (log * (t + 1)), power, t, horizon)
         law = CutRewards(scales[leader], shape, rate, 1 / order, noise_scale)
         count, sums[leader] = pull_leader(
             law, run, pulls[leader], sums[leader], noise[leader], largest_block, minima, minima_right, rng
@@ -179,8 +179,7 @@ def robust_ucb_pulls(
         if t >= arms:
             log = 2 * math.log(t + 1)
             radius = log**power
-            leader = highest(center, width, radius)
-            run = run_of(center, width, pulls, leader, radius, 2 * power * radius / (log * (t + 1)), power, t, horizon)
+            leader, run = run_of(center, width, pulls, radius, 2 * power * radius / (log * (t + 1)), power, t, horizon)
         count, total, scale = pulls[leader], sums[leader], scales[leader]
         before = count
         while True:
@@ -217,36 +216,25 @@ def counts(exponent: float, order: float, limit: float, i: float, step: int) -> 
 
 
 @borrowing
-def highest(center: FloatArray, width: FloatArray, radius: float) -> int:
-    """The first arm with the largest index center + width x radius."""
-    leader, largest = 0, -math.inf
-    for arm in range(len(center)):
-        index = center[arm] + width[arm] * radius
-        if index > largest:
-            leader, largest = arm, index
-    return leader
-
-
-@borrowing
 def run_of(
     center: FloatArray,
     width: FloatArray,
     pulls: IntArray,
-    leader: int,
     radius: float,
     growth: float,
     power: float,
     t: int,
     horizon: int,
-) -> Run:
-    """The run of a leader at step t + 1, where L^q is `radius` with the derivative `growth`; `power` is q."""
+) -> tuple[int, Run]:
+    """The leader at step t + 1 and its run; L^q is `radius` there, with the derivative `growth`; `power` is q."""
+    leader, closest, widest = front(center, width, radius)
     before = pulls[leader]
-    closest, widest = closest_rival(center, width, radius, leader)
     advance = center[leader] + width[leader] * radius - closest
     window = min(window_of(advance, widest, growth, t, horizon), 1 + before // SHARE)
-    threshold, _ = closest_rival(center, width, radius + growth * (window - 1), leader)
+    if window > 1:
+        closest, _ = closest_rival(center, width, radius + growth * (window - 1), leader)
     gain = width[leader] * radius * (1 - power) * (1 - power * window / (2 * before))
-    return Run((gain - width[leader] * radius) * before, threshold - gain, before + window)
+    return leader, Run((gain - width[leader] * radius) * before, closest - gain, before + window)
 
 
 @borrowing

@@ -147,7 +147,8 @@ def forecast(state: Arms, shift: Shift, t: int, horizon: int) -> Window:
     terms = chebyshev_terms(chances_at(state, middle, half))
     slopes = np.zeros(len(terms))
     for k in range(1, terms.shape[1]):
-        slopes += k**2 * np.abs(terms[:, k])
+        for arm in range(len(terms)):
+            slopes[arm] += k**2 * abs(terms[arm, k])
     return Window(end, middle, half, terms, slopes)
 
 
@@ -239,7 +240,9 @@ def chebyshev_terms(values: FloatArray) -> FloatArray:
     nodes = values.shape[1]
     for m in range(nodes):
         for k in range(nodes):
-            terms[:, m] += values[:, k] * (math.cos(math.pi * m * (k + 0.5) / nodes) * 2 / nodes)
+            factor = math.cos(math.pi * m * (k + 0.5) / nodes) * 2 / nodes
+            for arm in range(len(values)):
+                terms[arm, m] += values[arm, k] * factor
     terms[:, 0] /= 2
     return terms
 
@@ -251,7 +254,8 @@ def chances(window: Window, added: float) -> FloatArray:
     values = window.terms[:, 0].copy()
     before, polynomial = 1.0, u
     for k in range(1, window.terms.shape[1]):
-        values += window.terms[:, k] * polynomial
+        for arm in range(len(values)):
+            values[arm] += window.terms[arm, k] * polynomial
         before, polynomial = polynomial, 2 * u * polynomial - before
     return values
 
@@ -273,8 +277,9 @@ def play(
     Also returns the arm that wins the last step, or -1 if the order of all wins is open.
     """
     first, last = bonus(shift, t + 1), bonus(shift, t + block)
-    bounds = chances(window, (first + last) / 2) - window.slopes * ((last - first) / 2 / window.half)
-    bounds = np.maximum(bounds, 0.0)
+    bounds, reach = chances(window, (first + last) / 2), (last - first) / 2 / window.half
+    for arm in range(len(bounds)):
+        bounds[arm] = max(0.0, bounds[arm] - window.slopes[arm] * reach)
     alike = min(wait(1 - bounds.sum(), rng) - 1, block)
     wins, winner = alike_steps(bounds, state.room, alike, rng)
     if winner < 0 and alike < block:

@@ -24,7 +24,8 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
-from bandits.loops.leader import closest_rival, leader_of, window_of
+from bandits.loops.front import front
+from bandits.loops.leader import closest_rival, window_of
 from bandits.loops.records import record_run
 
 SHARE = 8  # a window is no longer than this share of the leader's pulls, so that its chord stays close
@@ -85,13 +86,13 @@ def local_ucb_pulls(
         run = Run(means[leader], scale, -math.inf, 0.0, 1)
         if leader < 0:
             radius = math.sqrt(2 * math.log(t + 1))
-            leader = leader_of(center, widths, radius)
-            closest, widest = closest_rival(center, widths, radius, leader)
+            leader, closest, widest = front(center, widths, radius)
             advance = center[leader] + widths[leader] * radius - closest
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
             window = min(window, 1 + pulls[leader] // SHARE, free_steps(pulls, leader, t + 1, forced))
-            threshold, _ = closest_rival(center, widths, math.sqrt(2 * math.log(t + window)), leader)
-            first, slope = chord(pulls[leader], window, threshold, width * radius)
+            if window > 1:
+                closest, _ = closest_rival(center, widths, math.sqrt(2 * math.log(t + window)), leader)
+            first, slope = chord(pulls[leader], window, closest, width * radius)
             run = Run(means[leader], scale, first, slope, window)
         pulled, sums[leader] = pull_leader(run, sums[leader], SMALLEST_BLOCK, rng)
         row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
