@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2_contingency, ks_2samp
 
 from bandits.compiled import compiled
-from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, SET_BITS, first_low, low_sums
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, SET_BITS, first_low, low_sums, propose
 from bandits.seeds import stream
 
 
@@ -60,6 +60,27 @@ def test_how_often_sums_are_low_by_their_characteristic_function(nodes):
     u = (np.arange(4_000_000) + 0.5) * 1e-5
     tail = 0.5 - (np.sin(u * room) / (u * (1 + u**2) ** nodes)).sum() * 1e-5 / math.pi
     assert low_sums(PATHS, nodes, room) / 2**nodes == pytest.approx(tail, rel=1e-5)
+
+
+@compiled
+def noise_of_low_sums(runs, nodes, room, rng):
+    """Minus the noise of the first node and of all nodes of a sum that is low, if all have so many nodes."""
+    out, fresh = np.zeros((runs, 2)), np.zeros(nodes)
+    for run in range(runs):
+        propose(PATHS, nodes, room, rng.random() * low_sums(PATHS, nodes, room), fresh, rng)
+        out[run, 0], out[run, 1] = fresh[0], fresh.sum()
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("nodes", "room"), [(2, 0.5), (4, 1.0)])
+def test_the_noise_of_a_low_sum_is_that_of_sums_that_happen_to_be_low(nodes, room, failure):
+    rng = stream("noise of low sums", nodes)
+    drawn = rng.laplace(size=(500_000, nodes))
+    plain = drawn[drawn.sum(axis=1) >= room]
+    fast = noise_of_low_sums(len(plain), nodes, room, rng)
+    assert ks_2samp(fast[:, 0], plain[:, 0]).pvalue > failure
+    assert ks_2samp(fast[:, 1], plain.sum(axis=1)).pvalue > failure
 
 
 def test_enough_room_makes_low_sums_rare():
