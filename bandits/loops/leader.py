@@ -12,17 +12,16 @@ bounds them over a window of steps by one number, `threshold`, and pulls the lea
 falls to it. Nothing is approximated: if the bound no longer decides who leads, all indices are
 compared again.
 
-Within such a run, `skip_block` handles a block of 2^level - 1 pulls at once. Between a count n
-divisible by 2^level and the next such count, the nodes of the tree that are active at n stay active,
-and 2^(level-1-i) fresh nodes of each level i < level become active, one at a time per level. Hence
-every noisy sum inside the block is at least the one at n plus, over the levels, the smallest fresh
-noise of the level, if negative. Only these minima are drawn. If with this bound the index stays above
-the threshold, no pull inside can end the run: the rewards are one binomial draw, and the noise inside,
-which no later prefix sum contains, is never drawn. Otherwise the block is cut in two halves. Each
-minimum lies in either half with probability 1/2, the minimum of the other half is drawn given that it
-is larger, and the node between the halves takes its known value. Rewards are drawn only after a block
-is known not to end the run, and draws are independent, so draws that are unused when a run ends can be
-discarded.
+Within such a run, blocks of pulls are skipped. Between a count n divisible by 2^level and the next such count, the
+nodes of the tree that are active at n stay active. So if a sum is low enough to end the run, its fresh noise is at most
+minus the `room`: the advance of the noisy sum at n over what is needed there, less the most by which that grows in the
+block, rewards counted as 0. `bandits.loops.low_sums` draws the first sum whose fresh noise is so low, with the noise up
+to it, or finds that there is none. Without one all pulls of the block are made. Their noise is in no later sum, and
+their rewards, which were not looked at, are one binomial draw, put off until they are more than the noise or might
+decide whether the run ends. With one, the pulls up to it are made, their rewards are drawn, and it is seen whether the
+run ends there. Later nodes are independent of all this.
+
+Without noise (UCB1) a block is skipped if even rewards of 0 cannot end the run; else it is cut into two halves.
 
 A hybrid mechanism is a tree between powers of two, whose nodes have a scale that depends on the powers alone. So runs
 end before and after a pull that makes the count a power of two, and all else is the same: at such a pull there is only
@@ -37,12 +36,15 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, low_sums, proposed
 from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import fresh_levels
-from bandits.mechanisms.laplace import laplace, laplace_above
+from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import close_node, lowest_bit
 
-SMALLEST_BLOCK = 4  # level below which walking is faster than bounding
+SMALLEST_BLOCK = 4  # level below which walking is faster than bounding rewards,
+SMALLEST_QUIET = 2  # and than asking for a low sum
+UNSEEN = 0.5  # scales of noise: rewards are drawn when more of them are expected
 LARGEST_BLOCK = 40  # longer than any horizon that is run
 
 
@@ -114,8 +116,7 @@ def pulls_of_leaders(
     center = np.zeros(arms)
     width = np.zeros(arms)
     slope = np.zeros(arms)
-    minima = np.zeros((levels + 1, levels))
-    minima_right = np.zeros((levels + 1, levels))
+    partial = np.zeros(levels)
 
     t = 0
     while t < horizon:
@@ -135,9 +136,12 @@ def pulls_of_leaders(
             threshold, _ = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
         node_scale = scale * fresh_levels(pulls[leader] + 1) if hybrid else scale
         run = Run(means[leader], bonus, node_scale, noise_bound * union, radius, threshold, window)
-        count, sums[leader] = pull_leader(
-            run, pulls[leader], sums[leader], noise[leader], largest_block, minima, minima_right, rng
-        )
+        if scale > 0:
+            count, sums[leader] = pull_leader(
+                run, pulls[leader], sums[leader], noise[leader], largest_block, partial, rng
+            )
+        else:
+            count, sums[leader] = pull_clear_leader(run, pulls[leader], sums[leader], largest_block, rng)
         pulled = count - pulls[leader]
         row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
         pulls[leader] = count
@@ -203,26 +207,88 @@ def pull_leader(
     total: float,
     noise: FloatArray,
     largest_block: int,
-    minima: FloatArray,
-    minima_right: FloatArray,
+    partial: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[int, float]:
-    """Pull the leader until the run ends; returns its new count and sum.
+    """Pull the leader, whose sums are noisy, until the run ends; returns its new count and sum.
 
-    `noise` is the leader's row of prefix noises, updated in place.
+    `largest_block` is that of `pulls_of_leaders`. `noise` is the leader's row of prefix noises, updated in place;
+    `partial`, shape (levels,), is scratch.
     """
+    end, rise = count + run.window, most_rise(run)
+    unseen = 0  # pulls in quiet blocks, whose rewards are not drawn yet: they are at least 0
+    advance = -math.inf
+    while True:
+        level = quiet_level(run, rise, count, end - count, advance, largest_block)
+        if level >= SMALLEST_QUIET:
+            room = (advance - rise * ((1 << level) - 1)) / run.scale
+            left = rng.random()
+            first = -1
+            if left < low_sums(SET_BITS, level, room):
+                first = proposed(SET_BITS, level, room, left, partial, rng)
+            if first > 0:
+                before = noise[lowest_bit(count)]
+                for i in range(lowest_bit(first), level):
+                    if first >> i & 1 == 1:
+                        noise[i] = before + run.scale * partial[i]
+                count += first
+                total += rng.binomial(unseen + first, run.mean)
+                unseen = 0
+                advance = total + noise[lowest_bit(count)] + run.bonus - needed(run, count)
+                if advance <= 0:
+                    return count, total
+                continue
+            inside = (1 << level) - 1
+            count += inside
+            unseen += inside
+        count += 1
+        total += 1.0 if rng.random() < run.mean else 0.0
+        prefix_noise = close_node(noise, count, laplace(run.scale, rng))
+        advance = total + prefix_noise + run.bonus - needed(run, count)
+        if unseen > 0 and (advance <= 0 or count == end or run.mean * unseen > UNSEEN * run.scale):
+            earned = rng.binomial(unseen, run.mean)
+            total += earned
+            advance += earned
+            unseen = 0
+        if advance <= 0 or count == end:
+            return count, total
+
+
+@compiled
+def most_rise(run: Run) -> float:
+    """The most by which what is needed grows per pull."""
+    return float(max(run.threshold, 0.0))
+
+
+@compiled
+def quiet_level(run: Run, rise: float, count: int, room: int, advance: float, largest_block: int) -> int:
+    """Level of a block at `count` that is probably quiet: a wrong guess costs time, never exactness."""
+    if advance <= 0:
+        return 0
+    level = min(lowest_bit(count), largest_block, HIGHEST)
+    while level > 0 and (
+        1 << level > room or advance <= run.scale * ENOUGH_ROOM[SET_BITS, level] + rise * (1 << level)
+    ):
+        level -= 1
+    return level
+
+
+@compiled
+def pull_clear_leader(
+    run: Run, count: int, total: float, largest_block: int, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Pull the leader, whose sums have no noise, until the run ends; returns its new count and sum."""
     end = count + run.window
     advance = -math.inf
     while True:
-        level = block_level(count, end - count, advance, run.scale, largest_block)
+        level = block_level(count, end - count, advance, largest_block)
         if level >= SMALLEST_BLOCK:
-            count, total, fell = skip_block(run, count, total, noise, level, minima, minima_right, rng)
+            count, total, fell = skip_block(run, count, total, level, rng)
             if fell:
                 return count, total
         count += 1
         total += 1.0 if rng.random() < run.mean else 0.0
-        prefix_noise = close_node(noise, count, laplace(run.scale, rng) if run.scale > 0 else 0.0)
-        advance = total + prefix_noise + run.bonus - needed(run, count)
+        advance = total + run.bonus - needed(run, count)
         if advance <= 0 or count == end:
             return count, total
 
@@ -235,41 +301,26 @@ def needed(run: Run, count: int) -> float:
 
 
 @compiled
-def block_level(count: int, room: int, advance: float, scale: float, largest_block: int) -> int:
+def block_level(count: int, room: int, advance: float, largest_block: int) -> int:
     """Level of a block at `count` that probably need not be cut: a wrong guess costs time, never exactness."""
-    if advance <= 0.35 * scale * SMALLEST_BLOCK**2 + 0.8 * 2**SMALLEST_BLOCK:
+    if advance <= 0.8 * 2**SMALLEST_BLOCK:
         return 0
     level = min(lowest_bit(count), largest_block)
-    while level > 0 and (1 << level > room or advance <= 0.35 * scale * level**2 + 0.8 * (1 << level)):
+    while level > 0 and (1 << level > room or advance <= 0.8 * (1 << level)):
         level -= 1
     return level
 
 
 @compiled
-def skip_block(
-    run: Run,
-    count: int,
-    total: float,
-    noise: FloatArray,
-    level: int,
-    minima: FloatArray,
-    minima_right: FloatArray,
-    rng: np.random.Generator,
-) -> tuple[int, float, bool]:
-    """The 2^level - 1 pulls after `count`: new count and sum, and whether the index fell to the threshold.
+def skip_block(run: Run, count: int, total: float, level: int, rng: np.random.Generator) -> tuple[int, float, bool]:
+    """The 2^level - 1 pulls after `count`, without noise: new count and sum, and whether the index fell.
 
-    `minima[level, i]` is the logarithm of Pr[Lap(scale) > smallest fresh noise of level i in the
-    current block]; `minima_right` is the same for the right halves still to come, and its entry
-    [level, level] is for the node before the right half of that level.
+    If rewards of 0 would keep the index above the threshold in all of them, their rewards are one binomial draw.
+    Otherwise the block is cut into two halves and a pull between them.
     """
     end = count + (1 << level)
-    if run.scale > 0:
-        for i in range(level):
-            minima[level, i] = -rng.standard_exponential() / (1 << (level - 1 - i))
     while True:
-        while level > 0 and not stays_ahead(run, count, total, noise, level, minima[level]):
-            if run.scale > 0:
-                split_minima(minima, minima_right, level, rng)
+        while level > 0 and not stays_ahead(run, count, total, level):
             level -= 1
         inside = (1 << level) - 1
         total += rng.binomial(inside, run.mean)
@@ -278,28 +329,26 @@ def skip_block(
             return count - 1, total, False
         total += 1.0 if rng.random() < run.mean else 0.0
         level = lowest_bit(count)
-        fresh = laplace_above(minima_right[level, level], run.scale) if run.scale > 0 else 0.0
-        prefix_noise = close_node(noise, count, fresh)
-        if total + prefix_noise + run.bonus <= needed(run, count):
+        if total + run.bonus <= needed(run, count):
             return count, total, True
-        minima[level, :level] = minima_right[level, :level]
 
 
 @compiled
-def stays_ahead(run: Run, count: int, total: float, noise: FloatArray, level: int, minima: FloatArray) -> bool:
-    """Whether the index is sure to stay above the threshold in the 2^level - 1 pulls after `count`."""
-    lowest = total + noise[lowest_bit(count)] + run.bonus
-    if run.scale > 0:
-        for i in range(level):
-            lowest += min(0.0, laplace_above(minima[i], run.scale))
+def stays_ahead(run: Run, count: int, total: float, level: int) -> bool:
+    """Whether the index is sure to stay above the threshold in the 2^level - 1 pulls after `count`, without noise."""
     first = needed(run, count + 1)
     last = needed(run, count + (1 << level) - 1)
-    return bool(lowest > max(first, last))
+    return bool(total + run.bonus > max(first, last))
 
 
 @compiled
 def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: np.random.Generator) -> None:
-    """Distribute the minima of a block of `level` over its halves and the one node of level - 1 between them."""
+    """Distribute the least noise of the nodes of a block over its halves and the node between (`heavy_leader`).
+
+    `minima[level, i]` is the logarithm of Pr[Laplace noise > the least of the 2^(level-1-i) nodes of level i in a block
+    of `level`]; `minima_right` is the same for right halves, and its entry [level, level] is for the node before the
+    right half of that level. Each minimum lies in either half with probability 1/2; that of the other half is larger.
+    """
     half = level - 1
     minima_right[half, half] = minima[level, half]
     for i in range(half):

@@ -8,10 +8,13 @@ S_a the sum of its n_a rewards, N_a the noise of its tree: `draws` Laplace varia
 
 While one arm, the leader, is pulled, its rivals' indices grow with t only. In a window of steps they are at most
 `threshold`, their value at its last step, and the leader's index is at least its value with Gamma and the radius of the
-first step. So the leader is pulled, with a reward and noise drawn at every pull, until that lower value falls to the
-threshold or the window ends; then all indices are compared again. Every pull of the leader is thus one that the
-comparison of all arms would choose, and all draws are those of the plain loop: exact in law, up to rounding.
-Cost: some 100 ns a pull, two thirds of it draws (the variables of a path that change are two on average).
+first step. So the leader is pulled until that lower value falls to the threshold or the window ends; then all indices
+are compared again. Every pull of the leader is thus one that the comparison of all arms would choose.
+
+Within such a run blocks of pulls are skipped, as in `bandits.loops.leader`; a block is quiet if no sum in it is low
+enough to end the run (`bandits.loops.low_sums`). On paths, nodes are drawn from the highest that begins with the next
+reward downwards, until the rest below a node is probably a quiet block. Its noise is in no sum after the block.
+Exact in law, up to rounding and to the error of the library's binomial sampler.
 """
 
 import math
@@ -21,11 +24,21 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
-from bandits.loops.leader import closest_rival, leader_of, window_of
+from bandits.loops.leader import (
+    LARGEST_BLOCK,
+    UNSEEN,
+    Run,
+    closest_rival,
+    leader_of,
+    most_rise,
+    needed,
+    pull_leader,
+    window_of,
+)
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, first_low
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace, laplace_sum_bound
-from bandits.mechanisms.path_tree import next_path
-from bandits.mechanisms.tree import close_node
+from bandits.mechanisms.tree import lowest_bit
 
 
 class TreeSums(NamedTuple):
@@ -54,14 +67,6 @@ def gamma(released: TreeSums, t: int) -> float:
 
 
 @compiled
-def tree_noise(released: TreeSums, noise: FloatArray, count: int, rng: np.random.Generator) -> float:
-    """The noise of the sum of `count` rewards of an arm; `noise`, shape (draws,), is its memory, updated in place."""
-    if released.path:
-        return next_path(noise, count, released.scale, rng)
-    return close_node(noise, count, laplace(released.scale, rng))
-
-
-@compiled
 def tree_ucb_pulls(
     means: FloatArray, horizon: int, checkpoints: IntArray, released: TreeSums, rng: np.random.Generator
 ) -> IntArray:
@@ -75,6 +80,7 @@ def tree_ucb_pulls(
     center = np.zeros(arms)
     inverse = np.zeros(arms)
     width = np.zeros(arms)
+    partial = np.zeros(released.draws)
     t = 0
     while t < horizon:
         radius, now = math.sqrt(2 * math.log(t + 1)), gamma(released, t + 1)
@@ -88,16 +94,72 @@ def tree_ucb_pulls(
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
             then = center + gamma(released, t + window) * inverse
             threshold, _ = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
-        count, last, total = pulls[leader], pulls[leader] + window, sums[leader]
-        noisy = 0.0
-        while count < last:
-            count += 1
-            total += 1.0 if rng.random() < means[leader] else 0.0
-            noisy = total + tree_noise(released, noise[leader], count, rng)
-            if noisy + now + radius * math.sqrt(count) <= threshold * count:
-                break
+        run = Run(means[leader], now, released.scale, 0.0, radius, threshold, window)
+        if released.path:
+            count, total = pull_on_paths(run, pulls[leader], sums[leader], noise[leader], partial, rng)
+            noisy = total + noise[leader, 0]
+        else:
+            count, total = pull_leader(run, pulls[leader], sums[leader], noise[leader], LARGEST_BLOCK, partial, rng)
+            noisy = total + noise[leader, lowest_bit(count)]
         row = record_run(record, row, checkpoints, pulls, leader, t, count - pulls[leader])
         t += count - pulls[leader]
         pulls[leader], sums[leader] = count, total
         center[leader], inverse[leader], width[leader] = noisy / count, 1 / count, 1 / math.sqrt(count)
     return record
+
+
+@compiled
+def pull_on_paths(
+    run: Run, count: int, total: float, above: FloatArray, partial: FloatArray, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Pull the leader, whose noise is that of paths, until the run ends; returns its new count and sum.
+
+    `above`, shape (draws,), is the memory of `bandits.mechanisms.path_tree.next_path` for its `count` rewards, updated
+    in place; `partial`, of the same shape, is scratch.
+    """
+    end, rise, top = count + run.window, most_rise(run), len(above) - 1
+    unseen = 0  # pulls in quiet blocks, whose rewards are not drawn yet: they are at least 0
+    while True:
+        level = min(lowest_bit(count), top) if count > 0 else top
+        noise = above[level + 1] if level < top else 0.0
+        while True:
+            noise += laplace(run.scale, rng)
+            above[level] = noise
+            if level == 0 or quiet(run, rise, count, end, total + noise, level):
+                break
+            level -= 1
+        if level == 0:
+            count += 1
+            total += 1.0 if rng.random() < run.mean else 0.0
+        else:
+            size = 1 << level
+            room = (total + noise + run.bonus - needed(run, count) - rise * size) / run.scale
+            leaf = first_low(PATHS, level, room, partial, rng)
+            if leaf < 0:
+                count += size
+                unseen += size
+                continue
+            for i in range(level):
+                above[i] = noise + run.scale * partial[i]
+            count += leaf + 1
+            unseen += leaf + 1
+        advance = total + above[0] + run.bonus - needed(run, count)
+        if unseen > 0 and (advance <= 0 or count == end or run.mean * unseen > UNSEEN * run.scale):
+            earned = rng.binomial(unseen, run.mean)
+            total += earned
+            advance += earned
+            unseen = 0
+        if advance <= 0 or count == end:
+            return count, total
+
+
+@compiled
+def quiet(run: Run, rise: float, count: int, end: int, noisy: float, level: int) -> bool:
+    """Whether a block of this level is probably quiet, and ends before the run does.
+
+    `noisy` is what is surely earned in `count` pulls, with the noise of the nodes above and at the block.
+    """
+    size = 1 << level
+    if level > HIGHEST or count + size >= end:
+        return False
+    return bool(noisy + run.bonus - needed(run, count) > run.scale * ENOUGH_ROOM[PATHS, level] + rise * size)

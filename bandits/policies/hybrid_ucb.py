@@ -91,7 +91,7 @@ class DPUCBBound(Policy):
     name: ClassVar[str] = "dp_ucb_bound"
     label: ClassVar[str] = "DP-UCB-BOUND"
     citation: ClassVar[str] = "Tossou and Dimitrakakis (2016), as compared in Wang and Zhu (2024), section 8"
-    revision: ClassVar[int] = 2  # its loop skips blocks of pulls; revision 1 drew each
+    revision: ClassVar[int] = 3  # its loop draws low sums of blocks; revision 2 drew more of the noise
     epsilon: float
 
     def __post_init__(self) -> None:

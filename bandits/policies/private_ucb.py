@@ -55,6 +55,7 @@ class DPUCB(Policy):
     name: ClassVar[str] = "dp_ucb"
     label: ClassVar[str] = "DP-UCB"
     citation: ClassVar[str] = "Mishra and Thakurta (2015), as compared in Sajed and Sheffet (2019), section 5"
+    revision: ClassVar[int] = 2  # its loops draw low sums of blocks; revision 1 drew more of the noise
     epsilon: float
     split_budget: bool = True
     confidence: Literal["mishra2015", "tight", "chernoff"] = "mishra2015"

@@ -1,0 +1,184 @@
+"""The first low sum in a block of a tree of Laplace noise: exact, mostly without drawing any noise.
+
+A block of some level has 2^level leaves. Every sum in it has the noise that was there before the block and that of some
+fresh nodes of the block, independent Laplace variables, at most one of each level below the block's:
+
+- `SET_BITS`, the tree of `bandits.mechanisms.tree`: the sum of the first k leaves, 0 < k < 2^level, has a node for
+  each set bit of k, that which leaf k, with higher bits alone kept, closes;
+- `PATHS`, the tree of `bandits.mechanisms.path_tree`: leaf k, counted from 0, has all nodes above it in the block.
+
+A sum is low if its fresh noise is at most -room scales, room > 0. With m nodes that has probability
+
+    Q_m(room) = e^-room sum over i + r < m of room^i / i! C(m - 1 + r, r) / 2^(m + r).
+
+Proof. The noise is G - G', each the sum of m exponential variables. Let G be the m-th point of a Poisson process. It is
+beyond room + G' if fewer than m points are before that: i before room, r in the next G'. Integrate over G'. Given i and
+r, G' is Gamma(m + r) / 2, and the m - i - r further points are as far apart as exponential variables.
+
+Let H be the sum of these probabilities over all sums of the block, at most 1. With probability 1 - H there is no low
+sum. Else sum k is proposed with probability Q_m / H, and noise up to it is drawn given that sum k is low. If no earlier
+sum is low, k is the first low sum; otherwise there is no low sum either. So the first low sum is k, with all noise up
+to it, exactly as often as it should be: Pr[sum k is low] Pr[noise, no earlier sum is low | sum k is low]. And all other
+cases together have the probability that is left. Their noise is not drawn, so that a block without a low sum must be
+one whose noise no later sum contains.
+"""
+
+import math
+
+import numpy as np
+
+from bandits.arrays import FloatArray
+from bandits.compiled import compiled
+from bandits.mechanisms.laplace import laplace
+from bandits.mechanisms.tree import lowest_bit
+
+SET_BITS, PATHS = 0, 1
+HIGHEST = 24  # level of a block
+FAR = 300.0  # room at which H is below 1e-60 on all levels: no uniform variable is smaller
+OFTEN = 0.1  # the largest H of a block that is worth a look,
+WALKED = 8.0  # and the most leaves to be walked through per block, on average
+
+
+def tails() -> FloatArray:
+    """Coefficients of e^room H, a polynomial in the room: shape (2, HIGHEST + 1, HIGHEST)."""
+    found = np.zeros((2, HIGHEST + 1, HIGHEST))
+    of_nodes = np.zeros((HIGHEST + 1, HIGHEST))
+    for m in range(1, HIGHEST + 1):
+        for i in range(m):
+            of_nodes[m, i] = sum(math.comb(m - 1 + r, r) / 2 ** (m + r) for r in range(m - i)) / math.factorial(i)
+    for level in range(1, HIGHEST + 1):
+        found[SET_BITS, level] = sum(math.comb(level, m) * of_nodes[m] for m in range(1, level + 1))
+        found[PATHS, level] = 2**level * of_nodes[level]
+    return found
+
+
+def enough_room() -> FloatArray:
+    """The room of a block of each level at which proposals are rare enough, shape (2, HIGHEST + 1)."""
+    found = np.full((2, HIGHEST + 1), math.inf)
+    room = np.linspace(0.1, 200, 2000)
+    for kind in (SET_BITS, PATHS):
+        for level in range(1, HIGHEST + 1):
+            chance = np.exp(-room) * np.polynomial.polynomial.polyval(room, TAILS[kind, level])
+            found[kind, level] = room[np.argmax(chance < min(OFTEN, WALKED / 2**level))]
+    return found
+
+
+TAILS = tails()
+ENOUGH_ROOM = enough_room()
+
+
+@compiled
+def low_sums(kind: int, level: int, room: float) -> float:
+    """H, the expected number of low sums in a block."""
+    if room >= FAR:
+        return 0.0
+    total = 0.0
+    for i in range(level - 1, -1, -1):
+        total = total * room + TAILS[kind, level, i]
+    return float(math.exp(-room) * total)
+
+
+@compiled
+def first_low(kind: int, level: int, room: float, partial: FloatArray, rng: np.random.Generator) -> int:
+    """The k of the first low sum in a block, or -1 if there is none.
+
+    `partial`, shape (levels,), gets the sums of its fresh noise, in scales: `partial[i]` that of the nodes of level i
+    and higher ones. The level must be one at which H is at most 1.
+    """
+    left = rng.random()
+    return proposed(kind, level, room, left, partial, rng) if left < low_sums(kind, level, room) else -1
+
+
+@compiled
+def proposed(kind: int, level: int, room: float, left: float, partial: FloatArray, rng: np.random.Generator) -> int:
+    """What `first_low` returns if its uniform variable `left` is below H."""
+    fresh = np.empty(level)
+    leaf = propose(kind, level, room, left, fresh, rng)
+    noise, used = 0.0, 0
+    for i in range(level - 1, -1, -1):
+        if kind == PATHS or leaf >> i & 1 == 1:
+            noise -= fresh[used]
+            used += 1
+        partial[i] = noise
+    return leaf if no_earlier(kind, level, room, leaf, partial, rng) else -1
+
+
+@compiled
+def propose(kind: int, level: int, room: float, left: float, fresh: FloatArray, rng: np.random.Generator) -> int:
+    """A sum that is low, and minus its noise; `left` is uniform between 0 and H."""
+    nodes, before, between = level, 0, 0
+    scaled = left * math.exp(room)
+    for m in range(1 if kind == SET_BITS else level, level + 1):
+        sums = 2.0**level if kind == PATHS else 1.0
+        for bit in range(m if kind == SET_BITS else 0):
+            sums *= (level - bit) / (bit + 1.0)
+        power = sums / 2.0**m  # the term of i and r = 0
+        for i in range(m):
+            term = power
+            for r in range(m - i):
+                if scaled >= 0:
+                    nodes, before, between = m, i, r
+                    scaled -= term
+                term *= (m + r) / (2.0 * (r + 1))
+            power *= room / (i + 1)
+    large_sum(nodes, before, between, room, fresh, rng)
+    if kind == PATHS:
+        return int(rng.integers(0, 1 << level))
+    return chosen_bits(level, nodes, rng)
+
+
+@compiled
+def large_sum(m: int, before: int, between: int, room: float, fresh: FloatArray, rng: np.random.Generator) -> None:
+    """The m Laplace variables of a sum beyond `room`, given how many points lie before it and in the G' after it."""
+    backward = np.empty(m)
+    for i in range(m):
+        backward[i] = rng.standard_exponential()
+    far = rng.standard_gamma(float(m + between)) / 2
+    backward *= far / backward.sum()
+    points = np.empty(m)
+    for i in range(m):
+        if i < before:
+            points[i] = room * rng.random()
+        elif i < before + between:
+            points[i] = room + far * rng.random()
+        else:
+            points[i] = (room + far if i == before + between else points[i - 1]) + rng.standard_exponential()
+    points.sort()
+    last = 0.0
+    for i in range(m):
+        fresh[i] = points[i] - last - backward[i]
+        last = points[i]
+
+
+@compiled
+def chosen_bits(level: int, ones: int, rng: np.random.Generator) -> int:
+    """A number of `level` bits, uniformly among those with so many ones."""
+    number = 0
+    for i in range(level):
+        if rng.random() * (level - i) < ones:
+            number |= 1 << i
+            ones -= 1
+    return number
+
+
+@compiled
+def no_earlier(kind: int, level: int, room: float, leaf: int, partial: FloatArray, rng: np.random.Generator) -> bool:
+    """Whether no sum before `leaf` is low, whose own nodes have the sums `partial`: draws all other nodes."""
+    if kind == SET_BITS:
+        for i in range(level):
+            if leaf >> i & 1 == 1 and leaf & ((1 << i) - 1) > 0 and partial[i] <= -room:
+                return False
+    noise = np.zeros(level + 1)
+    for k in range(1 if kind == SET_BITS else 0, leaf):
+        start = level if k == 0 else lowest_bit(k)
+        if kind == SET_BITS:
+            rest = k & (k - 1)
+            own = leaf >> start << start == k
+            noise[start] = partial[start] if own else (noise[lowest_bit(rest)] if rest else 0.0) + laplace(1.0, rng)
+        else:
+            for i in range(min(start, level - 1), -1, -1):
+                noise[i] = partial[i] if leaf >> i == k >> i else noise[i + 1] + laplace(1.0, rng)
+            start = 0
+        if noise[start] <= -room:
+            return False
+    return True

@@ -1,0 +1,105 @@
+"""The first low sum of a block against blocks that are drawn in full, and how often sums are low by quadrature."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency, ks_2samp
+
+from bandits.compiled import compiled
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, SET_BITS, first_low, low_sums, propose
+from bandits.seeds import stream
+
+
+@compiled
+def first_lows(runs, kind, level, room, rng):
+    """Per block: the first low sum, its noise, and that of its highest node; -1 and no noise if there is none."""
+    out, partial = np.zeros((runs, 3)), np.zeros(level)
+    for run in range(runs):
+        leaf = first_low(kind, level, room, partial, rng)
+        out[run, 0] = leaf
+        if leaf >= 0:
+            top = level - 1
+            while kind == SET_BITS and leaf >> top & 1 == 0:
+                top -= 1
+            out[run, 1], out[run, 2] = partial[0], partial[top]
+    return out
+
+
+def drawn_in_full(runs, kind, level, room, rng):
+    """The same, from the noise of all nodes of a block; node j of level i has the leaves from j 2^i on."""
+    leaves = np.arange(2**level)
+    noise, highest = np.zeros((runs, 2**level)), np.zeros((runs, 2**level))
+    for i in reversed(range(level)):
+        nodes = rng.laplace(size=(runs, 2 ** (level - i)))
+        under = leaves >> i if kind == PATHS else np.maximum((leaves >> i) - 1, 0)
+        has = np.ones(2**level, dtype=bool) if kind == PATHS else leaves >> i & 1 == 1
+        highest = np.where(has & (highest == 0), nodes[:, under], highest)
+        noise += np.where(has, nodes[:, under], 0.0)
+    low = noise <= -room
+    first = np.where(low.any(axis=1), low.argmax(axis=1), -1)
+    row = np.arange(runs)
+    found = np.array([first, noise[row, first], highest[row, first]]).T
+    found[first < 0, 1:] = 0
+    return found
+
+
+def test_how_often_sums_are_low_by_hand():
+    """One variable: e^-x / 2. Two: e^-x (2 + x) / 4. A block of level 2 has leaves 1, 2 with one node, 3 with two."""
+    one, two = math.exp(-3) / 2, math.exp(-3) * 5 / 4
+    assert low_sums(SET_BITS, 1, 3.0) == pytest.approx(one, rel=1e-14)
+    assert low_sums(SET_BITS, 2, 3.0) == pytest.approx(2 * one + two, rel=1e-14)
+    assert low_sums(PATHS, 2, 3.0) == pytest.approx(4 * two, rel=1e-14)
+    assert low_sums(PATHS, 2, 1e6) == 0
+
+
+@pytest.mark.parametrize("nodes", [3, 10, 20])
+def test_how_often_sums_are_low_by_their_characteristic_function(nodes):
+    """Pr[sum > x] = 1/2 - (1 / pi) times the integral of sin(u x) / (u (1 + u^2)^m) over u > 0 (Gil-Pelaez)."""
+    room = 2.0 * math.sqrt(2 * nodes)
+    u = (np.arange(4_000_000) + 0.5) * 1e-5
+    tail = 0.5 - (np.sin(u * room) / (u * (1 + u**2) ** nodes)).sum() * 1e-5 / math.pi
+    assert low_sums(PATHS, nodes, room) / 2**nodes == pytest.approx(tail, rel=1e-5)
+
+
+@compiled
+def noise_of_low_sums(runs, nodes, room, rng):
+    """Minus the noise of the first node and of all nodes of a sum that is low, if all have so many nodes."""
+    out, fresh = np.zeros((runs, 2)), np.zeros(nodes)
+    for run in range(runs):
+        propose(PATHS, nodes, room, rng.random() * low_sums(PATHS, nodes, room), fresh, rng)
+        out[run, 0], out[run, 1] = fresh[0], fresh.sum()
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("nodes", "room"), [(2, 0.5), (4, 1.0)])
+def test_the_noise_of_a_low_sum_is_that_of_sums_that_happen_to_be_low(nodes, room, failure):
+    rng = stream("noise of low sums", nodes)
+    drawn = rng.laplace(size=(500_000, nodes))
+    plain = drawn[drawn.sum(axis=1) >= room]
+    fast = noise_of_low_sums(len(plain), nodes, room, rng)
+    assert ks_2samp(fast[:, 0], plain[:, 0]).pvalue > failure
+    assert ks_2samp(fast[:, 1], plain.sum(axis=1)).pvalue > failure
+
+
+def test_enough_room_makes_low_sums_rare():
+    for kind in (SET_BITS, PATHS):
+        chances = [low_sums(kind, level, ENOUGH_ROOM[kind, level]) for level in range(1, HIGHEST + 1)]
+        assert max(chances) <= 0.1
+        assert math.isinf(ENOUGH_ROOM[kind, 0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "level", "room"), [
+    (SET_BITS, 1, 1.0), (SET_BITS, 3, 3.5), (SET_BITS, 6, 7.0), (PATHS, 1, 1.0), (PATHS, 3, 4.0), (PATHS, 6, 8.5)
+])  # fmt: skip
+def test_the_first_low_sum_is_that_of_a_block_drawn_in_full(kind, level, room, failure):
+    runs, rng = 60_000, stream("low sums", level)
+    assert low_sums(kind, level, room) < 1
+    fast, plain = first_lows(runs, kind, level, room, rng), drawn_in_full(runs, kind, level, room, rng)
+    assert 0.05 < (plain[:, 0] >= 0).mean() < 0.95
+    counts = np.array([np.bincount(part[:, 0].astype(int) + 1, minlength=2**level + 1) for part in (fast, plain)])
+    p_values = [chi2_contingency(counts[:, counts.sum(axis=0) > 0]).pvalue]
+    p_values += [ks_2samp(fast[fast[:, 0] >= 0, i], plain[plain[:, 0] >= 0, i]).pvalue for i in (1, 2)]
+    assert min(p_values) > failure
