@@ -2,10 +2,12 @@
 
 Every checksum is compared, every arm is chosen again from the releases before it, and every reward is looked up in its
 one batch. Then the ledger and what was spent are printed; with `--transcript` every ticket, too. No reward is printed.
+Whether a released sum is that of the rewards with fresh noise cannot be seen in a journal.
 """
 
 import argparse
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -95,14 +97,15 @@ def _review_of_sums(
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
     contributions = header["contributions"]
     cost = spent(progress.run.epsilon, contributions, progress.released)
-    return Review(header, transcript_of(rows), ledger_of(progress, contributions), cost, len(rewards))
+    transcript = transcript_of((row, None) for row in rows)
+    return Review(header, transcript, ledger_of(progress, contributions), cost, len(rewards))
 
 
-def transcript_of(rows: list[Row]) -> tuple[Ticket, ...]:
-    """The tickets that rows give out."""
-    runs = [run for row in rows if row.kind in ("pull", "wait") for run in row.body["arms"]]
-    arms = [arm for arm, count in runs for _ in range(count)]
-    return tuple(Ticket(number, arm) for number, arm in enumerate(arms, 1))
+def transcript_of(rows: Iterable[tuple[Row, float | None]]) -> tuple[Ticket, ...]:
+    """The tickets that rows give out, each row with the bound of its tickets."""
+    giving = [(row.body["arms"], bound) for row, bound in rows if row.kind in ("pull", "wait")]
+    pulls = [(arm, bound) for runs, bound in giving for arm, count in runs for _ in range(count)]
+    return tuple(Ticket(number, arm, bound) for number, (arm, bound) in enumerate(pulls, 1))
 
 
 def _review_of_messages(
@@ -110,11 +113,11 @@ def _review_of_messages(
 ) -> Review:
     moment = Moment(*header["moment"]) if "moment" in header else None
     reports = reports_to(policy, header["arms"], header["horizon"], moment)
-    for _ in replay(reports, rows[1:], path, snapshot=snapshot):
-        pass
+    # A row of tickets has one bound, that of the epoch before it: an epoch ends with a report.
+    followed = [(row, reports.bound) for row in replay(reports, rows[1:], path, snapshot=snapshot)]
     cost = spent(policy.epsilon, header["contributions"], reports.received, "all messages")
     ledger = policy.ledger(header["arms"], header["horizon"])
-    return Review(header, transcript_of(rows), ledger, cost, reports.received)
+    return Review(header, transcript_of(followed), ledger, cost, reports.received)
 
 
 def main() -> None:
@@ -128,14 +131,23 @@ def main() -> None:
     except (JournalError, ParameterError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    try:
+        show(found, given.transcript)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has ended
+        sys.stdout = None
+
+
+def show(found: Review, with_transcript: bool) -> None:
+    """Print a review."""
+    what, once = ("messages", "ticket") if found.header.get("local") else ("rewards", "batch")
     for key, value in found.header.items():
         print(f"{key}: {value}")
-    print(f"tickets: {len(found.transcript)}, rewards: {found.rewards}, releases: {found.spent.releases}")
+    print(f"tickets: {len(found.transcript)}, {what}: {found.rewards}, releases: {found.spent.releases}")
     print(f"spent: {found.spent.epsilon:g} of one user, {found.spent.most:g} at most: {found.spent.words}")
-    print("every checksum fits, every arm follows from what was released before, every reward is in one batch at most")
-    if given.transcript:
-        for ticket in found.transcript:
-            print(f"ticket {ticket.number}: arm {ticket.arm}")
+    print(f"checksums fit, arms follow from what was released before them, {what} have one {once} each at most")
+    for ticket in found.transcript if with_transcript else ():
+        print(f"ticket {ticket.number}: arm {ticket.arm}" + ("" if ticket.bound is None else f", bound {ticket.bound}"))
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

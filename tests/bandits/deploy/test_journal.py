@@ -1,6 +1,7 @@
 """Journals: damage and concurrent use are refused in one line, and a review finds inconsistencies."""
 
 import gc
+import io
 import itertools
 import os
 import random
@@ -466,6 +467,17 @@ def test_the_command_prints_what_was_spent(path, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         replay.main()
     assert capsys.readouterr().err == f"error: {path.with_name('none')}: no such file\n"
+
+
+def test_the_command_ends_silently_when_its_reader_does(path, monkeypatch, capsys):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "argv", ["replay", str(path), "--transcript"])
+    monkeypatch.setattr(sys, "stdout", Closed())
+    replay.main()
+    assert capsys.readouterr().err == ""
 
 
 def test_a_review_imports_no_module_of_others(tmp_path):
