@@ -210,20 +210,22 @@ class GaussianDraws(Release):
 
 @dataclass(frozen=True)
 class RandomBit(Release):
-    """A bit that is 1 with a probability linear in one reward, from `low` at `least`, 0 or -1, to `high` at 1."""
+    """A bit that is 1 with a probability linear in one reward, from `low` at `least`, 0 or -1, to 1 - `low` at 1.
+
+    So the likelihood ratio of both bits is the same. Nothing is subtracted from 1: at epsilon = 40 `low` is 4e-18.
+    """
 
     mechanism: str
     calibration: str
     low: float
-    high: float
     least: float = 0.0
 
     def cost(self, domain: Domain) -> Bounds:
         least = float(lowest(np.array([self.least]), domain)[0])
-        low = self.low if least == self.least else (self.low + self.high) / 2
-        of_one, of_zero = math.log(self.high / low), math.log((1 - low) / (1 - self.high))
-        witness = f"one reward from {least:g} to 1; the bit is {int(of_one >= of_zero)}"
-        return Bounds(max(of_one, of_zero), max(of_one, of_zero), witness, "exact law", 1e-12 * of_one)
+        # Of rewards from 0 on instead of -1 the bit begins at 1/2: ratios 2 (1 - low) and, of bit 0, 1 / (2 low).
+        ratio = (math.log1p(-self.low) if least == self.least else -math.log(2)) - math.log(self.low)
+        witness = f"one reward from {least:g} to 1; the bit is {int(least == self.least)}"
+        return Bounds(ratio, ratio, witness, "exact law", 1e-15 + 1e-12 * ratio)
 
     def touches(self) -> int:
         return 1

@@ -64,7 +64,7 @@ class CTBTT(Identifier):
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward."""
-        return (RandomBit("local bit", "", float(self.chance(0.0)), float(self.chance(1.0))),)
+        return (RandomBit("local bit", "", float(expit(-self.epsilon))),)
 
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention

@@ -87,7 +87,7 @@ class BitPolicy(LocalPolicy):
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward."""
-        return (RandomBit("local bit", "", float(self.chance(0.0)), float(self.chance(1.0))),)
+        return (RandomBit("local bit", "", float(expit(-self.epsilon))),)
 
 
 @dataclass(frozen=True)

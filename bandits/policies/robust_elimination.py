@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.costs import Bounds, PrivacyCost
@@ -203,15 +204,15 @@ class RobustBitSE(RobustElimination):
     def batch_bounds(self, batch: Epoch, domain: Domain) -> Bounds:
         """Bits of both arms favour the survivor with the least chance; then a reward of one changes."""
         q = self.contrast
-        own, other = (1 / 2 if domain is Domain.NONNEGATIVE else (1 - q) / 2), (1 - q) / 2
+        other = float(expit(-self.epsilon))
+        own = 1 / 2 if domain is Domain.NONNEGATIVE else other
         lead = batch.threshold * batch.rounds * q / (2 * batch.truncation)  # by which its ones must exceed the other's
         shown, witness = bit_lead(batch.rounds, batch.rounds + math.floor(lead) + 1, (own, other), 1 - own)
         return Bounds(math.inf, shown, witness, "closed form, two arms", 1e-9)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward, in units of the bound of its batch."""
-        q = self.contrast
-        return (RandomBit("local bit", "", (1 - q) / 2, (1 + q) / 2, least=-1.0),)
+        return (RandomBit("local bit", "", float(expit(-self.epsilon)), least=-1.0),)
 
 
 def _signs(instance: Instance, viable: IntArray) -> FloatArray:

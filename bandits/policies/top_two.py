@@ -200,7 +200,7 @@ class DPTT(Identifier):
     ) -> PrivacyCost:
         """What the ledger allows, and what the first leader shows: the arm that is named or pulled first."""
         whole = super().transcript_within(releases, arms, horizon, domain, convention)
-        if whole.epsilon is None or arms * self.first_batch > horizon:
+        if whole.epsilon is None or arms * self.first_batch >= horizon:  # no pull would show the leader
             return whole
         leader = Rule(UCB, self.epsilon, 0.0, float(self.first_batch), self.ratio, 1.0)  # the largest noisy mean
         shown = first_choice(BatchRule(leader, 1 / self.epsilon), arms)

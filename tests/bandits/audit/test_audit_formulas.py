@@ -1,6 +1,7 @@
 """Formulas of audits with numbers computed by hand: releases, integrands, bets, first choices."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,11 +26,15 @@ from bandits.guarantees import Guarantee
 from bandits.loops.stopping import Scales
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
 from bandits.parameters import ParameterError
+from bandits.policies.bit_top_two import CTBTT
 from bandits.policies.elimination import DPSE
 from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import DPRSE, DPRUCB, Moment
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
+from bandits.policies.local_bits import KLUCBCF
+from bandits.policies.local_ucb import LDPUCBB
 from bandits.policies.private_ucb import DPUCB
+from bandits.policies.robust_elimination import RobustBitSE
 
 
 def test_a_sampled_delta_by_hand():
@@ -50,11 +55,20 @@ def test_gaussian_draws():
     assert draws.delta(1.0, Domain.UNIT).kept == pytest.approx(0.5098617, abs=1e-6)
 
 
-@pytest.mark.parametrize(("low", "high", "ratio"), [(0.2, 0.6, 3), (0.5, 0.8, 2.5)])
-def test_a_random_bit(low, high, ratio):
-    """0.6 / 0.2 = 3 against 0.8 / 0.4 = 2; 0.8 / 0.5 = 1.6 against 0.5 / 0.2 = 2.5."""
-    bounds = RandomBit("", "", low, high).cost(Domain.UNIT)
+@pytest.mark.parametrize(("least", "domain", "ratio"), [(0.0, Domain.UNIT, 4), (-1.0, Domain.NONNEGATIVE, 2.5)])
+def test_a_random_bit(least, domain, ratio):
+    """0.8 / 0.2 = 4; from 1/2 on 0.8 / 0.5 = 1.6 for bit 1 and 0.5 / 0.2 = 2.5 for bit 0."""
+    bounds = RandomBit("", "", 0.2, least).cost(domain)
     assert bounds.kept == bounds.shown == pytest.approx(math.log(ratio))
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 25, 36.5, 40, 700])
+@pytest.mark.parametrize("policy", [partial(CTBTT, beta=0.1), KLUCBCF, LDPUCBB, RobustBitSE])
+def test_a_local_bit_costs_epsilon_however_large(policy, epsilon):
+    """Randomised response has the ratio e^epsilon exactly, also where the chance of the wrong bit is below 1e-16."""
+    (bit,) = policy(epsilon).ledger(2, 1_000)
+    bounds = bit.cost(Domain.UNIT if bit.least == 0 else Domain.SIGNED)
+    assert bounds.kept == bounds.shown == pytest.approx(epsilon, rel=1e-12)
 
 
 def test_the_upper_bound_of_many_releases():

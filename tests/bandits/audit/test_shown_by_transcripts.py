@@ -21,7 +21,7 @@ from bandits.policies.heavy_tailed import Moment
 from bandits.policies.robust_elimination import RobustBitSE, RobustSE
 from bandits.policies.sparse_vector import SVTSE
 from bandits.policies.sub_gaussian import DPSEGauss, ShuffleSE
-from bandits.policies.top_two import AdaPTT
+from bandits.policies.top_two import DPTT, AdaPTT
 from bandits.seeds import stream
 
 RUNS = 40_000
@@ -222,3 +222,12 @@ def test_equal_sums_rarely_remove_an_arm(policy):
     assert all(0 <= policy.strays(epoch) < 1e-6 for epoch in policy.epochs(3, 10**6))
     assert transcript(policy, 3, 10**6).delta.shown > 0
     assert transcript(policy, 3, 100).delta.shown == 0
+
+
+def test_the_first_leader_of_dp_tt_is_shown_by_its_next_pull():
+    """Its first batches have ceil(4 / 0.7) = 6 pulls: after 12 steps a run that goes on has shown nothing."""
+    shown = [
+        DPTT(0.7, 0.1).transcript_cost(2, horizon, Domain.UNIT, Convention.STREAM).epsilon.shown for horizon in (12, 13)
+    ]
+    assert shown[0] == 0
+    assert shown[1] == pytest.approx(0.5802, abs=1e-4)
