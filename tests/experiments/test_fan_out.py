@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+import warnings
 
 import pytest
 
@@ -130,3 +131,8 @@ def test_an_audit_of_a_class_that_raises_is_one_line(mine):
     (mine / "helper.py").write_text(text)
     assert (code, out) == (2, "")
     assert re.fullmatch(r"error: commits: ValueError: scale < 0 \(.*commits.py, line \d+, in select\)\n", err)
+
+
+def test_a_worker_that_is_replaced_does_not_end_the_thread_of_its_pool():
+    """loky warns in the thread that waits for results; where warnings are errors, as here, that thread would end."""
+    warnings.warn("A worker stopped while some jobs were given to the executor. ...", UserWarning, stacklevel=2)
