@@ -344,7 +344,7 @@ def test_a_helper_that_no_statement_names_is_refused(users, tmp_path, place):
     assert (
         "error: mine: Mine imports helper by a computed name, so that edits of it would not be noticed" in outcome.err
     )
-    assert "have a statement `import helper` anywhere in mine_policy, " in outcome.err
+    assert "add a statement `import helper` anywhere in mine_policy, " in outcome.err
     assert not stored(tmp_path)
     body = "def never(self):\n        import helper\n"
     assert users(body=body, **lines).code == 0

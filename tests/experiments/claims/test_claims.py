@@ -257,7 +257,7 @@ MALFORMED = [
     ({"numerator": {"policy": "ucb2"}}, ["numerator.policy", "ucb1"]),
     ({"by": ["instanc"]}, ["by", "instance"]),
     ({"by": "instance"}, ["by", "a list"]),
-    ({"by": []}, ["by", "tell apart", "epsilon"]),
+    ({"by": []}, ["by", "distinguish", "epsilon"]),
     ({"quantity": "regrets"}, ["quantity", "regret"]),
     ({"quantity": "samples", "denominator": {"epsilon": 1.0}}, ["samples is not recorded of"]),
     ({"at_least": 3, "at_most": 1}, ["at_least", "at most at_most"]),
