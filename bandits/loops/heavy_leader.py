@@ -321,7 +321,7 @@ def skip_block(
 ) -> tuple[int, float, bool]:
     """The 2^level - 1 pulls after `count`: new count and sum, and whether the noisy sum fell to the line of the run.
 
-    `minima` and `minima_right` are those of `bandits.loops.leader.skip_block`, of noise of scale 1.
+    `minima` and `minima_right` are those of `bandits.loops.leader.split_minima`, of noise of scale 1.
     """
     end = count + 2**level
     for i in range(level):

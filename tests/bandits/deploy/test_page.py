@@ -85,17 +85,19 @@ def test_the_service_is_killed_at_random_moments():
     assert min(map(int, numbers.groups())) > 0
 
 
+def printed_by(name, folder):
+    """What an example of the page prints, run in a folder of its own."""
+    (folder / name).write_text(block(name))
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    run = subprocess.run(
+        [sys.executable, name], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return run.stdout
+
+
 @pytest.mark.slow
 def test_the_survey_learns_without_a_trusted_server(tmp_path):
-    (tmp_path / "survey.py").write_text(block("survey.py"))
-    told = subprocess.run(
-        [sys.executable, "survey.py"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    told = printed_by("survey.py", tmp_path)
     reports = list(map(int, re.findall(r"\d+", told.partition("]")[0])))
     assert sum(reports) == 600
     assert max(reports) == reports[1]
@@ -105,15 +107,7 @@ def test_the_survey_learns_without_a_trusted_server(tmp_path):
 
 @pytest.mark.slow
 def test_incomes_without_a_domain(tmp_path):
-    (tmp_path / "incomes.py").write_text(block("incomes.py"))
-    told = subprocess.run(
-        [sys.executable, "incomes.py"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    told = printed_by("incomes.py", tmp_path)
     assert told.startswith("{'tickets': 500, 'horizon': 100000, 'viable': [0")
     assert told.endswith("all messages are 3-differentially private for one user with one reward\n")
     assert review(tmp_path / "incomes.journal").rewards == 500
