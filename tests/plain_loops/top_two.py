@@ -97,11 +97,11 @@ def dp_tt_steps(means, most, policy, rng, noisy=True):
             turn = challenger if turn == leader else leader
 
 
-def ctb_tt_steps(means, most, policy, rng):
-    """CTB-TT with one reward and one bit at a time. Samples and the arm, -1 for none."""
+def ctb_tt_steps(means, most, policy, rng, noisy=True):
+    """CTB-TT with one reward and one bit at a time, the reward itself if not `noisy`. Samples and the arm, -1 for none."""
     arms = range(len(means))
     bits = [[] for _ in arms]
-    truth = math.exp(policy.epsilon) / (1 + math.exp(policy.epsilon))
+    truth = math.exp(policy.epsilon) / (1 + math.exp(policy.epsilon)) if noisy else 1.0
 
     def kl(x, u):
         one = x * math.log(x / u) if x > 0 else 0.0

@@ -79,14 +79,6 @@ def test_the_loop_and_plain_steps_agree_in_law(policy, means, most, failure):
 
 
 @pytest.mark.slow
-def test_with_an_epsilon_of_50_it_is_the_rule_without_noise():
-    policy, instance, runs = DPTT(50.0, 0.2), Bernoulli((0.9, 0.2, 0.4)), 100
-    private = np.mean([policy.simulate(instance, 10**7, stream("private", run)).samples for run in range(runs)])
-    free = [dp_tt_steps(instance.mean_rewards, 10**7, policy, stream("free", run), False) for run in range(runs)]
-    assert private == pytest.approx(np.mean([samples for samples, _ in free]), rel=0.15)
-
-
-@pytest.mark.slow
 def test_the_best_arm_is_found_as_often_as_promised(failure):
     policy = DPTT(0.3, 0.4)
     wrong = sum(policy.simulate(C2(4), 10**8, stream("right", run)).arm != 0 for run in range(500))
