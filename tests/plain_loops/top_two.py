@@ -98,7 +98,7 @@ def dp_tt_steps(means, most, policy, rng, noisy=True):
 
 
 def ctb_tt_steps(means, most, policy, rng, noisy=True):
-    """CTB-TT with one reward and one bit at a time, the reward itself if not `noisy`. Samples and the arm, -1 for none."""
+    """CTB-TT with one reward and one bit at a time, which is the reward if not `noisy`. Samples and the arm, or -1."""
     arms = range(len(means))
     bits = [[] for _ in arms]
     truth = math.exp(policy.epsilon) / (1 + math.exp(policy.epsilon)) if noisy else 1.0

@@ -15,7 +15,7 @@ import pytest
 
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import MomentBernoulli, Pareto
-from bandits.policies.batched_index import AdaCUCB, DPKLUCB
+from bandits.policies.batched_index import DPKLUCB, AdaCUCB
 from bandits.policies.bit_top_two import CTBTT
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.robust_elimination import RobustBitSE, RobustSE
