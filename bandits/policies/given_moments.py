@@ -33,7 +33,8 @@ class GivenMoments(Policy):
 
     @classmethod
     def of(cls, policy: HeavyTailedPolicy, instance: Instance) -> Self:
-        """The policy with the moment that it would take from `instance`."""
+        """The policy with the moment that it would take from `instance`. Raises `ParameterError` if it refuses that."""
+        policy.check(instance)
         return cls(policy, policy.moment(instance))
 
     @property

@@ -114,13 +114,21 @@ def resolve_scale(constants: Constants, confidence_scale: float | None) -> float
     return scale
 
 
-def require_heavy_tails(policy: Policy, instance: Instance) -> None:
+def require_moment(policy: Policy, instance: Instance) -> None:
     """Refuse an instance whose moment is not known."""
     if not isinstance(instance, HeavyTailedInstance):
         raise ParameterError(
             "instance",
             f"{policy.name} needs an instance with a known moment of order 1 + v, as s1 or pareto, not {instance.name}",
         )
+
+
+def require_heavy_tails(policy: Policy, instance: Instance) -> None:
+    """Refuse an instance without a known moment of order 1 + v, v at most 1, which the widths of Tao et al. need."""
+    require_moment(policy, instance)
+    assert isinstance(instance, HeavyTailedInstance)
+    if instance.v > 1:
+        raise ParameterError("instance", f"{policy.name} needs v in (0, 1], and {instance.name} has v = {instance.v:g}")
 
 
 def moment_caveats(u: float | None, instance: Instance) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Elimination under heavy tails and corruption, with constants that are proved: ours, docs/theorems.md, section 13.
 
-E |X|^k <= u with k = 1 + v in (1, 2], and an adversary replaces each reward with probability alpha, `corruption` (the
+E |X|^k <= u with k = 1 + v > 1, and an adversary replaces each reward with probability alpha, `corruption` (the
 models of Wu et al. 2023 and of Zhou and Zhang 2024, of whom only abstracts were read). Batch tau = 1, 2, ... pulls
 each of the viable arms n = 2^tau times and removes those whose noisy mean trails the best by more than 2r, where r
 bounds the error of every mean, but for probability 1/horizon over all batches.
@@ -31,7 +31,7 @@ from bandits.environments.pareto_sums import WALKED
 from bandits.guarantees import Guarantee, Scope
 from bandits.parameters import require, require_epsilon
 from bandits.policies.elimination import Epoch, EpochElimination
-from bandits.policies.heavy_tailed import Moment, moment_caveats, require_heavy_tails
+from bandits.policies.heavy_tailed import Moment, moment_caveats, require_moment
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class RobustElimination(EpochElimination):
         return f"{self.label} (α = {self.corruption:.3g})" if self.corruption else self.label
 
     def check(self, instance: Instance) -> None:
-        require_heavy_tails(self, instance)
+        require_moment(self, instance)
 
     def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
         return moment_caveats(self.u, instance)
@@ -82,7 +82,8 @@ class RobustElimination(EpochElimination):
     ) -> PrivacyCost:
         """What the ledger allows, and what the dearest batch of two arms shows that ends before the horizon.
 
-        In units of the bound, widths and noise depend on neither u nor v, so that any moment will do.
+        In units of the bound, widths and noise depend on neither u nor k, so that any moment with k <= 2 will do. (With
+        k > 2 the widths of `RobustSE` are larger, and less is shown.)
         """
         whole = super().transcript_within(releases, arms, horizon, domain, convention)
         assert whole.epsilon is not None
@@ -101,8 +102,8 @@ class RobustElimination(EpochElimination):
 class RobustSE(RobustElimination):
     """Elimination by noisy means of cut-off rewards, for a trusted learner.
 
-    With L = log(5 |S| tau^2 T), M = (u / (2 alpha + 2L/(3n) + 2L/(n epsilon)))^(1/k) and V = u M^(2-k) the noisy mean
-    is that of x 1{|x| <= M} plus Lap(2M/(n epsilon)), and
+    With L = log(5 |S| tau^2 T), M = (u / (2 alpha + 2L/(3n) + 2L/(n epsilon)))^(1/k) and V = u M^(2-k), or u^(2/k) if
+    k >= 2, the noisy mean is that of x 1{|x| <= M} plus Lap(2M/(n epsilon)), and
 
         r = u M^(1-k) + 2 alpha M + sqrt(2 (V + alpha M^2) L / n) + 2ML/(3n) + 2ML/(n epsilon).
 
@@ -122,7 +123,7 @@ class RobustSE(RobustElimination):
         log = math.log(5 * viable * epoch**2 * horizon)
         linear = 2 * log / (3 * n) + 2 * log / (n * self.epsilon)
         bound = (u / (2 * alpha + linear)) ** (1 / k)
-        variance = u * bound ** (2 - k) + alpha * bound**2
+        variance = (u ** (2 / k) if k >= 2 else u * bound ** (2 - k)) + alpha * bound**2
         width = u * bound ** (1 - k) + (2 * alpha + linear) * bound + math.sqrt(2 * variance * log / n)
         return Epoch(n, 2 * width, bound)
 

@@ -140,9 +140,9 @@ def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, worke
     level = PROMISED[policy.guarantee.scope]
     level = level if about.level is None else _word(about, "level", Level)
     played = policy
-    if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
-        played = GivenMoments.of(policy, instance)
     try:
+        if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
+            played = GivenMoments.of(policy, instance)
         cost = cost_at(level, played, arms, horizon, domain, convention)
         if runs:
             require_runs(runs, failure := _failure(about))

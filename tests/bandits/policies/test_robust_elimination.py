@@ -10,7 +10,7 @@ from bandits import ParameterError
 from bandits.audit.ledger import Domain
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import S1, MomentBernoulli, Pareto, TwoPoint
-from bandits.policies.heavy_tailed import Moment
+from bandits.policies.heavy_tailed import DPRSE, Moment, RobustUCB
 from bandits.policies.robust_elimination import RobustBitSE, RobustSE
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
@@ -41,6 +41,18 @@ def test_batches_by_hand():
         assert math.isclose(batch.threshold, 2 * (2 * m**-0.5 + shift * m + m / q * math.sqrt(log / 4)))
 
 
+def test_the_second_moment_follows_from_a_higher_one():
+    """Batch 4 of 2 arms, k = 4, u = 16, alpha = 0, epsilon = 1, T = 100: E X^2 <= 4, whatever the bound."""
+    log = math.log(5 * 2 * 16 * 100)
+    slope = log / 24 + log / 8  # 2 L / (3 n) + 2 L / n
+    m = (16 / slope) ** 0.25
+    batch = RobustSE(1.0).epoch_of(Moment(16.0, 3.0), 2, 4, 100)
+    assert math.isclose(batch.truncation, m)
+    assert math.isclose(batch.threshold, 2 * (16 / m**3 + slope * m + math.sqrt(2 * 4 * log / 16)))
+    at_two = [RobustSE(1.0).epoch_of(Moment(16.0, v), 2, 4, 100).threshold for v in (1 - 1e-12, 1.0, 1 + 1e-12)]
+    assert math.isclose(min(at_two), max(at_two), rel_tol=1e-9)  # both forms agree at k = 2
+
+
 def plain_mean(policy, instance, arm, epoch, best, rng):
     """The noisy mean of one arm, reward by reward and, where there are bits, bit by bit."""
     bound, terms = epoch.truncation, []
@@ -61,10 +73,11 @@ def plain_mean(policy, instance, arm, epoch, best, rng):
     return np.mean(terms) + rng.laplace(scale=2 * bound / (policy.epsilon * epoch.rounds))
 
 
+@pytest.mark.parametrize("v", [0.9, 2.5])
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_means_have_the_law_of_rewards_one_by_one(policy, failure):
+def test_means_have_the_law_of_rewards_one_by_one(policy, v, failure):
     """And they are within r, theorem 13.1: few of 600 means of batch 6 at T = 2 may be outside."""
-    instance, runs = Pareto((0.9, 0.5), 0.9), 300
+    instance, runs = Pareto((0.9, 0.5), v), 300
     epoch = policy.epoch(instance, 2, 6, 2)
     fast = [policy.noisy_means(instance, np.array([0, 1]), epoch, stream("fast", j)) for j in range(runs)]
     plain = [
@@ -97,6 +110,16 @@ def test_the_best_arm_stays_and_bits_cost_more():
     assert pulls["robust_se"] < pulls["robust_bit_se"]
 
 
+def test_higher_moments_end_earlier():
+    """Of rewards with light tails, a higher moment gives narrower widths in the end, and so fewer pulls of bad arms."""
+    pulls = {}
+    for v in (1.0, 3.0):
+        instance = Pareto((0.9, 0.6), v, 6.0)
+        ends = [RobustSE(1.0).simulate(instance, 10**7, np.array([10**7]), stream("moments", j))[0] for j in range(5)]
+        pulls[v] = np.mean([end[1] for end in ends])
+    assert pulls[3.0] < pulls[1.0]
+
+
 def test_ledgers():
     (mean,) = RobustSE(0.7).ledger(5, 1000)
     assert math.isclose(mean.cost(Domain.SIGNED).kept, 0.7)
@@ -115,6 +138,10 @@ def test_ledgers():
         (lambda: RobustSE(0.0), "epsilon"),
         (lambda: RobustBitSE(1.0, u=0.0), "u"),
         (lambda: Pareto((0.9, 0.5), 0.0), "v"),
+        (lambda: Pareto((0.9, 0.5), 10.1), "v"),
+        (lambda: MomentBernoulli((0.9, 0.5), 0.0), "v"),
+        (lambda: DPRSE(1.0).check(Pareto((0.9, 0.5), 1.5)), "instance"),
+        (lambda: RobustUCB().check(MomentBernoulli((0.9, 0.5), 1.5)), "instance"),
         (lambda: RobustSE(1.0).check(Bernoulli((0.5, 0.4))), "instance"),
     ],
 )
