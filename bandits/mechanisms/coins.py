@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from bandits.parameters import require
 
-REACH = 80.0  # standard deviations below the largest term, where all terms together are below any rounding
+NEGLIGIBLE = 45.0  # terms e^-45 times the largest one are below any rounding, all together
 SMALLEST, LARGEST = 1e-4, 700.0  # epsilon: so many coins are a number of 64 bits; e^epsilon does not overflow
 
 
@@ -32,10 +32,20 @@ def excess(coins: int, epsilon: float, heads: int) -> float:
         return 0.0
     if heads > coins:
         return 1 - math.exp(epsilon)
-    first = max(0, heads - math.ceil(REACH * math.sqrt(coins) / 2))
-    k = np.arange(first, heads + 1)
+    k = np.arange(first_term(coins, heads), heads + 1)
     terms = binom.pmf(k, coins, 0.5) * (1 - math.exp(epsilon) * (k / (coins - k + 1)))
     return float(terms.sum())
+
+
+def first_term(coins: int, heads: int) -> int:
+    """The least k whose term counts in a sum up to `heads`.
+
+    The law falls faster below its mean than the normal one. So from z to z + d standard deviations below the mean terms
+    fall by more than e^(z d + d^2 / 2), which is e^45 at d = sqrt(z^2 + 90) - z.
+    """
+    deviation, largest = math.sqrt(coins) / 2, min(heads, coins // 2)
+    z = (coins / 2 - largest) / max(deviation, 1.0)
+    return max(0, largest - math.ceil(max(deviation, 1.0) * (math.sqrt(z**2 + 2 * NEGLIGIBLE) - z)) - 1)
 
 
 def coins_delta(coins: int, epsilon: float) -> float:

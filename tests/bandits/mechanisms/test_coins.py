@@ -4,10 +4,12 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from bandits import ParameterError
-from bandits.mechanisms.coins import coins_delta, coins_needed, excess, last_above
+from bandits.mechanisms.coins import coins_delta, coins_needed, excess, first_term, last_above
 from bandits.mechanisms.gaussian import gaussian_delta
 
 
@@ -34,6 +36,21 @@ def test_the_excess_of_any_set_of_few_heads(heads):
     expected = sum(law[k + 1] - ratio * law[k] for k in range(min(heads, 12) + 1))
     expected = expected if heads <= 12 else 1 - ratio
     assert excess(12, 0.4, heads) == pytest.approx(float(expected), rel=1e-11)
+
+
+@pytest.mark.parametrize(("coins", "heads"), [(174_589, 81_000), (174_589, 87_000), (3001, 1500), (3001, 2900), (40, 20)])
+def test_terms_that_are_left_out_do_not_count(coins, heads):
+    k = np.arange(heads + 1)
+    terms = binom.pmf(k, coins, 0.5) * (1 - math.exp(0.1) * (k / (coins - k + 1)))
+    assert excess(coins, 0.1, heads) == pytest.approx(float(terms.sum()), rel=1e-12, abs=1e-300)
+
+
+def test_few_terms_are_added_for_small_budgets():
+    """For 1e-4 and 1e-100, 169 billion coins: with terms over 80 standard deviations this took minutes."""
+    coins = 168_843_469_850
+    heads = last_above(coins, 1e-4)
+    assert heads - first_term(coins, heads) < 500_000
+    assert coins_needed(1e-4, 1e-100) == coins
 
 
 def test_80_coins_for_one_in_a_million():
