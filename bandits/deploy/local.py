@@ -17,6 +17,7 @@ from bandits.deploy.tickets import Outcome, Ticket, checked_ticket, described, n
 from bandits.parameters import ParameterError, require, require_arms
 from bandits.policies.heavy_tailed import Moment
 from bandits.policies.local_ucb import LocalPolicy
+from bandits.policies.robust_elimination import RobustBitSE
 
 
 class Server:
@@ -126,11 +127,12 @@ def _checked_moment(policy: LocalPolicy | BoundedPolicy, moment: Any) -> Moment 
     if isinstance(policy, LocalPolicy):
         require(moment is None, "moment", repr(moment), f"left out: {policy.name} needs rewards in a domain")
         return None
+    most = 10 if isinstance(policy, RobustBitSE) else 1
     try:
         u, v = moment
-        allowed = is_number(u) and is_number(v) and 0 < float(u) < math.inf and 0 < float(v) <= 1
+        allowed = is_number(u) and is_number(v) and 0 < float(u) < math.inf and 0 < float(v) <= most
     except (TypeError, ValueError, OverflowError):
         allowed = False
-    require(allowed, "moment", repr(moment), "two numbers u > 0 and v in (0, 1] with E |reward|^(1+v) <= u")
+    require(allowed, "moment", repr(moment), f"two numbers u > 0 and v in (0, {most}] with E |reward|^(1+v) <= u")
     require(policy.u in (None, u), "moment", repr(moment), f"with u = {policy.u}, that of the policy")
     return Moment(float(u), float(v))

@@ -159,7 +159,8 @@ class RobustBitSE(RobustElimination):
     With q = tanh(epsilon/2) a user sends +1 with probability 1/2 + q x 1{|x| <= M} / (2M), else -1. The adversary acts
     before (`order` is `ctl`, corruption, then privacy: the reward is replaced) or after (`ltc`: the bit is). With A = 2
     alpha, or 2 alpha / q for `ltc`, L = log(4 |S| tau^2 T) and M = (u / (A + sqrt(2L/n) / q))^(1/k) the mean is M/q
-    times that of the bits, and r = u M^(1-k) + A M + (M/q) sqrt(2L/n). What is not +1 or -1 is dropped.
+    times that of the bits, and r = u M^(1-k) + A M + (M/q) sqrt(2L/n). Simulated
+    adversaries send the worst bits; what is no bit does not count, and `bandits.deploy.Server` refuses it.
 
     Guarantee: epsilon-local DP: a bit is at most (1 + q)/(1 - q) = e^epsilon times as likely under another reward.
     """

@@ -258,11 +258,17 @@ def test_a_journal_with_a_report_that_did_not_count_is_refused(ticket, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "bad", [None, 1.0, (1.0,), (0.0, 1.0), (1.0, 0.0), (1.0, 1.1), (math.inf, 1.0), ("1", 1.0), "11"]
+    "bad", [None, 1.0, (1.0,), (0.0, 1.0), (1.0, 0.0), (1.0, 10.1), (math.inf, 1.0), ("1", 1.0), "11"]
 )
 def test_a_moment_that_is_none_is_refused(bad):
-    with pytest.raises(ParameterError, match=r"^moment: must be two numbers u > 0 and v in \(0, 1\] with E "):
+    with pytest.raises(ParameterError, match=r"^moment: must be two numbers u > 0 and v in \(0, 10\] with E "):
         Server(RobustBitSE(1.0), 2, 9, ":memory:", moment=bad)
+
+
+def test_high_moments_are_for_bits():
+    Server(RobustBitSE(1.0), 2, 9, ":memory:", moment=(1.0, 1.1)).close()
+    with pytest.raises(ParameterError, match=r"^moment: must be two numbers u > 0 and v in \(0, 1\] with E "):
+        Server(LDPRSE(1.0), 2, 9, ":memory:", moment=(1.0, 1.1))
 
 
 def test_what_does_not_fit_the_policy_is_refused(tmp_path):

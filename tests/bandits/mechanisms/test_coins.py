@@ -38,7 +38,7 @@ def test_the_excess_of_any_set_of_few_heads(heads):
     assert excess(12, 0.4, heads) == pytest.approx(float(expected), rel=1e-11)
 
 
-@pytest.mark.parametrize(("coins", "heads"), [(174_589, 81_000), (174_589, 87_000), (3001, 1500), (3001, 2900), (40, 20)])
+@pytest.mark.parametrize(("coins", "heads"), [(174_589, 81_000), (174_589, 87_000), (3001, 1500), (3001, 2900)])
 def test_terms_that_are_left_out_do_not_count(coins, heads):
     k = np.arange(heads + 1)
     terms = binom.pmf(k, coins, 0.5) * (1 - math.exp(0.1) * (k / (coins - k + 1)))
