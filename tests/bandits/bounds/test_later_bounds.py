@@ -10,13 +10,15 @@ from bandits.bounds.concentrated_ucb import adac_ucb_regret, failed_pulls, last_
 from bandits.bounds.gajane2018 import klucb_cf_misses, klucb_cf_regret
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from bandits.bounds.ren2020 import ldp_ucb_b_regret, ldp_ucb_l_regret
+from bandits.bounds.robust_elimination import robust_se_regret
 from bandits.environments.bernoulli import C1, C2, C3, C4, Bernoulli
-from bandits.environments.heavy_tails import MomentBernoulli
+from bandits.environments.heavy_tails import MomentBernoulli, Pareto
 from bandits.loops.batches import index
 from bandits.policies.batched_index import AdaCUCB
 from bandits.policies.heavy_tailed import LDPRSE
 from bandits.policies.local_bits import KLUCBCF
 from bandits.policies.local_ucb import LDPUCBB
+from bandits.policies.robust_elimination import RobustSE
 from bandits.seeds import stream
 
 SLOPES = {  # from the specification, computed independently of this code
@@ -51,6 +53,30 @@ def test_adac_ucb_by_hand():
     assert failed_pulls(3.0, 5) == pytest.approx(1.215190, rel=1e-5)
     whole = 0.5 * (1 + 4 * 152.57626 + failed_pulls(3.0, 100))
     assert adac_ucb_regret(np.array([0.5]), 0.125, 100, 3.0) == pytest.approx(whole, rel=1e-6)
+
+
+def test_robust_se_by_hand():
+    """Two arms, u = 1, k = 2, alpha = 0, epsilon = 1, T = 10,000: a width of 4 r for every batch, written again."""
+
+    def four_r(tau):
+        n, log = 2**tau, math.log(5 * 2 * tau**2 * 10**4)
+        linear = 2 * log / (3 * n) + 2 * log / n
+        m = math.sqrt(1 / linear)
+        return 4 * (1 / m + linear * m + math.sqrt(2 * log / n))
+
+    assert four_r(7) > 5.0 > four_r(8)
+    assert robust_se_regret(np.array([5.0]), 1.0, 1.0, 0.0, 1.0, 10**4) == pytest.approx(5 * (510 + 1))
+    assert robust_se_regret(np.array([0.1]), 1.0, 1.0, 0.0, 1.0, 10**4) == pytest.approx(0.1 * (5000.5 + 1))
+
+
+@pytest.mark.parametrize("corruption", [0.0, 0.003])
+def test_robust_se_keeps_theorem_13_3(corruption):
+    """Mean pulls of the bad arm: below the theorem and within a factor of it, as 4 r is more than is needed."""
+    instance, horizon, ends = Pareto((0.9, 0.1), 1.0, 5.0), 10**6, np.array([10**6])
+    policy = RobustSE(1.0, corruption)
+    pulls = [policy.simulate(instance, horizon, ends, stream("13.3", run))[0][1] for run in range(30)]
+    most = robust_se_regret(np.array([0.8]), instance.moment, 1.0, corruption, 1.0, horizon)
+    assert most / 17 < 0.8 * np.mean(pulls) < most
 
 
 def test_failed_pulls_have_a_limit():
