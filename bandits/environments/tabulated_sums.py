@@ -26,7 +26,6 @@ class LawOfSum:
     ----------
     mean, deviation: of the sum.
     density: of the standardised sum, shape (points,).
-    cumulative: mass of the table up to the end of each cell, shape (points - 1,).
     trusted: whether the characteristic function and the density are close to 0 at the ends of their
         tables, so that nothing was cut off.
     """
@@ -34,12 +33,12 @@ class LawOfSum:
     mean: float
     deviation: float
     density: FloatArray
-    cumulative: FloatArray
     trusted: bool
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Independent draws of the sum, shape (size,)."""
-        cell = np.searchsorted(self.cumulative, rng.random(size) * self.cumulative[-1], side="right")
+        cumulative = np.cumsum((self.density[:-1] + self.density[1:]) / 2)  # mass up to the end of each cell
+        cell = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
         left, right = self.density[cell], self.density[cell + 1]
         share = rng.random(size)
         # The share of a cell with a linear density, from `left` to `right`, solves a quadratic equation.
@@ -62,7 +61,7 @@ def tabulate(
     coefficients[1 : _FREQUENCIES + 1] = 2 * transform * np.exp(1j * frequencies * _BELOW)
     density = np.maximum(np.fft.fft(coefficients).real / _SPAN, 0.0)
     trusted = bool(abs(transform[-1]) < 1e-12 and max(density[0], density[-1]) < 1e-12)
-    return LawOfSum(terms * mean, deviation, density, np.cumsum((density[:-1] + density[1:]) / 2), trusted)
+    return LawOfSum(terms * mean, deviation, density, trusted)
 
 
 def sine_minus_angle(angles: FloatArray) -> FloatArray:

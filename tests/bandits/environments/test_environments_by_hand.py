@@ -23,7 +23,7 @@ def test_a_cell_with_a_slope(failure, monkeypatch):
     monkeypatch.setattr("bandits.environments.tabulated_sums._SPAN", 1.0)
     monkeypatch.setattr("bandits.environments.tabulated_sums._POINTS", 1)
     monkeypatch.setattr("bandits.environments.tabulated_sums._BELOW", 0.0)
-    law = LawOfSum(3.0, 2.0, np.array([0.0, 1.0]), np.array([0.5]), True)
+    law = LawOfSum(3.0, 2.0, np.array([0.0, 1.0]), True)
     draws = law.draw(5000, stream("cell", 0))
     assert draws.min() >= 3
     assert stats.kstest((draws - 3) / 2, lambda x: x**2).pvalue > failure
