@@ -27,7 +27,7 @@ class Spent:
 
 
 def spent(epsilon: float, contributions: int, releases: int, of: str = "all arms and releases") -> Spent:
-    """What `releases` cost that are each epsilon-private for one reward: `contributions` times as much for one user.
+    """The cost of `releases` that are each epsilon-private for one reward: `contributions` times as much for one user.
 
     This is group privacy: one input becomes the other in `contributions` steps, each of which changes one reward.
     """

@@ -28,7 +28,7 @@ class LawOfSum:
     density: of the standardised sum, shape (points,).
     cumulative: mass of the table up to the end of each cell, shape (points - 1,).
     trusted: whether the characteristic function and the density are close to 0 at the ends of their
-        tables, so that nothing was cut off.
+        tables, so that nothing was truncated.
     """
 
     mean: float
