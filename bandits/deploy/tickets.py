@@ -32,7 +32,8 @@ class Ticket(NamedTuple):
 class Outcome(StrEnum):
     """The outcome of a reward.
 
-    COUNTED: it is on disk, and enters the sum of its batch. REPEATED: its ticket has a reward already, which stays.
+    COUNTED: it is on disk, and enters the sum of its batch.
+    REPEATED: its ticket has a reward already, which stays.
     UNUSED: it came after its batch was closed, or the policy does not learn from its pull; it was not stored.
     """
 
