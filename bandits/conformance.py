@@ -190,7 +190,7 @@ def batches_as_declared(policy: AnyPolicy) -> None:
     epsilon = runs[0].epsilon
     assert dearest is not None, "the ledger has no pure epsilon, as a release of a batched_run has"
     low, high = epsilon * (1 - ROUNDING), policy.guarantee.epsilon * (1 + ROUNDING)
-    assert dearest.kept >= low, f"a release costs {epsilon:g}, and the dearest in the ledger {dearest.kept:g}"
+    assert dearest.kept >= low, f"a release costs {epsilon:g}, and the largest cost in the ledger is {dearest.kept:g}"
     assert epsilon <= high, f"a release costs {epsilon:g}, and the guarantee is {policy.guarantee.epsilon:g}"
     pulls = np.zeros(arms, dtype=np.int64)
     for t in range(1, steps + 1):

@@ -56,7 +56,7 @@ def lowest(low: FloatArray, domain: Domain) -> FloatArray:
 def require_domain(least: float, domain: Domain) -> None:
     """Raise `ParameterError` unless a policy whose items are at least `least` takes rewards of the domain."""
     if least < 0 and domain in (Domain.UNIT, Domain.BINARY):
-        raise ParameterError("domain", f"{domain}: these rewards are cut off at a bound; known: signed, nonnegative")
+        raise ParameterError("domain", f"{domain}: these rewards are truncated at a bound; known: signed, nonnegative")
     if least >= 0 and domain in (Domain.SIGNED, Domain.NONNEGATIVE):
         raise ParameterError("domain", f"{domain}: rewards outside [0, 1] are refused; known: unit, binary")
 
