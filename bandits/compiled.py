@@ -1,4 +1,4 @@
-"""Compile loops to machine code with numba, in a cache that follows the sources and that processes share."""
+"""Compile loops to machine code with numba, in a cache that depends on the sources and is shared by processes."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ def _keep_machine_code_apart() -> None:
     """Keep compiled loops in a folder whose name changes with every change to the sources of this package.
 
     Numba compiles a loop again when the file of the loop has changed, but not when the file of another loop
-    that it calls has changed. After a change to the noise, the loops that draw it would still use the old code.
+    that it calls has changed. After a change of a noise function, loops that call it would still use the old code.
     """
     package = Path(__file__).parent
     config: Any = numba.config
@@ -56,10 +56,9 @@ _keep_machine_code_apart()
 def compiled(loop: Loop) -> Loop:
     """Compile `loop` to machine code at its first call and store that on disk for the next process.
 
-    Division follows numpy (no exception on zero). Floating point is never reordered or fused, so that a
-    compiled loop and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it
-    divides by zero. The interpreter lock is released: other threads go on, such as the one that ends a process
-    whose parent has died.
+    Division follows numpy (no exception on zero). Floating point is never reordered or fused, so that a compiled loop
+    and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it divides by zero. The
+    interpreter lock is released, so that other threads run, such as the one that ends a process whose parent has died.
     """
     return cast(Loop, _shared(numba.njit(cache=True, nogil=True, error_model="numpy")(loop)))
 
@@ -68,9 +67,9 @@ def borrowing(loop: Loop) -> Loop:
     """Compile a `loop` that only works on arrays of the compiled loop that calls it, and makes none itself.
 
     A call of a `compiled` loop counts the references to the generator and to each array of its arguments, also inside
-    of tuples. To count one takes about as long as to draw a number. Here none is counted; numbers are the same.
+    tuples. Counting one takes about as long as drawing a number. Here none is counted; the numbers are the same.
 
-    Not for loops that Python calls: a call from there never lets go of the generator. A loop that makes an array, or
+    Not for loops that Python calls: such a call would never free the generator. A loop that makes an array, or
     calls one that does, does not compile. Raises `TypeError` for one that returns an array, which would be freed twice.
     """
     jit: Any = numba.njit  # whose stubs lack this option

@@ -7,8 +7,8 @@
     def test_conformance(check):
         check(MyPolicy(epsilon=0.5))
 
-A check raises `AssertionError` that says what is wrong. The checks use small instances and horizons:
-they find mistakes, they do not prove privacy.
+A check raises `AssertionError` that says what is wrong. The checks use small instances and horizons: they find mistakes
+and prove no privacy.
 """
 
 import dataclasses
@@ -90,7 +90,7 @@ def is_described(policy: AnyPolicy) -> None:
 
 
 def declares_its_guarantee(policy: AnyPolicy) -> None:
-    """The guarantee is declared as data: what is really spent, even if that is more than was asked for."""
+    """The guarantee is declared as data: what the policy really spends, even if that is more than the budget."""
     assert isinstance(policy.guarantee, Guarantee), "guarantee is not a bandits.Guarantee"
     assert policy.guarantee.declared, "no guarantee: declare a bandits.Guarantee, or bandits.guarantees.NOT_PRIVATE"
     assert isinstance(policy.paper_guarantee, Guarantee), "paper_guarantee is not a bandits.Guarantee"
@@ -133,7 +133,7 @@ def survives_short_horizons(policy: AnyPolicy) -> None:
 
 
 def plays_far_horizons(policy: AnyPolicy) -> None:
-    """A policy that declares that its time does not grow with the horizon plays 10^12 steps; a wrong one hangs."""
+    """A policy that declares `time_grows` False plays 10^12 steps; if that is wrong, the check hangs."""
     if not policy.time_grows:
         instance = accepted(policy)[0]
         pulls = _play(policy, instance, FAR, np.array([FAR]))
@@ -179,8 +179,8 @@ def remembers_nothing(policy: AnyPolicy) -> None:
 def batches_as_declared(policy: AnyPolicy) -> None:
     """A policy with a `batched_run` releases batches that are not empty and cost what its ledger says.
 
-    Its arms follow from its releases alone, unless it says that it draws them. A run that is restored from what it
-    saved goes on like the other. Policies without a `batched_run` pass.
+    Its arms follow from its releases alone, unless `draws_arms` is set. A restored run goes on as the one that was
+    saved. Policies without a `batched_run` pass.
     """
     if not isinstance(policy, Policy) or type(policy).batched_run is Policy.batched_run:
         return
@@ -190,7 +190,7 @@ def batches_as_declared(policy: AnyPolicy) -> None:
     epsilon = runs[0].epsilon
     assert dearest is not None, "the ledger has no pure epsilon, as a release of a batched_run has"
     low, high = epsilon * (1 - ROUNDING), policy.guarantee.epsilon * (1 + ROUNDING)
-    assert dearest.kept >= low, f"a release costs {epsilon:g}, and the dearest in the ledger {dearest.kept:g}"
+    assert dearest.kept >= low, f"a release costs {epsilon:g}, and the largest cost in the ledger is {dearest.kept:g}"
     assert epsilon <= high, f"a release costs {epsilon:g}, and the guarantee is {policy.guarantee.epsilon:g}"
     pulls = np.zeros(arms, dtype=np.int64)
     for t in range(1, steps + 1):

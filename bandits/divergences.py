@@ -4,16 +4,17 @@ The private divergence is that of Azize, Wu, Honda, Orabona, Ito and Basu (2025,
 
     d_epsilon(x, y) = least value of epsilon |z - x| + kl(z, y) over z between x and y.
 
-To pass x off as z costs the adversary epsilon |z - x|, and z must still be told from y. For x <= y the derivative in z
-is epsilon + logit(z) - logit(y), which grows: the least value is at x if logit(y) - logit(x) <= epsilon, else where
-logit(z) = logit(y) - epsilon, and there it is -epsilon x - log(1 - y (1 - e^-epsilon)).
+Privacy lets the mean x pass as z at the cost epsilon |z - x|; then z must still be distinguished from y. For x <= y the
+derivative in z is epsilon + logit(z) - logit(y), which grows: the least value is at x if
+logit(y) - logit(x) <= epsilon, else where logit(z) = logit(y) - epsilon, and there it is -epsilon x - log(1 - y
+(1 - e^-epsilon)).
 """
 
 import math
 
 from bandits.compiled import compiled
 
-NEWTON_STEPS = 60  # more than any root has needed; from the start that is chosen every step goes towards the root
+NEWTON_STEPS = 60  # more than any root has needed; from the chosen start every step goes towards the root
 
 
 @compiled
@@ -85,7 +86,7 @@ def divergence_lower_mean(q: float, level: float) -> float:
 
 @compiled
 def private_upper_end(x: float, level: float, epsilon: float) -> float:
-    """The largest q in [x, 1] with d_epsilon(x, q) <= `level`; closed form beyond the part where d_epsilon is kl."""
+    """The largest q in [x, 1] with d_epsilon(x, q) <= `level`; in closed form where d_epsilon is not kl."""
     if x >= 1:
         return x
     last = x / (x + (1 - x) * math.exp(-epsilon))  # logit(last) = logit(x) + epsilon

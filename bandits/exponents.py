@@ -7,7 +7,7 @@ import numpy as np
 from bandits.arrays import FloatArray
 
 LARGEST_EXPONENT = 709.0  # e^710 overflows a double
-FLOOR = 1e-300  # of a probability that is not 0: below, a double loses digits and finally is 0
+FLOOR = 1e-300  # the least positive probability: below it a double loses digits and finally becomes 0
 
 
 def grown(chances: FloatArray, epsilon: float) -> FloatArray:

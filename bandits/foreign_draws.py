@@ -20,7 +20,7 @@ import numpy as np
 NUMPY = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 AHEAD = 40_000_000.0  # seconds, more than a year
 CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
-STEPS = 200  # callers that are looked at, upwards from the call that makes a generator
+STEPS = 200  # callers that are searched, upwards from the call that makes a generator
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def watched(files: Collection[str]) -> Iterator[set[str]]:
 
 
 def _noting(maker: Any, name: str, made: set[str], files: frozenset[str]) -> Any:
-    """`maker`, with its arguments noted at each call; a class stays a class, so that `isinstance` works."""
+    """`maker`, which also notes its arguments at each call; a class stays a class, so that `isinstance` works."""
     note = partial(_note, name, made, files)
 
     class Noting(type(maker) if isinstance(maker, type) else type):  # type: ignore[misc]  # the base is known at run time only

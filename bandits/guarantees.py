@@ -1,4 +1,4 @@
-"""What a policy promises about privacy, as data."""
+"""Privacy guarantees of policies, as data."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from bandits.parameters import ParameterError, require
 
 
 class Scope(StrEnum):
-    """Which output the promise covers.
+    """Which output the guarantee covers.
 
     TRANSCRIPT: all that is released: the sequence of pulled arms, or the stopping time and estimate of a stopping rule.
     DECISION: the single arm pulled at one step, the history before it held fixed.
@@ -39,7 +39,7 @@ ROUNDING = 1e-9  # relative; promises that differ by less are equal
 
 
 class Neighbours(StrEnum):
-    """Which two inputs must be hard to tell apart."""
+    """Which two inputs must be hard to distinguish."""
 
     ONE_REWARD = "one reward changed"
     ONE_LOSS_VECTOR = "the losses of one step changed"
@@ -50,12 +50,12 @@ class Neighbours(StrEnum):
 class Guarantee:
     """(epsilon, delta)-differential privacy of `scope` between `neighbours`.
 
-    A policy that is not private has `epsilon = inf` and scope NONE; with `declared` False it does not say.
+    A policy that is not private has `epsilon = inf` and scope NONE; with `declared` False it makes no statement.
     Gaussian differential privacy has a `level` beside the one pair (epsilon, delta) at which it is quoted, and
-    `delta_at` gives the others; so has zero-concentrated privacy, zCDP, with `rho`. Gaussian noise has a level, which
-    says more than the rho = level^2 / 2 that follows. Raises `ParameterError` for a negative or undefined epsilon, a
-    delta outside [0, 1), a scope that contradicts epsilon, a promise that is not declared, a level beside a rho, or one
-    that does not keep (epsilon, delta).
+    `delta_at` gives the others; likewise zero-concentrated privacy, zCDP, has a `rho`. Gaussian noise has a level,
+    which implies rho = level^2 / 2 and says more. Raises `ParameterError` for a negative or undefined epsilon, a delta
+    outside [0, 1), a scope that contradicts epsilon, a promise that is not declared, a level beside a rho, or a level
+    or rho that does not imply (epsilon, delta).
     """
 
     epsilon: float
@@ -86,13 +86,13 @@ class Guarantee:
 
     @classmethod
     def gaussian(cls, level: float, epsilon: float, scope: Scope = Scope.TRANSCRIPT) -> Self:
-        """`level`-GDP, quoted at `epsilon` with its delta there, or the nearest number in (0, 1)."""
+        """`level`-GDP, quoted at `epsilon` with its delta there, moved into (0, 1)."""
         require_level(level)
         return cls(epsilon, _within(gaussian_delta(level, epsilon)), scope, level=level)
 
     @classmethod
     def concentrated(cls, rho: float, epsilon: float, scope: Scope = Scope.TRANSCRIPT) -> Self:
-        """`rho`-zCDP, quoted at `epsilon` with the delta that is known there, or the nearest number in (0, 1)."""
+        """`rho`-zCDP, quoted at `epsilon` with the delta that is known there, moved into (0, 1)."""
         require_rho(rho)
         return cls(epsilon, _within(concentrated_delta(rho, epsilon)), scope, rho=rho)
 
@@ -102,7 +102,7 @@ class Guarantee:
 
     @property
     def absence(self) -> str:
-        """Words for a guarantee that promises nothing: `not private` if declared so, else `no promise`."""
+        """The text for a guarantee that promises nothing: `not private` if declared so, else `no promise`."""
         return "not private" if self.declared else "no promise"
 
     def delta_at(self, epsilon: float) -> float:
@@ -123,10 +123,10 @@ class Guarantee:
     def about(self, scope: Scope) -> Self | None:
         """The guarantee about another scope that this one implies, None if none (docs/theorems.md, 6.1 and 6.4).
 
-        A local guarantee is also one about shuffled messages, that one about their sums (distributed), and this holds
-        for the transcript, with the same epsilon and delta. A purely epsilon-private transcript makes one decision, its
-        history fixed, 2 epsilon-private. With delta > 0, a level or a rho nothing follows for a decision: its history
-        may be a rare one.
+        A local guarantee implies one about shuffled messages, that one about their sums (distributed), and that one
+        about the transcript, with the same epsilon and delta. A purely epsilon-private transcript makes one decision,
+        its history fixed, 2 epsilon-private. With delta > 0, a level or a rho nothing follows for a decision: its
+        history may be a rare one.
         """
         if scope is self.scope or not self.private:
             return self if scope is self.scope else None

@@ -45,7 +45,7 @@ class Learner(ABC, Generic[Faced]):
     citation: paper and place of the pseudo-code.
     revision: raised by the author when the numbers that the learner produces change.
     faces: the kind of environment that it learns from.
-    domain: the rewards that its noise is calibrated for; others are refused, or cut off at a bound.
+    domain: the rewards that its noise is calibrated for; others are refused or truncated.
     time_grows: whether the time of a simulation grows with the horizon; False if it is simulated batch by batch.
     """
 
@@ -59,14 +59,14 @@ class Learner(ABC, Generic[Faced]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the learner promises about privacy: no promise by default; one without privacy returns `NOT_PRIVATE`."""
+        """The privacy guarantee: none declared by default; a learner without privacy returns `NOT_PRIVATE`."""
         return NO_PROMISE
 
     @property
     def paper_guarantee(self) -> Guarantee:
         """What the paper promises for these parameters; equal to `guarantee` unless a class overrides it.
 
-        `guarantee` is what is really spent. The two differ where the algorithm as printed contradicts its theorem.
+        `guarantee` is what the code really spends. The two differ where the printed algorithm contradicts its theorem.
         """
         return self.guarantee
 
@@ -75,7 +75,7 @@ class Learner(ABC, Generic[Faced]):
         return self.label
 
     def caveats(self, instance: Faced, horizon: int) -> tuple[str, ...]:
-        """Reasons why a theorem about the learner does not apply to these results, for the reader of the results."""
+        """Reasons why a theorem about the learner does not apply to these results."""
         return ()
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
@@ -101,8 +101,8 @@ class Learner(ABC, Generic[Faced]):
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The cost of one decision, the history fixed except for one reward.
 
-        Lower bounds are those of two arms: more arms can only add outcomes. Raises `ParameterError` for a policy whose
-        decisions depend on noise of earlier steps, which is any that does not define this.
+        Lower bounds are those of two arms: more arms can only add outcomes. Raises `ParameterError` for a policy that
+        does not define this, as its decisions depend on noise of earlier steps.
         """
         require_domain(0.0, domain)
         raise ParameterError(
@@ -110,7 +110,7 @@ class Learner(ABC, Generic[Faced]):
         )
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
-        """The cost of the whole sequence of arms, or of when a rule halts and its estimate."""
+        """The cost of the whole sequence of arms, or of halting time and estimate of a stopping rule."""
         if not self.guarantee.private:
             return PrivacyCost("none", "", Bounds(math.inf, 0.0, "none computed", "none: nothing is promised"))
         if type(self).ledger is Learner.ledger:
@@ -129,7 +129,7 @@ class Learner(ABC, Generic[Faced]):
     def transcript_epsilon(self, arms: int, horizon: int, delta: float) -> Bounds:
         """The least epsilon at which the sequence of arms is (epsilon, delta)-private, between two bounds.
 
-        By default what the ledger says. Raises `ParameterError` for a policy without one.
+        By default from the ledger. Raises `ParameterError` for a policy without one.
         """
         cost = self.release_cost(arms, horizon, self.domain)
         if cost.delta is not None and 0 < cost.delta.kept <= delta:
@@ -137,14 +137,15 @@ class Learner(ABC, Generic[Faced]):
         return Bounds(math.inf if cost.epsilon is None else cost.epsilon.kept, 0.0, "none computed", "ledger")
 
     def composed_budget(self, arms: int, horizon: int) -> tuple[float, float]:
-        """The sums of epsilon and of delta over all decisions that a reward may change: a promise about the transcript.
+        """The sums of epsilon and of delta over all decisions that a reward may change: a guarantee about the
+        transcript.
 
         The first pulls of all arms do not depend on rewards.
         """
         return self.guarantee.composed(horizon - arms)
 
     def promised_epsilon(self, arms: int, horizon: int) -> float:
-        """An upper bound on pure epsilon of the transcript, from what is promised; infinite if there is none."""
+        """An upper bound on pure epsilon of the transcript, from the guarantee; infinite if there is none."""
         guarantee = self.guarantee
         pure = guarantee.scope in (Scope.TRANSCRIPT, Scope.LOCAL) and guarantee.delta == 0
         return guarantee.epsilon if pure else math.inf

@@ -1,13 +1,13 @@
-"""What a noisy sum of rewards says against a mean: its Chernoff cost, of the rewards and the noise together (ours).
+"""Chernoff costs of a noisy sum of rewards at a mean, of rewards and noise together (ours).
 
 S is the sum of n independent rewards in [0, 1] with mean u and of m Laplace variables of scale 1 / epsilon. Then
 
     cost_above: D+(S, n, m; u) = sup over 0 <= x < epsilon of x S - n log(1 - u + u e^x) + m log(1 - x^2 / epsilon^2),
     cost_below: D-(S, n, m; u) = D+(n - S, n, m; 1 - u).
 
-P(D+ >= c) <= e^-c and P(D- >= c) <= e^-c (docs/theorems.md, 8.1). S is not cut to [0, n]. Without noise (m = 0), D+ of
-S = n x is n d_epsilon(x, u), the private divergence of `bandits.divergences`, for x >= u. D+ is 0 where S <= n u, and
-decreasing and convex in u.
+P(D+ >= c) <= e^-c and P(D- >= c) <= e^-c (docs/theorems.md, 8.1). S is not clipped to [0, n]. Without noise (m = 0), D+
+of S = n x is n d_epsilon(x, u), the private divergence of `bandits.divergences`, for x >= u. D+ is 0 where S <= n u,
+and decreasing and convex in u.
 """
 
 import math
@@ -15,7 +15,7 @@ import math
 from bandits.compiled import compiled
 
 NEWTON_STEPS = 200  # a step that leaves the bracket halves it: 53 of these are the most that are needed
-HALVINGS = 48  # of an interval of means, at whose minimum an error only counts by its square
+HALVINGS = 48  # of an interval of means; at a minimum an error of the mean counts by its square
 
 
 @compiled
@@ -62,7 +62,7 @@ def best_tilt(total: float, count: float, batches: float, mean: float, epsilon: 
 
 @compiled
 def cost_above(total: float, count: float, batches: float, mean: float, epsilon: float) -> float:
-    """D+: the cost of a noisy sum so large, `total` of `count` rewards and `batches` of noise, at a `mean`."""
+    """D+(`total`, `count`, `batches`; `mean`): the cost of a noisy sum of at least `total`."""
     tilt = best_tilt(total, count, batches, mean, epsilon)
     noise = 0.0
     if batches > 0:
@@ -72,7 +72,7 @@ def cost_above(total: float, count: float, batches: float, mean: float, epsilon:
 
 @compiled
 def cost_below(total: float, count: float, batches: float, mean: float, epsilon: float) -> float:
-    """D-: the cost of a noisy sum so small."""
+    """D-(`total`, `count`, `batches`; `mean`): the cost of a noisy sum of at most `total`."""
     return cost_above(count - total, count, batches, 1 - mean, epsilon)
 
 
@@ -115,7 +115,7 @@ def highest_mean(total: float, count: float, batches: float, level: float, epsil
 def cost_of_order(first: tuple[float, float, float], second: tuple[float, float, float], epsilon: float) -> float:
     """W = min over u in [0, 1] of D+(`first`; u) + D-(`second`; u), of two noisy sums (S, n, m); 0 unless S / n falls.
 
-    What it costs that the mean of the first arm is at most that of the second.
+    The cost of the hypothesis that the mean of the first arm is at most that of the second.
     """
     if first[0] / first[1] <= second[0] / second[1]:
         return 0.0
@@ -136,7 +136,7 @@ def cost_of_order(first: tuple[float, float, float], second: tuple[float, float,
 
 @compiled
 def level_of_two(log_chance: float) -> float:
-    """The c > 0 with (1 + c) e^-c = exp(`log_chance`) < 1: that of the sum of two costs.
+    """The c > 0 with (1 + c) e^-c = exp(`log_chance`) < 1: the threshold for the sum of two costs.
 
     Newton's method on c - log(1 + c) = L from the right of the root, which is at most L + sqrt(2 L) (Chatzigeorgiou
     2013).

@@ -27,7 +27,7 @@ def checkpoint_grid(horizon: int, count: int = 200) -> IntArray:
 def regret(pulls: IntArray, gaps: FloatArray) -> FloatArray:
     """Pseudo-regret sum over arms of pulls x gap; `pulls` has shape (..., arms), the result (...).
 
-    Added up arm after arm: a matrix product adds in an order that depends on the processor.
+    Arms are added one by one: a matrix product adds in an order that depends on the processor.
     """
     total = np.zeros(pulls.shape[:-1])
     for arm, gap in enumerate(gaps):

@@ -1,4 +1,4 @@
-"""What is audited of a policy: what it releases, one decision, or the whole transcript."""
+"""The levels of an audit: what a policy releases, one decision, or the whole transcript."""
 
 from enum import StrEnum
 from typing import Any
@@ -35,7 +35,7 @@ PROMISED = {
 def cost_at(
     level: Level, policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention
 ) -> PrivacyCost:
-    """What one reward costs at a level. Raises `ParameterError` for a policy that has no such level."""
+    """The cost of one reward at a level. Raises `ParameterError` for a policy that has no such level."""
     if level is Level.RELEASE:
         return policy.release_cost(arms, horizon, domain)
     if level is Level.DECISION:

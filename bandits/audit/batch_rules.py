@@ -1,10 +1,11 @@
-"""The exact law of whole sequences of arms of policies that pull batches and compare noisy sums, over a few choices.
+"""The exact law of sequences of arms, over a few choices, for policies that pull batches and compare noisy sums.
 
 A batch of an arm is released once, as its reward sum plus Laplace noise, and an index is a monotone function of it. So
 between two arms each choice says on which side of a threshold the sum of one arm lies, given that of the other. Given
-all reward sums, the probability of a sequence of up to three choices is an integral over two sums: the other two draws
-have closed forms. Panels end at the points where thresholds start, end and meet a center, and are halved towards them.
-Probabilities are computed twice, with more nodes the second time: the difference is the error that is reported.
+all reward sums, the probability of a sequence of up to three choices is an integral over two sums; integrals over the
+other two draws have closed forms. Panels end at the points where thresholds start, end and meet a center, and are
+halved towards them. Probabilities are computed twice, with more nodes the second time: the difference is the error that
+is reported.
 """
 
 import itertools
@@ -43,7 +44,7 @@ class BatchRule:
     scale: float
 
     def transcript_cost(self, upper: PrivacyCost, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
-        """What transcripts cost, if the releases cost `upper`.
+        """The cost of transcripts, if the releases cost `upper`.
 
         Two arms: all sequences and all rewards 0 or 1, up to the number of choices that fits; later choices can
         only show more. More arms: a lower bound from the first choice.
@@ -89,7 +90,7 @@ class Walk:
 
     @property
     def fits(self) -> bool:
-        """Whether there are few choices, of few combinations of reward sums."""
+        """Whether choices and combinations of reward sums are few enough."""
         sums = math.prod(length + 1 for length in self.lengths)
         return len(self.choices) <= MOST_CHOICES and sums <= MOST_SUMS[len(self.choices) > 1]
 
@@ -121,7 +122,7 @@ def walks(rule: Rule, horizon: int) -> list[Walk]:
 
 
 def fits(rule: Rule, horizon: int) -> bool:
-    """Whether all sequences have few choices, of few combinations of reward sums."""
+    """Whether all sequences have few enough choices and combinations of reward sums."""
     return all(walk.fits for walk in walks(rule, horizon))
 
 
@@ -155,7 +156,7 @@ def batch_epsilon(rule: BatchRule, horizon: int) -> Bounds:
 
 
 def _error(rule: BatchRule, walk: Walk, found: FloatArray) -> float:
-    """The error of log probabilities: the largest difference to those with fewer nodes, over some reward sums."""
+    """The error of log probabilities: their largest difference from those with fewer nodes, over some reward sums."""
     rough, error = _Integral(rule, walk, ORDERS[0]), 0.0
     for place in {(0,) * len(walk.lengths), walk.lengths, (walk.lengths[0], *(0 for _ in walk.lengths[1:]))}:
         for one, other in zip(found[place], rough.chances(place), strict=True):
@@ -323,7 +324,7 @@ class _Integral:
 
 
 def _flat(rule: Rule, choice: _Choice, arm: int) -> tuple[float, ...]:
-    """The noisy sums of an arm beyond which its index is constant, because its mean, or the index, is cut to [0, 1]."""
+    """The noisy sums of an arm beyond which its index is constant, because mean or index is clipped to [0, 1]."""
     if rule.kind == UCB:
         return ()
     count = choice.counts[arm]

@@ -1,9 +1,9 @@
-"""Lower bounds from bets against a promise, valid at every number of runs at once (anytime-valid).
+"""Lower bounds from bets against a promise, valid at all numbers of runs at once (anytime-valid).
 
 If an output is (epsilon, delta)-private, then 1{X in E} - e^epsilon 1{Y in E} - delta has a mean of at most 0 for every
 event E, X and Y outputs on two neighbouring inputs. If a share of a wealth is bet on this number in every run, with E
 and the share chosen from earlier runs, then the wealth is a supermartingale if the promise holds: it ever exceeds
-1 / failure with probability at most `failure` (Ville 1939). So one may look after every run and stop at any time. The
+1 / failure with probability at most `failure` (Ville 1939). So one may check after every run and stop at any time. The
 idea for privacy audits is that of Gonzalez et al. (NeurIPS 2025, arXiv 2509.07055). The choice of events is ours: the
 outcomes that were more than e^epsilon times as frequent under one input. The bets are the mean gain over the mean
 square, limited so that the wealth stays positive (Waudby-Smith and Ramdas 2024).
@@ -67,8 +67,8 @@ class Bets:
 def refuted(first: IntArray, second: IntArray, failure: float, epsilons: FloatArray, deltas: FloatArray) -> int:
     """The number of promises, ordered from strong to weak, that are refuted before the first that is not.
 
-    A true promise is among them with probability at most `failure`: then the strongest true promise is refuted, which
-    is a single test. `first` and `second` are outcomes as numbers, shapes (runs,), equally many of both inputs.
+    A true promise is among them with probability at most `failure`: the strongest true one must then be refuted, a
+    single test. `first` and `second` are outcomes as numbers, shapes (runs,), equally many of both inputs.
     """
     names, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     bets = Bets(epsilons, deltas, len(names))

@@ -2,8 +2,8 @@
 
 A reward that moves the center of release j by e_j scales gives the privacy loss log(f / f') the law: e_j with
 probability 1/2, -e_j with probability exp(-e_j) / 2, and between them the density exp((l - e_j) / 2) / 4. Losses of
-releases with independent noise add up, and delta(epsilon) = E[(1 - exp(epsilon - L))+] of their sum L. Laws are put on
-a grid, every loss rounded up for an upper bound and down for a lower one, and convolved. So both bounds are valid for
+releases with independent noise add up, and delta(epsilon) = E[(1 - exp(epsilon - L))+] of their sum L. Laws are rounded
+to a grid, every loss up for the upper bound and down for the lower bound, and convolved. So both bounds are valid for
 any grid; `ERROR` bounds the rounding errors of the transforms.
 """
 
@@ -62,7 +62,7 @@ def _reach(costs: FloatArray) -> float:
 def _delta(costs: FloatArray, epsilon: float, step: float, up: bool) -> float:
     """delta of the sum of losses that are rounded to multiples of `step`, by a circular convolution.
 
-    A loss outside the circle comes back at its other end; that has probability below 1e-16 and is part of `ERROR`.
+    A loss outside the circle wraps around; this has probability below 1e-16, which `ERROR` includes.
     """
     from scipy import fft  # a slow import, here so that not every command waits for it
 

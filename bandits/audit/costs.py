@@ -8,11 +8,11 @@ from enum import StrEnum
 from bandits.guarantees import Guarantee
 
 ROUNDING = 1e-9  # relative; numbers that are closer count as equal
-COARSE = 0.01  # an error above this share of a promise is not small
+COARSE = 0.01  # a larger error, as a share of the promise, weakens both bounds
 
 
 class AuditVerdict(StrEnum):
-    """What two bounds on a privacy loss say of a promise.
+    """What two bounds on a privacy loss imply for a promise.
 
     VIOLATED: the lower bound is above the promise. KEPT: the upper bound is not. TIGHT: both meet the promise.
     UNDECIDED: the promise lies between them.
@@ -76,7 +76,7 @@ def verdict_on(claimed: float, bounds: Bounds) -> AuditVerdict:
 
 @dataclass(frozen=True)
 class PrivacyCost:
-    """What one reward costs: bounds on epsilon at delta = 0, on delta at the epsilon that is claimed, or on both.
+    """The cost of one reward: bounds on epsilon at delta = 0, on delta at the claimed epsilon, or on both.
 
     Bounds that were not computed are None. A promise with delta > 0 is judged by delta.
     """
@@ -116,5 +116,5 @@ def dearest(costs: Sequence[PrivacyCost], delta: float) -> PrivacyCost:
 
 
 def unseen(delta: Bounds | None) -> Bounds | None:
-    """The bounds on delta of releases with a lower bound of 0, for arms from which none was computed."""
+    """The bounds on delta of releases, with lower bound 0, for the arms if no lower bound was computed for them."""
     return None if delta is None else replace(delta, shown=0.0, witness="none found", method="ledger")

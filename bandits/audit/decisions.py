@@ -17,7 +17,7 @@ from bandits.audit.decision_laws import delta_between, epsilon_between
 from bandits.parameters import ParameterError
 
 Decision = Callable[[IntArray, FloatArray], FloatArray]  # probabilities of the arms from their pulls and reward sums
-SUMS = 33  # reward sums of the rival that are tried, first over its whole range and then around the best
+SUMS = 33  # reward sums of the rival that are tried, first over the whole range and then around the best
 ROUNDING = 1e-13  # subtracted from a lower bound on delta or epsilon, for rounding errors
 
 

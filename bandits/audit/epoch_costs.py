@@ -1,8 +1,8 @@
 """Exact costs, for two arms, of one decision of an elimination policy.
 
-The difference of two Laplace variables of scale 1 exceeds x >= 0 with the probability exp(-x) (1 + x / 2) / 2, and
-the log of this is concave in x. So between two arms the most expensive outcome of an epoch is that the worse arm
-survives alone, when its mean is as far behind as means in [0, 1] can be. More rivals only raise the ratio, as in
+The difference of two Laplace variables of scale 1 exceeds x >= 0 with the probability exp(-x) (1 + x / 2) / 2, and the
+log of this is concave in x. So with two arms the most expensive outcome of an epoch is that the worse arm survives
+alone, its mean as far behind as means in [0, 1] can be. More rivals only raise the ratio, as in
 `bandits.audit.noisy_max`.
 """
 
@@ -32,11 +32,12 @@ def epoch_bounds(rounds: int, threshold: float, scale: float) -> Bounds:
 
 
 def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float, arms: int = 2) -> tuple[float, str]:
-    """A delta at `epsilon` of which arm alone leads by more than `threshold`, with normal noise, and its witness.
+    """A delta at `epsilon`, shown by which arm alone leads by more than `threshold` with normal noise; its witness.
 
-    The sums of `rounds` rewards each get Normal(0, 1 / level^2). Of two arms, with the lead x + threshold, the
-    probability is Phi(h x), h = level / sqrt(2). Phi(h x + h) - e^epsilon Phi(h x) grows up to x = -epsilon / h^2 -
-    1/2, then it falls. Further arms have no reward of 1; what is shown is less by the chance that one is too close.
+    The sums of `rounds` rewards each get Normal(0, 1 / level^2). For two arms with the lead x + threshold the
+    probability is Phi(h x), h = level / sqrt(2). Phi(h x + h) - e^epsilon Phi(h x) grows up to
+    x = -epsilon / h^2 - 1/2, then it falls. Further arms have no reward of 1; the bound is reduced by the probability
+    that one of them is too close.
     """
     h = level / math.sqrt(2)
     best = math.floor(threshold - epsilon / h**2 - 0.5)
@@ -50,10 +51,10 @@ def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float, a
 
 
 def coin_lead(coins: int, epsilon: float, rounds: int, threshold: float, arms: int = 2) -> tuple[float, str]:
-    """The same with the heads of `coins` fair coins as noise: their difference is that of 2 `coins`.
+    """The same with the heads of `coins` fair coins as noise: the difference of two is that of 2 `coins`.
 
-    With the lead k + 1 arm 1 is ahead where the tails of 2 `coins` are at most j = k + `coins` - floor(threshold), with
-    the lead k where they are fewer. The difference of the probabilities grows in j up to `last_above` and then falls.
+    With the lead k + 1 arm 1 is ahead if 2 `coins` show at most j = k + `coins` - floor(threshold) tails, with the lead
+    k if they show fewer. The difference of the probabilities grows in j up to `last_above` and then falls.
     """
     shift = coins - math.floor(threshold)
     lead = min(max(last_above(2 * coins, epsilon) - shift, -rounds), rounds - 1)
@@ -62,7 +63,7 @@ def coin_lead(coins: int, epsilon: float, rounds: int, threshold: float, arms: i
 
 
 def _least_sum(lead: int, rounds: int) -> int:
-    """The sum of the arm that is to be alone, if it or its rival has as many rewards of 1 as can be."""
+    """The sum of the arm that survives alone, if it or its rival has as many rewards of 1 as possible."""
     return rounds + min(lead, 0)
 
 

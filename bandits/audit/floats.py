@@ -25,7 +25,7 @@ def shares_of_low_bits(first: float, second: float, scale: float, draws: int, se
     """The share of doubles released from the center `first` that are impossible from the center `second`.
 
     A value is possible from a center if the center plus some draw of numpy's noise is rounded to exactly this double.
-    The draw that comes nearest is tried, with its neighbours. (This attack: Mironov 2012.)
+    The nearest draw and its neighbours are tried. (The attack is that of Mironov 2012.)
     """
     rng = np.random.default_rng(seed)
     released = first + rng.laplace(scale=scale, size=draws)
@@ -39,7 +39,7 @@ def _possible(value: float, center: float, scale: float) -> bool:
     level = tail if value < center else 1 - tail
     spread = 2 + math.ceil(4 * math.ulp(value) / scale * tail * size)  # values of U with sums close to this double
     if spread > 64:
-        return True  # so many that one of them gives it
+        return True  # so many that one of them yields `value`
     for step in range(-spread, spread + 1):
         uniform = (round(level * size) + step) / size
         if 0 < uniform < 0.5 and center + scale * math.log(uniform + uniform) == value:

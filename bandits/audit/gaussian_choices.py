@@ -1,8 +1,8 @@
-"""What the choices of a policy show that compares noisy means with normal noise, at delta > 0.
+"""Lower bounds on delta from the choices of a policy that compares means with normal noise.
 
 Every arm is pulled once, and the arm with the largest noisy reward is chosen first. The chance of an arm against others
-is an integral over its noise. So is that of an arm that wins several choices in a row against one other: the noisy
-mean of the other stays what it is, and those of the winner are fresh and independent.
+is an integral over its noise. So is that of an arm that wins several choices in a row against one other: the noisy mean
+of the other does not change, and those of the winner are fresh and independent.
 """
 
 import math
@@ -20,14 +20,14 @@ ERROR = 1e-12  # of the quadratures; tests compare them with closed forms and wi
 
 
 class Comparison(NamedTuple):
-    """A choice that arm 2 wins if its noisy mean of so many `rewards`, plus `ahead`, is above that of arm 1."""
+    """A choice that arm 2 wins if its noisy mean of `rewards` rewards, plus `ahead`, is above that of arm 1."""
 
     rewards: int
     ahead: float
 
 
 def first_choice_delta(level: float, epsilon: float, arms: int) -> Bounds:
-    """Delta at `epsilon` of the first choice, exact for rewards 0 or 1: over all rewards and the change of one.
+    """Delta at `epsilon` of the first choice, exact for rewards 0 or 1, over all rewards and changes of one.
 
     The noise of a reward is Normal(0, 1 / level^2). The chances of arms of equal rewards are equal.
     """
@@ -51,7 +51,7 @@ def first_choice_delta(level: float, epsilon: float, arms: int) -> Bounds:
 
 
 def _chance(level: float, reward: int, ones: int, zeros: int) -> float:
-    """The chance of an arm with this reward against so many others with rewards of 1 and of 0."""
+    """The chance of an arm with this reward against `ones` arms with reward 1 and `zeros` arms with reward 0."""
     nodes, weights = nodes_between(np.linspace(-REACH, REACH, 97))
     log = (
         norm.logpdf(nodes)

@@ -2,9 +2,9 @@
 
 An index policy with Laplace noise compares linear forms of its draws, so that each of its sequences of arms is such an
 intersection. Its probability is integrated over one variable at a time. The density is split at 0, and the region by
-which lower and which upper limit of the variable is active; on each part the integrand is a sum of polynomials times
-exponentials, and so is its integral. The limits are linear in the other variables (Fourier-Motzkin elimination). The
-number of parts grows fast with the number of draws; with seven draws there are some hundreds.
+the active lower and upper limit of the variable; on each part the integrand is a sum of polynomials times exponentials,
+and so is its integral. The limits are linear in the other variables (Fourier-Motzkin elimination). The number of parts
+grows fast with the number of draws; with seven draws there are some hundreds.
 """
 
 import math
@@ -111,8 +111,8 @@ def _value(terms: Iterable[Term], possible: BoolArray) -> tuple[FloatArray, Floa
 def _limits(region: Region, place: int) -> Iterable[tuple[Region, Linear | None, Linear | None]]:
     """The parts of the region by the active lower and upper limit of variable `place`, None if there is no limit.
 
-    A form with a coefficient a > 0 gives a lower limit, -(rest) / a; with a < 0 an upper one. A lower limit is the
-    largest, an upper limit the smallest, and one below the other, in half-spaces of the other variables.
+    A form with a coefficient a > 0 gives a lower limit, -(rest) / a; with a < 0 an upper one. That a lower limit is the
+    largest, an upper one the smallest, and the lower one below it, are half-spaces of the other variables.
     """
     below = [item for item in region.items() if item[0][place] > 0]
     above = [item for item in region.items() if item[0][place] < 0]

@@ -5,7 +5,7 @@ Given the sums S_q at the questions, a run halts at the question number n with t
     int f_B(b) prod_{q < n} (1 - H_q(b)) H_n(b) db,    H_q(b) = Pr[A_q <= |S_q| - required_q - b],
 
 a one-dimensional integral, computed in logarithms. The released estimate costs 2 R / sigma3 more, which every estimate
-beyond both sums attains: the two ratios multiply.
+beyond both sums attains; the two ratios multiply.
 """
 
 import math

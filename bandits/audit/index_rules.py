@@ -1,7 +1,7 @@
 """The exact law of whole sequences of arms of index policies with Laplace noise, over a few steps.
 
 Such a policy compares noisy sum / pulls + bonus. Given the rewards that it saw, a sequence of arms is an intersection
-of half-spaces of its draws, whose probability has a closed form (`bandits.audit.half_spaces`).
+of half-spaces of Laplace draws, whose probability has a closed form (`bandits.audit.half_spaces`).
 """
 
 import math
@@ -30,11 +30,11 @@ class IndexRule:
 
     Attributes
     ----------
-    sums: the sums of one arm and how they get their noise; the same for every arm.
+    sums: the noisy sums of one arm; the same for every arm.
     bonus: of all arms at a step, from their pulls.
     interval: pulls of each arm in the first round-robin, and of the leader between two choices.
     every_step: whether each sum takes an item at every step, 0 if its arm was not pulled.
-    lasting: whether a bonus is that of the step at which the sum was released, not of the present step.
+    lasting: whether a bonus is that of the step at which the sum was released instead of the current step.
     """
 
     sums: NoisySums
@@ -169,9 +169,9 @@ def index_transcript_cost(
     domain: Domain,
     convention: Convention,
 ) -> PrivacyCost:
-    """What transcripts of an index policy cost, if its releases cost `upper`; delta is that at the epsilon `claimed`.
+    """The cost of transcripts of an index policy, if its releases cost `upper`; delta is at the epsilon `claimed`.
 
-    One choice between two arms: its law, exact for all rewards of the domain. Few steps: all sequences and all rewards
+    One choice between two arms: exact for all rewards of the domain. Few steps: all sequences and all rewards
     at the ends of the domain; exact for rewards 0 or 1, else a lower bound. More steps: a lower bound from the first
     choice.
     """

@@ -1,6 +1,6 @@
 """Lower bounds over a whole run of two arms from one pair of neighbouring inputs, for horizons beyond enumeration.
 
-If all rewards except one are 0, a decision depends on the pulls (i, j) of both arms only. So a run is a walk on a
+If all rewards except one are 0, a decision depends only on the pulls (i, j) of both arms. So a run is a walk on a
 lattice, computed under both inputs at once. Runs that reach the same pulls with similar likelihood ratios are merged
 into one outcome, and their probabilities are added under each input. Merging outcomes loses information, so that the
 result is a valid lower bound for any width of the bins (data processing).

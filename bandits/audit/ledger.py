@@ -12,7 +12,7 @@ from bandits.parameters import ParameterError
 
 
 class Domain(StrEnum):
-    """Which rewards are allowed: [-B, B], [0, 1], {0, 1} or [0, B], B the bound at which a policy cuts them off."""
+    """The allowed rewards: [-B, B], [0, 1], {0, 1} or [0, B], B the bound at which a policy truncates them."""
 
     SIGNED = "signed"
     UNIT = "unit"
@@ -25,7 +25,7 @@ class Release(ABC):
 
     Attributes
     ----------
-    mechanism, calibration: what adds the noise, and which reading of the paper sets its scale.
+    mechanism, calibration: the mechanism that adds the noise, and the reading of the paper that sets its scale.
     """
 
     mechanism: str
@@ -47,7 +47,7 @@ class Release(ABC):
 def lowest(low: FloatArray, domain: Domain) -> FloatArray:
     """The least value of items in [low, high] for rewards of `domain`; high is always allowed.
 
-    Raises `ParameterError` for a domain that the policy of these items does not take.
+    Raises `ParameterError` for a domain that the policy does not accept.
     """
     require_domain(float(low[0]), domain)
     return np.maximum(low, 0.0) if domain is Domain.NONNEGATIVE else low
@@ -56,14 +56,14 @@ def lowest(low: FloatArray, domain: Domain) -> FloatArray:
 def require_domain(least: float, domain: Domain) -> None:
     """Raise `ParameterError` unless a policy whose items are at least `least` takes rewards of the domain."""
     if least < 0 and domain in (Domain.UNIT, Domain.BINARY):
-        raise ParameterError("domain", f"{domain}: these rewards are cut off at a bound; known: signed, nonnegative")
+        raise ParameterError("domain", f"{domain}: these rewards are truncated at a bound; known: signed, nonnegative")
     if least >= 0 and domain in (Domain.SIGNED, Domain.NONNEGATIVE):
         raise ParameterError("domain", f"{domain}: rewards outside [0, 1] are refused; known: unit, binary")
 
 
 @dataclass(frozen=True)
 class LaplaceRelease(Release):
-    """One number, moved by (high - low) / divisor when one of its items moves, plus Lap(scale)."""
+    """One number plus Lap(scale), which a change of one item moves by (high - low) / divisor."""
 
     mechanism: str
     calibration: str
@@ -119,7 +119,7 @@ class RunningSums(NoisySums):
     high: FloatArray
 
     def draws_in(self, items: int) -> list[int]:
-        """Each draw is named by the number of items when it was drawn."""
+        """A draw is identified by the number of items when it was drawn."""
         found = []
         while items:
             found.append(items)

@@ -13,8 +13,8 @@ the largest D_j: R - c after R vectors, if these favour the rivals and the chang
 attain R - c). All three noises have a concave log density. A whole run of RNM-FTNL costs as much as its longest epoch:
 a vector enters the choice of one epoch only.
 
-Resampling, each loss x replaced by a Bernoulli(x) variable, changes nothing: given the resampled losses the ratio is
-bounded as above, and a ratio of means is no larger; losses 0 and 1, which attain the bound, stay the same.
+Resampling (each loss x is replaced by a Bernoulli(x) variable) does not change the cost: given the resampled losses the
+ratio is bounded as above, and a ratio of means is no larger; losses 0 and 1, which attain the bound, stay the same.
 """
 
 import math
@@ -52,9 +52,8 @@ def noisy_max_cost(noise: NoiseName, scale: float, arms: int, rounds: int, monot
 def vote_cost(noise: NoiseName, scale: float, arms: int, rounds: int) -> Bounds:
     """Pure epsilon of one choice by votes after `rounds` of them, of which one is changed; noise is added to votes.
 
-    Upper bound: that of losses. A changed vote moves one rival by 2 and the others by 1. Of two arms votes are losses
-    of 0 and 1. Of more arms the lower bound is that of votes for one rival, one of which goes to the arm that is
-    chosen.
+    Upper bound: that of losses. A changed vote moves one rival by 2 and the others by 1. For two arms votes are losses
+    0 and 1. For more arms the lower bound is from votes for one rival, one of which moves to the chosen arm.
     """
     kept = noisy_max_cost(noise, scale, arms, rounds)
     witness = f"{rounds} votes for arm 2, one of which goes to arm 1, which is chosen"
@@ -102,7 +101,7 @@ def log_chance(noise: NoiseName, scale: float, arms: int, lead: float) -> float:
 
 
 def _log_chance_of(noise: NoiseName, rivals: Sequence[tuple[int, float]]) -> float:
-    """Log of the probability of an arm against groups of so many rivals, higher by so many scales each.
+    """Log of the probability of an arm against groups of rivals: pairs of their number and their lead in scales.
 
     It is int f(x) prod F(x - d)^rivals dx, computed with logs of the integrand.
     """

@@ -14,7 +14,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.guarantees import Neighbours
 
-MOST = 600  # pairs; for many more there are too few plays to choose between them
+MOST = 600  # pairs; for more there are too few plays to choose between them
 LEAST = 2  # plays of each input before a pair is left out
 FEW = 64  # different sequences of arms up to which whole sequences are compared
 OTHERS = ("all others the lowest", "all others the highest", "all others drawn from both, once")
@@ -51,7 +51,7 @@ def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, 
 
 
 def places(horizon: int, most: int) -> list[int]:
-    """All places before the horizon, from 0, or `most` of them: dense at the beginning, where most is decided."""
+    """All places before the horizon, from 0, or `most` of them: dense at the beginning, where a reward matters most."""
     if horizon <= most:
         return list(range(horizon))
     return sorted({*range(most // 2), *np.geomspace(most // 2, horizon - 1, most - most // 2).astype(int).tolist()})

@@ -18,7 +18,7 @@ DEEPEST = 5  # tree for which linear programmes are solved, one for each of 32 i
 
 
 def paths(depth: int) -> FloatArray:
-    """Which nodes are above which leaf, shape (leaves, nodes)."""
+    """1 where a node is above a leaf, else 0; shape (leaves, nodes)."""
     nodes = [(level, place) for level in range(depth + 1) for place in range(1 << (depth - level))]
     return np.array([[leaf >> level == place for level, place in nodes] for leaf in range(1 << depth)], dtype=float)
 
@@ -34,7 +34,7 @@ def least_moves(draws: FloatArray) -> FloatArray:
 class PathSums(NoisySums):
     """Running sums of items in [0, 1] with the noise of all nodes above a leaf (`bandits.mechanisms.path_tree`).
 
-    There are more draws than sums, so that no linear algebra of square matrices says what they cost: theorem 9.1 does.
+    There are more draws than sums, so B cannot be inverted; the cost follows from theorem 9.1 of docs/theorems.md.
     """
 
     mechanism: str

@@ -147,8 +147,8 @@ class Halting(Release):
 class SumAndSpread(Release):
     """A sum of values in [low, high] plus Lap(sum_scale), and that of (x - x')^2 / 2 over pairs plus Lap(pair_scale).
 
-    A value from low to high beside high in its pair moves the sum up by high - low and the other down by
-    (high - low)^2 / 2, the most that either can move, so that both costs are paid at once.
+    A value that goes from low to high, paired with high, moves the sum up by high - low and the sum over pairs down by
+    (high - low)^2 / 2, the most that either can move, so both costs are attained at once.
     """
 
     mechanism: str
@@ -175,8 +175,8 @@ class SumAndSpread(Release):
 class GaussianDraws(Release):
     """The mean of `count` rewards in [0, 1], seen through `draws` values of Normal(mean, `variance`).
 
-    One reward moves each value by 1 / (count sqrt(variance)) standard deviations, and squares add up: together
-    the values are `level`-GDP.
+    One reward moves each value by 1 / (count sqrt(variance)) standard deviations, and squares of levels add up:
+    together the values are `level`-GDP.
     """
 
     mechanism: str
@@ -212,7 +212,7 @@ class GaussianDraws(Release):
 class RandomBit(Release):
     """A bit that is 1 with a probability linear in one reward, from `low` at `least`, 0 or -1, to 1 - `low` at 1.
 
-    So the likelihood ratio of both bits is the same. Nothing is subtracted from 1: at epsilon = 40 `low` is 4e-18.
+    So both bits have the same likelihood ratio. The code does not compute 1 - `low`: at epsilon = 40 `low` is 4e-18.
     """
 
     mechanism: str

@@ -1,4 +1,4 @@
-"""The exact law of which arm survives a batch alone, when a server sees only sums modulo a number."""
+"""The exact law of the arm that alone survives a batch, when a server sees only sums modulo a number."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class BatchLaws:
     noise: FloatArray
 
     def law(self, sums: tuple[int, int]) -> FloatArray:
-        """The probabilities that arm 1 alone stays, that arm 2 alone does, and of all else.
+        """The probabilities that arm 1 alone stays, that arm 2 alone stays, and of all other outcomes.
 
         Arm 1 has the first of the sums, every other arm the second.
         """
@@ -44,8 +44,8 @@ class BatchLaws:
         """Pure epsilon of the event that arm 1 survives alone from far behind, and its witness.
 
         `epsilon` is that of the noise. Arm 1 is `BEHIND` scales behind, or as far as rewards allow. A sum far behind
-        most likely gets ahead if noise makes it so low that its residue is decoded to a high sum: one more reward makes
-        that less likely.
+        gets ahead most likely by noise so low that its residue is decoded to a high sum; one more reward makes that
+        less likely.
         """
         lead = max(-self.rounds, min(self.rounds - 1, round(self.threshold * self.rounds - BEHIND / epsilon)))
         own, rival = max(0, lead), max(0, -lead)
@@ -61,7 +61,8 @@ class BatchLaws:
     def delta(self, epsilon: float) -> tuple[float, str]:
         """The largest delta at `epsilon` found, and its witness; arm 1 is near the threshold, others have sum 0.
 
-        The events are that arm 1 or arm 2 survives alone, or does not: if it is the last arm, the next pull shows it.
+        The events are that arm 1 or arm 2 survives alone, or that it does not: if it is the last arm, the next pull
+        shows it.
         """
         best, worst = 0.0, 0
         near = self.threshold * self.rounds

@@ -1,7 +1,7 @@
 """Running sums of the mechanisms, and the exact cost of one item, by linear algebra.
 
 Released sums are y = A x + B z: `A` says which items x are in which sum, `B` which independent Laplace draws z are.
-If every sum has its own draw, B can be inverted, and B^-1 y = B^-1 A x + z shows the same as y. One item that
+If every sum has its own draw, B can be inverted, and B^-1 y = B^-1 A x + z reveals as much as y. One item that
 moves by w moves component j by w |B^-1 A|_ji, so all releases together cost w sum_j |B^-1 A|_ji / b_j, b_j the scale
 of z_j (Dwork, McSherry, Nissim and Smith 2006). That cost is attained: whenever every component lies beyond both
 centers, the densities have that ratio.

@@ -108,8 +108,8 @@ def sampled_delta(first: IntArray, second: IntArray, failure: float, epsilon: fl
 def require_runs(runs: int, failure: float) -> None:
     """Raise `ParameterError` for runs that are too few to show anything at this failure probability.
 
-    A quarter of them bounds one probability, with a quarter of the failure probability: if all of these hit, the bound
-    must be at least 1/e.
+    A quarter of them bounds one probability, with a quarter of `failure`: if all of these are hits, the bound must be
+    at least 1/e.
     """
     least = 4 * math.ceil(math.log(4 / failure))
     if runs < least:
@@ -121,7 +121,7 @@ def require_playable(policy: Learner[Any]) -> None:
     if not isinstance(policy, Policy | FullInformationPolicy):
         raise ParameterError("policy", f"{policy.name} cannot be played on a table of rewards")
     if isinstance(policy, Policy) and type(policy).choices in (Policy.choices, HeavyTailedPolicy.choices):
-        policy.choices(2, 2, np.random.default_rng(0))  # raises the error that says why it cannot
+        policy.choices(2, 2, np.random.default_rng(0))  # raises the error that says why not
 
 
 def played(

@@ -1,4 +1,4 @@
-"""What an epoch costs that a sparse vector ends, by theorem, and the exact law of one pair of neighbouring rewards."""
+"""The cost of an epoch that a sparse vector ends: by theorem, and from the exact law of one pair of inputs."""
 
 from dataclasses import dataclass
 
@@ -28,11 +28,11 @@ class Spread(Release):
 
     @property
     def scales(self) -> Scales:
-        """Of the noise of the threshold, of a question and of a sum."""
+        """The scales of the noise of the threshold, of a question and of a sum."""
         return Scales(4 / self.epsilon, 8 / self.epsilon, 2 / self.epsilon)
 
     def cost(self, domain: Domain) -> Bounds:
-        """`kept`: a reward moves the spread and one sum by at most 1. `shown`: of two arms, see `ending`.
+        """`kept`: a reward moves the spread and one sum by at most 1. `shown`: for two arms, see `ending`.
 
         The noisy sum of the arm whose reward changes lies beyond both centers.
         """
@@ -43,11 +43,11 @@ class Spread(Release):
         return Bounds(kept, ratio + 1 / self.scales.output, witness, "ledger; exact law of one pair", 1e-9)
 
     def ending(self) -> tuple[int, float, str]:
-        """Of two arms: a question, the log ratio of the probabilities to end there, and the two inputs.
+        """For two arms: a question, the log ratio of the probabilities to end there, and the two inputs.
 
         Arm 2 first leads by so much that not ending takes a large B, at `BINDING` questions; then both sums are equal,
         so that ending takes a small noise. One more reward of arm 1 makes each of the two easier. With too few
-        questions for that the epoch ends at the first one.
+        questions the epoch ends at the first one.
         """
         scales = self.scales
         required = np.array(self.required)

@@ -61,7 +61,7 @@ def larger_truncated_laplace(epsilon: float, delta: float, counts: FloatArray, c
 
 
 def _larger_laplace(scales: FloatArray, centers: FloatArray) -> FloatArray:
-    """For Laplace laws. The value that is behind by t, scales s < b, is ahead with probability
+    """For Laplace laws. The value that is behind by t is ahead, for scales s < b, with probability
 
     (b^2 e^(-t/b) - s^2 e^(-t/s)) / (2 (b^2 - s^2)) = e^(-t/b) / 2 (1 + t s / (b (b + s)) (1 - e^-u) / u),
 
@@ -81,7 +81,7 @@ def _truncated_above(epsilon: float, delta: float, counts: FloatArray, centers: 
     Above the support of the other law its distribution function is 1.
     """
     count, rival = counts[:, value, None], counts[:, 1 - value, None]
-    unit = TruncatedLaplace(epsilon, delta, 1.0, 0.0)  # the law of one reward; that of N is N times narrower
+    unit = TruncatedLaplace(epsilon, delta, 1.0, 0.0)  # the law for one reward; for N rewards it is N times narrower
     width = unit.half_width
     own = centers[:, value, None] + width / count * np.array([-1.0, 0.0, 1.0])
     other = centers[:, 1 - value, None] + width / rival * np.array([-1.0, 0.0, 1.0])

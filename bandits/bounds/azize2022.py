@@ -1,6 +1,6 @@
 """Azize and Basu (2022, arXiv 2209.02570): AdaP-UCB, and the lower bounds that it is compared with.
 
-The constants of the bound on AdaP-KLUCB are not known here.
+We do not know the constants of the bound on AdaP-KLUCB.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Perturbed leaders with Gaussian values, such as DP-FTPL-Gauss: our own theorems (docs/theorems.md, section 7).
 
 Every arm is pulled `start` times. Then the value of an arm after N pulls is Normal(its mean reward, variance / N),
-drawn afresh, and the largest value is pulled. Wang and Zhu (2024), Algorithm 1, have variance 2; Thompson sampling
-with a Gaussian prior has 1 (Agrawal and Goyal 2013). Rewards lie in [0, 1] and are independent.
+drawn anew at every step, and the arm with the largest value is pulled. Wang and Zhu (2024), Algorithm 1, have variance
+2; Thompson sampling with a Gaussian prior has 1 (Agrawal and Goyal 2013). Rewards lie in [0, 1] and are independent.
 """
 
 import math

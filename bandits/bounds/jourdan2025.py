@@ -15,7 +15,7 @@ from bandits.bounds.local_privacy import response
 from bandits.divergences import bernoulli_divergence, private_divergence
 from bandits.parameters import require, require_epsilon
 
-NEAREST = 1e-6  # place of u at which x is far above any that is best, and rounding of divergences is not
+NEAREST = 1e-6  # the least place of u: x there is far above every optimal x, and rounding is still harmless
 
 
 def characteristic_time(means: ArrayLike, epsilon: float) -> float:
@@ -37,16 +37,17 @@ def characteristic_time(means: ArrayLike, epsilon: float) -> float:
 
 
 def samples_lower_bound(means: ArrayLike, epsilon: float, beta: float) -> float:
-    """T* kl(beta, 1 - beta): the least expected samples of an epsilon-DP rule that is wrong with chance beta at most.
+    """T* kl(beta, 1 - beta): the least expected samples of an epsilon-DP rule that is wrong with probability at most
+    beta.
 
-    What is released is the sequence of arms, when the rule stops, and the arm that it names.
+    The rule releases the sequence of arms, its stopping time and the arm that it names.
     """
     require(0 < beta < 0.5, "beta", beta, "a number in (0, 1/2)")
     return characteristic_time(means, epsilon) * bernoulli_divergence(beta, 1 - beta)
 
 
 def local_samples_lower_bound(means: ArrayLike, epsilon: float, beta: float) -> float:
-    """The same for every rule that sees rewards through epsilon-private channels: T* of the means of randomised bits.
+    """The same bound for rules that see rewards through epsilon-private channels: T* of the means of randomised bits.
 
     Any such channel is randomised response, followed by a map that does not see the reward (docs/theorems.md, 5.1).
     """

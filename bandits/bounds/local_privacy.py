@@ -6,7 +6,7 @@ Lemma 15 of Tao et al. replaces V^2 by the divergence of the two laws. For rare 
 instances V is of the order gap^((1+v)/v), and so is the divergence. With V, pulls must grow as gap^(-2(1+v)/v), the
 exponent of LDPRSE's epoch lengths. Proofs: docs/theorems.md, section 1.
 
-For Bernoulli rewards no channel keeps two arms further apart than randomised response: `local_bernoulli_*`, section 5.
+For Bernoulli rewards no channel separates two arms better than randomised response: `local_bernoulli_*`, section 5.
 
 The minimax rate (1.3) is that of Zhou and Zhang (Locally Private and Robust Multi-Armed Bandits, NeurIPS 2024), who
 were first; only the abstract of their paper was read.
@@ -71,7 +71,7 @@ def local_atom_lower_bound_slope(means: ArrayLike, moments: ArrayLike, epsilon: 
 
 
 def _farthest_atom(mean: float, moment: float, gap: float, v: float) -> float:
-    """The largest x with (1 - moment) (x - mean) >= gap (x^(1+v) - moment); x = 1 has it, as mean + gap <= 1."""
+    """The largest x with (1 - moment) (x - mean) >= gap (x^(1+v) - moment); x = 1 satisfies it, as mean + gap <= 1."""
 
     def room(x: float) -> float:
         return (1 - moment) * (x - mean) - gap * (math.pow(x, 1 + v) - moment)

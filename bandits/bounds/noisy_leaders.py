@@ -81,8 +81,8 @@ def offset_excess(ratio: float) -> float:
 def offset_never_varying_regret(arms: int, epsilon: float, noise: NoiseName, ratio: float) -> float:
     """Expected regret of `OffsetFTNL` (B = 0) where losses never vary, at every horizon (docs/theorems.md, 3.3).
 
-    1 + excess + ratio / log(ratio) (2 / epsilon) (E max Q - E Q): with ratio e 2e = 5.44 in place of the 8 of doubling
-    epochs.
+    1 + excess + ratio / log(ratio) (2 / epsilon) (E max Q - E Q): for ratio e the constant is 2e = 5.44, in place of 8
+    for doubling epochs.
     """
     require_epsilon(epsilon)
     return 1 + offset_excess(ratio) + offset_constant(ratio) * 2 / epsilon * noise_spread(arms, noise)

@@ -1,6 +1,6 @@
 """Sajed and Sheffet (2019): DP-SE, its stopping rules, and the lower bounds that they are compared with.
 
-Bandits (section 4): the paper prints orders. The constants of Lemma 4.2 stand at the end of its proof; those of
+Bandits (section 4): the paper prints orders. The constants of Lemma 4.2 are at the end of its proof; those of
 Theorems 4.3 and 4.4 follow from them. The lower bounds are quoted there from Lai and Robbins (1985), Shariff and
 Sheffet (2018) and Auer et al. (2002), without constants.
 

@@ -233,7 +233,7 @@ def local_lower_bound_order(gaps: FloatArray, epsilon: float, v: float) -> float
 def local_worst_case_lower_bound(arms: int, epsilon: float, horizon: float, v: float) -> float:
     """Regret of every epsilon-LDP policy on one of the instances of Theorem 9 of Tao et al. (2022), u <= 1.
 
-    T gap / 8 x exp(-8 (e^epsilon - 1)^2 T / (K-1) x kl), the last line but one of the proof, with kl between the
+    T gap / 8 x exp(-8 (e^epsilon - 1)^2 T / (K-1) x kl), the second-to-last line of the proof, with kl between the
     two laws of the arm that changes. It holds for every gap < 1/5; here it is maximised over a grid of gaps. The
     paper sets gap = (K / (T epsilon^2))^(v/(1+v)): the right order, but a factor below e^-145 for v = 1/2.
     True, but weak: `local_variation_worst_case_lower_bound` has a larger power of T.

@@ -68,7 +68,7 @@ def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: fl
     all instances, scale > 0 and power < 1: x / 16, x = log((g T^(1-power) + 5 delta T^(1-power)) / (40 scale g +
     5 delta T^(1-power))) / epsilon, g = e^epsilon - 1, or 3/32 floor(x) if that is less (only for x below 2), because
     the proof changes an integer number of rewards. T is at least 3 x, so that N_0 = 3 x / 2 pulls fit into half of it.
-    It says nothing about guarantees for single decisions, see the errata.
+    It does not apply to guarantees for single decisions, see the errata.
     """
     require_epsilon(epsilon)
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")

@@ -1,8 +1,8 @@
 """Private policies for real users: exact noise that is drawn once and stored before anything depends on it.
 
-`Session` is a learner that trusts its server; a `Client`, of which there are four, and `Server` are the two halves of
-one under local privacy. Unlike the rest of `bandits` this package uses files and the random generator of the operating
-system (docs/deploy.md).
+`Session` is a learner whose users trust the server. Under local privacy the learner has two halves: one of four
+clients, such as `Client`, and `Server`. Unlike the rest of `bandits` this package uses files and the random generator
+of the operating system (docs/deploy.md).
 """
 
 from bandits.deploy.clients import Client, LaplaceClient, TruncatingClient, TruncatingLaplaceClient

@@ -27,7 +27,7 @@ def budget(epsilon: Any) -> float:
 
 
 def truth(value: Any, parameter: str) -> bool:
-    """True or False. Raises `ParameterError` for anything else, as for "no", which counts as True elsewhere."""
+    """True or False. Raises `ParameterError` for anything else, such as "no", which is true in Python."""
     require(isinstance(value, bool), parameter, repr(value), "True or False")
     return bool(value)
 
@@ -70,7 +70,7 @@ class RewardDomain:
 
 
 def as_float(number: Any) -> float:
-    """A number as a double: in the type of the caller a difference may wrap around: 100 - -100 is -56 in 8 bits."""
+    """A number as a double: in the caller's type a difference may wrap around, as 100 - -100 = -56 in 8 bits."""
     try:
         return float(number)
     except OverflowError:

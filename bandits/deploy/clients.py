@@ -19,9 +19,9 @@ MOST_STEPS = 2**52  # of the report of a `LaplaceClient`, either way: a sum of d
 class Client:
     """What runs on the device of a user, and needs no learner.
 
-    Guarantee: every message is epsilon-differentially private for the reward, exactly, whoever sees it: no floating
-    point is in the way, and the random bits are those of the operating system. A message may be sent again; a second
-    one for the same reward costs epsilon again.
+    Guarantee: every message is epsilon-differentially private for the reward, exactly, whoever sees it: probabilities
+    are not rounded, and random bits come from the operating system. A message may be sent again; a second one for the
+    same reward costs epsilon again.
     """
 
     def __init__(self, epsilon: float, domain: tuple[float, float] = (0.0, 1.0), *, clamp: bool = False) -> None:
@@ -41,7 +41,7 @@ class LaplaceClient(Client):
     """A `Client` for LDP-UCB-L: it sends its reward with noise, in whole steps of 2^-20.
 
     Guarantee: that of `Client`. A reward moves the message by at most 2^20 steps, and the noise is discrete Laplace
-    noise of scale 2^20 / epsilon, drawn exactly; messages beyond 2^52 steps are moved there, which costs nothing.
+    noise of scale 2^20 / epsilon, drawn exactly; messages beyond 2^52 steps are clipped, which costs no privacy.
     """
 
     def message(self, reward: float) -> int:
@@ -55,8 +55,8 @@ class LaplaceClient(Client):
 class TruncatingClient:
     """What runs on the device of a user for Robust bit SE, where a reward may be any number.
 
-    Guarantee: that of `Client`, for all rewards and whatever the bound: it comes from the server, and a reward is in
-    -2^20..2^20 steps of it before it is randomised. A second message costs epsilon again, also with another bound.
+    Guarantee: that of `Client`, for all rewards and every bound that the server sends: a reward is truncated to at most
+    2^20 steps of the bound before it is randomised. A second message costs epsilon again, also with another bound.
     """
 
     def __init__(self, epsilon: float) -> None:
@@ -76,7 +76,7 @@ class TruncatingLaplaceClient(TruncatingClient):
     """A `TruncatingClient` for LDPRSE: it sends its reward with noise, in steps of 2^-20 of the bound.
 
     Guarantee: that of `TruncatingClient`. A reward moves the message by at most 2^21 steps, and the noise is discrete
-    Laplace noise of scale 2^21 / epsilon, drawn exactly; messages beyond 2^52 steps are moved there.
+    Laplace noise of scale 2^21 / epsilon, drawn exactly; messages beyond 2^52 steps are clipped.
     """
 
     def message(self, reward: float, bound: float) -> int:

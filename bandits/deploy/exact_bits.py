@@ -1,6 +1,6 @@
 """Exact random bits and whole numbers from the random generator of the operating system, without floating point.
 
-A double is a fraction, so that the probabilities below are met exactly, by comparing whole numbers.
+A double is a fraction, so the probabilities below are exact, by comparisons of whole numbers.
 """
 
 import secrets
@@ -27,8 +27,8 @@ def bernoulli_exp(x: Fraction) -> bool:
 def discrete_laplace(scale: Fraction) -> int:
     """A whole number y with a probability proportional to e^(-|y| / scale), scale > 0.
 
-    Canonne, Kamath and Steinke (2020), Algorithm 2: x / t with t the numerator of the scale has the law e^-x, in whole
-    and in parts of one; every s-th x, s its denominator, is kept; a fair coin gives the sign, and refuses -0.
+    Canonne, Kamath and Steinke (2020), Algorithm 2, for the scale t / s: x is drawn with probability proportional to
+    e^(-x / t), the size is floor(x / s), a fair coin gives the sign, and -0 is refused.
     """
     t, s = scale.numerator, scale.denominator
     while True:
@@ -46,8 +46,8 @@ def discrete_laplace(scale: Fraction) -> int:
 def randomised(bit: bool, epsilon: float) -> bool:
     """Randomised response: the bit with probability e^epsilon / (1 + e^epsilon), else the other one.
 
-    A fair coin keeps the bit; if it does not, the other one is sent with probability e^-epsilon, and else all begins
-    again. So the odds are 1 to e^-epsilon.
+    A fair coin keeps the bit; else the other bit is sent with probability e^-epsilon, or all begins again. So the odds
+    are 1 to e^-epsilon.
     """
     x = Fraction(epsilon)
     while not secrets.randbits(1):

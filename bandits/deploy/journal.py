@@ -2,10 +2,9 @@
 
 Table `journal` holds what is public: the header, tickets, releases. Its checksums form a chain, so that a row that was
 changed, removed or added is noticed; table `last` repeats the last one, for rows that are missing at the end. Table
-`snapshot` holds what followed from the rows up to one of them, so that a restart need not read these; a review does.
-Table `secret_rewards` holds rewards as they are; a checksum of its own in each row keeps all trace of them out of the
-chain.
-What a transaction wrote is on disk when `write` returns: the folder of the file is synchronised too
+`snapshot` holds the state after one of the rows, so that a restart need not read the rows up to it; a review does.
+Table `secret_rewards` holds rewards as they are; each row has a checksum of its own, so that the chain has no trace of
+them. What a transaction wrote is on disk when `write` returns: the folder of the file is synchronised too
 (`synchronous=EXTRA`).
 """
 
@@ -81,7 +80,7 @@ class Journal:
             _OPEN.add(self)
         try:
             with self.guarded():
-                self._file.execute("PRAGMA locking_mode=EXCLUSIVE")  # until the end, not of a transaction alone
+                self._file.execute("PRAGMA locking_mode=EXCLUSIVE")  # until it is closed, not for a transaction alone
                 self._file.execute("PRAGMA synchronous=EXTRA")
                 self._begin()
                 self._place = self._only_name()
@@ -92,9 +91,9 @@ class Journal:
             raise
 
     def _locked(self) -> Callable[[], object]:
-        """Lock the file, and return what ends that; nothing for a journal in memory.
+        """Lock the file, and return the function that unlocks it; no lock for a journal in memory.
 
-        The locks of sqlite alone end as soon as this process closes the file anywhere else, as a copy of it does.
+        The locks of sqlite alone end as soon as this process closes the file anywhere, as after copying it.
         """
         if str(self.path) == ":memory:":
             return lambda: None
@@ -172,7 +171,7 @@ class Journal:
         return dict(self._checked_rewards("SELECT ticket, steps, checksum FROM secret_rewards ORDER BY ticket"))
 
     def rewards_of(self, tickets: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Those of some tickets; a few at a time are in memory."""
+        """The rewards of some tickets; a few at a time are in memory."""
         left = iter(tickets)
         while part := list(itertools.islice(left, PART)):
             places = ", ".join("?" * len(part))
@@ -201,7 +200,7 @@ class Journal:
     ) -> None:
         """Append rows and rewards in one transaction: all of them are on disk when this returns, or none is.
 
-        `state`, if given, is what follows from all rows with these: it becomes the snapshot.
+        `state`, if given, is the state after these rows: it becomes the snapshot.
         """
         with self.guarded():
             self._require_place()
@@ -225,7 +224,7 @@ class Journal:
             self._last, self._checksum = last, checksum
 
     def _require_place(self) -> None:
-        """Raise `JournalError` if there is another file in its place: the next session would go on with that one."""
+        """Raise `JournalError` if another file is in its place: the next session would read that one."""
         if self._place != _place(self._absolute):
             raise JournalError(f"{self.path}: was moved, removed or replaced while it was open")
 
@@ -240,7 +239,7 @@ class Journal:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Changes of memory and file as one step: after an error within it the journal is not usable."""
+        """Change memory and file in one step: after an error within it the journal is not usable."""
         with self.usable():
             try:
                 yield
@@ -281,7 +280,7 @@ def _text(body: Mapping[str, Any]) -> str:
 
 
 def _checksum(before: str, number: int, kind: str, body: str) -> str:
-    """A checksum of an entry and, by `before`, of all entries before it; it finds damage, it is no signature."""
+    """A checksum of an entry and, through `before`, of all earlier entries; it finds damage and is no signature."""
     return hashlib.sha256(f"{before}\n{number}\n{kind}\n{body}".encode()).hexdigest()[:32]
 
 
@@ -289,7 +288,7 @@ _OPEN = weakref.WeakSet[Journal]()
 
 
 def _leave_to_parent() -> None:
-    """In a process that was just forked: never close the files of its parent, as that removes what these need."""
+    """In a process that was just forked: never close the files of its parent, as that would remove its locks."""
     for journal in _OPEN:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(journal._file))
         journal._unlock()  # of this process; that of the parent stays

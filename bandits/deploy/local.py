@@ -1,4 +1,4 @@
-"""The server of a local policy: it learns from the messages of clients, and sees nothing else."""
+"""The server of a local policy: it learns from the messages of clients alone."""
 
 import math
 import secrets
@@ -27,9 +27,9 @@ class Server:
     tails `RobustBitSE` from `TruncatingClient` and `LDPRSE` from `TruncatingLaplaceClient`. These two need a `moment`:
     E |X|^(1+v) <= u.
 
-    Guarantee: none of its own is needed: it sees messages of clients alone, each epsilon-private, so that a user with
-    at most `contributions` of them spends that many times epsilon. That a message comes, and when, is public. The
-    journal holds the messages, and nothing that is secret.
+    Guarantee: it sees only messages of clients, each epsilon-private, so a user with at most `contributions` of them
+    spends at most `contributions` x epsilon. Whether and when a message comes is public. The journal holds the
+    messages, nothing secret.
     """
 
     def __init__(
@@ -84,7 +84,8 @@ class Server:
     def update(self, ticket: int, message: int) -> Outcome:
         """Take the message of a client; when this returns it is on disk. It may be repeated: the first one stays.
 
-        Raises `ParameterError` for a ticket that was never given out, and for what no client of the policy sends.
+        Raises `ParameterError` for a ticket that was never given out, and for a message that no client of the policy
+        sends.
         """
         message = self._reports.form.checked(message)
         with self._lock, self._journal.usable():

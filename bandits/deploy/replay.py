@@ -1,8 +1,8 @@
-"""Read the journal of a session again, for a reviewer: `python -m bandits.deploy.replay JOURNAL`.
+"""Review the journal of a session: `python -m bandits.deploy.replay JOURNAL`.
 
 Every checksum is compared, every arm is chosen again from the releases before it, and every reward is looked up in its
 one batch. Then the ledger and what was spent are printed; with `--transcript` every ticket, too. No reward is printed.
-Whether a released sum is that of the rewards with fresh noise cannot be seen in a journal.
+A journal cannot show whether a released sum is the sum of the rewards plus fresh noise.
 """
 
 import argparse
@@ -31,9 +31,9 @@ class Review:
     Attributes
     ----------
     header: what the session was opened with.
-    transcript: the tickets in their order, those that were given while a batch waited included.
-    ledger: its releases, as the audit reads them; of a local session what one message is.
-    spent: what these cost one user.
+    transcript: the tickets in order, including those given out while a batch waited.
+    ledger: its releases, as an audit reads them; for a local session one message.
+    spent: what the releases cost one user.
     rewards: the number of rewards or messages that it holds; 0 in a copy from which the secret rewards were deleted.
     """
 

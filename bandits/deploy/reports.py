@@ -1,4 +1,4 @@
-"""The public state of a server under local privacy: which tickets are out, and what the reports say."""
+"""The public state of a server under local privacy: tickets given out, and reports received."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ BoundedPolicy = LDPRSE | RobustBitSE  # whose devices need the bound of an epoch
 
 
 class Reports(ABC):
-    """What a server knows. It changes by rows of its journal alone, so that a restored one is the same.
+    """What a server knows. Only rows of its journal change it, so that a restored state is the same.
 
     Rows: `pull` gives out tickets, `report` is the message for one. A ticket without a report counts as none.
 
@@ -31,7 +31,7 @@ class Reports(ABC):
     unsaved: tickets and reports since the last snapshot.
     draws_arms: whether arms are random given the reports.
     learning: whether the report of the next ticket can count.
-    bound: that of the next ticket, for its device; None if there is none.
+    bound: the bound that the next ticket gives to its device; None if there is none.
     """
 
     draws_arms = False
@@ -57,10 +57,10 @@ class Reports(ABC):
 
     @abstractmethod
     def saved(self) -> dict[str, Any]:
-        """All of it, as plain data for `restore`."""
+        """The whole state, as plain data for `restore`."""
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what was saved; nothing happened here before."""
+        """Set a new state to the one that was saved."""
         self.issued, self.received = saved["issued"], saved["received"]
         self.waiting.restore(saved["waiting"])
 
@@ -112,7 +112,7 @@ class StepReports(Reports):
     def next_arm(self, rng: np.random.Generator) -> int:
         """The choice of the policy on the reports that are in.
 
-        If some are not in, first every arm without one, in turn: the policy needs one of each.
+        If reports are late, first every arm without one, in turn: the policy needs one of each.
         """
         silent = np.flatnonzero(self.known.pulls == 0)
         if len(silent) and len(self.waiting):
@@ -141,11 +141,11 @@ class StepReports(Reports):
 
 
 class EpochReports(Reports):
-    """Reports to a policy of elimination in epochs, whose devices cut rewards off at the bound of the epoch.
+    """Reports to a policy of elimination in epochs, whose devices truncate rewards at the bound of the epoch.
 
-    An epoch takes its number of reports of every viable arm, and ends with the last one. Tickets are for the arms in
-    turn that lack reports, so that further ones are given out while some are late. A report that comes after its epoch,
-    or that its arm does not need any more, is not used. Once one arm is left, its tickets have no bound.
+    An epoch takes its number of reports of every viable arm, and ends with the last one. Tickets go in turn to the arms
+    that lack reports, so that more are given out while some reports are late. A report that comes after its epoch, or
+    that its arm no longer needs, is not used. Once one arm is left, its tickets have no bound.
     """
 
     def __init__(self, policy: BoundedPolicy, arms: int, horizon: int, moment: Moment) -> None:

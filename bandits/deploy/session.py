@@ -37,9 +37,9 @@ class Session:
     same journal goes on with the same releases. All methods can be called from several threads.
 
     Guarantee: (`contributions` x epsilon)-differential privacy of all arms and releases, epsilon that of the policy,
-    for a user with at most so many rewards whose values change. When a reward comes is public, unless
-    `wait_always`: then every batch waits for `patience` tickets, whatever has come, and users who send no reward
-    are protected as well. Times of replies are not protected.
+    for a user with at most `contributions` rewards, whose values change. Whether and when a reward comes is public,
+    unless `wait_always`: then every batch waits for `patience` tickets, whatever has come, and even whether a user
+    sends a reward is protected. Times of replies are not protected.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Session:
     def select(self, n: int = 1) -> list[Ticket]:
         """The next `n` tickets, or fewer at the horizon.
 
-        Nothing that one learns from their rewards before the next release changes the arms. Raises `ParameterError` at
+        Rewards that arrive before the next release do not change the arms. Raises `ParameterError` at
         the horizon.
         """
         n = whole(n, "n", 1)
@@ -165,7 +165,7 @@ class Session:
                 return Outcome.COUNTED
 
     def close_batches(self) -> bool:
-        """Close the batches that are due now, for a rule of your own: by time, never by rewards. Whether any was due.
+        """Close the batches that are due, by a rule of your own on time, never on rewards. Returns whether any was due.
 
         Refused with `wait_always`.
         """
@@ -177,7 +177,7 @@ class Session:
             return True
 
     def ledger(self) -> tuple[Release, ...]:
-        """What was released, as the audit reads it: the noisy sums, each moved by all rewards of one user."""
+        """What was released, as an audit reads it: noisy sums, each moved by all rewards of one user."""
         with self._lock, self._journal.usable():
             return ledger_of(self._progress, self.contributions)
 
@@ -215,7 +215,7 @@ class Session:
         self.close()
 
     def _steps(self, unit: float) -> int:
-        """In steps of the grid, the nearest; on a grid of the policy's own at random, with the right mean."""
+        """A reward in steps of the grid, to the nearest; on a policy's own grid at random, with the same mean."""
         grid, fine = self._progress.run.grid, on_grid(unit)
         if grid == GRID:
             return fine

@@ -9,14 +9,14 @@ from bandits.parameters import require
 class Spent:
     """What is known about one user from all that a session, or several, has released.
 
-    Guarantee: with and without other values of all rewards of one user, every set of releases and arms has
-    probabilities that differ by at most the factor e^`epsilon`.
+    Guarantee: if all rewards of one user change, the probability of every set of releases and arms changes by at most
+    the factor e^`epsilon`.
 
     Attributes
     ----------
     epsilon: spent so far: 0 before the first release.
     most: spent at most, however long the session goes on.
-    releases: noisy numbers so far; they are of disjoint rewards, so that their costs do not add up.
+    releases: noisy numbers so far; they use disjoint rewards, so their costs do not add up.
     words: the guarantee in a sentence.
     """
 
@@ -27,7 +27,7 @@ class Spent:
 
 
 def spent(epsilon: float, contributions: int, releases: int, of: str = "all arms and releases") -> Spent:
-    """What `releases` cost that are each epsilon-private for one reward: `contributions` times as much for one user.
+    """The cost of `releases` that are each epsilon-private for one reward: `contributions` times as much for one user.
 
     This is group privacy: one input becomes the other in `contributions` steps, each of which changes one reward.
     """

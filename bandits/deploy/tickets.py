@@ -1,4 +1,4 @@
-"""Tickets of a session, and its public state: it follows from the journal, without rewards and noise."""
+"""Tickets of a session, and its public state, which follows from the journal without rewards and noise."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ from bandits.policies.batched import BatchedRun
 class Ticket(NamedTuple):
     """A pull that was given out: its number, counted from 1, and its arm.
 
-    `bound` is for devices that cut rewards off (`TruncatingClient`), and None for all others.
+    `bound` is for devices that truncate rewards (`TruncatingClient`), and None for all others.
     """
 
     number: int
@@ -34,8 +34,7 @@ class Outcome(StrEnum):
 
     COUNTED: it is on disk, and enters the sum of its batch.
     REPEATED: its ticket has a reward already, which stays.
-    UNUSED: it came after its batch was closed, or its ticket is of a pull from which nothing is learned; nothing was
-        kept of it.
+    UNUSED: it came after its batch was closed, or the policy does not learn from its pull; it was not stored.
     """
 
     COUNTED = "counted"
@@ -44,7 +43,7 @@ class Outcome(StrEnum):
 
 
 class OpenTickets:
-    """Tickets whose rewards may still come, of every arm in ascending order; 8 bytes each."""
+    """Tickets whose rewards may still come, in ascending order for every arm; 8 bytes each."""
 
     def __init__(self) -> None:
         self._of: dict[int, array[int]] = {}
@@ -56,7 +55,7 @@ class OpenTickets:
         return itertools.chain.from_iterable(self._of.values())
 
     def of(self, arm: int) -> Sequence[int]:
-        """Those of one arm."""
+        """The open tickets of one arm."""
         return self._of.get(arm, ())
 
     def arm_of(self, ticket: int) -> int | None:
@@ -70,7 +69,7 @@ class OpenTickets:
         del self._of[arm][bisect_left(self._of[arm], ticket)]
 
     def close(self, arm: int) -> None:
-        """Remove those of one arm."""
+        """Remove the tickets of one arm."""
         del self._of[arm]
 
     def saved(self) -> list[tuple[int, list[int]]]:
@@ -81,22 +80,22 @@ class OpenTickets:
 
 
 def _place(tickets: Sequence[int], ticket: int) -> int | None:
-    """Where a ticket is among `tickets`, which ascend."""
+    """The index of a ticket in `tickets`, which ascend; None if it is not there."""
     place = bisect_left(tickets, ticket)
     return place if place < len(tickets) and tickets[place] == ticket else None
 
 
 class Progress:
-    """The public state of a session. It changes by rows of its journal alone, so that a restored one is the same.
+    """The public state of a session. Only rows of its journal change it, so that a restored state is the same.
 
-    Rows: `pull` and `wait` give out tickets, as pairs of an arm and a number of pulls in a row; those of `wait` are
-    given while batches that are due wait for rewards, and are not learned from. `release` closes the batches that are
-    due.
+    Rows: `pull` and `wait` give out tickets, as pairs of an arm and a number of pulls in a row; the policy does not
+    learn from those of `wait`, which are given while batches that are due wait for rewards. `release` closes the
+    batches that are due.
 
     Attributes
     ----------
     issued: tickets that were given out.
-    pulls: those that count as steps of the policy; the others were given while it waited.
+    pulls: tickets that count as steps of the policy; the others were given while it waited.
     waited: tickets since batches became due.
     open: the tickets whose batches are open.
     released: noisy numbers so far.
@@ -140,13 +139,13 @@ class Progress:
         self.run.absorb([total / grid for total in steps])
 
     def saved(self) -> dict[str, Any] | None:
-        """All of it, as plain data for `restore`; None if the policy does not save its runs."""
+        """The whole state, as plain data for `restore`; None if the policy does not save its runs."""
         run = self.run.saved()
         counts = {name: getattr(self, name) for name in self._COUNTS}
         return None if run is None else {"run": run, "open": self.open.saved(), **counts}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what was saved; nothing happened here before."""
+        """Set a new state to the one that was saved."""
         self.run.restore(saved["run"])
         self.open.restore(saved["open"])
         for name in self._COUNTS:
@@ -188,11 +187,11 @@ class Public(Protocol):
 
 
 EVERY = 5_000  # tickets and reports between two snapshots
-UNFIT = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # what rows of another policy lead to
+UNFIT = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # which rows of another policy raise
 
 
 def snapshot_of(state: Public) -> dict[str, Any] | None:
-    """What is to be written as a snapshot with the next rows; None before it is time for one."""
+    """The snapshot to write with the next rows; None if none is due yet."""
     if state.unsaved < EVERY:
         return None
     state.unsaved = 0
@@ -238,7 +237,7 @@ def replay(
 
 
 def note(rows: list[Row], kind: str, ticket: Ticket) -> None:
-    """Add a ticket to the last of `rows`, or to a new one: its arm, and how often that comes in a row."""
+    """Add a ticket to the last of `rows`, or to a new row: its arm, and the number of pulls of it in succession."""
     if not rows or rows[-1].kind != kind:
         rows.append(Row(kind, {"arms": []}))
     runs = rows[-1].body["arms"]
@@ -258,8 +257,8 @@ def checked_ticket(ticket: int, issued: int) -> int:
 def described(policy: Policy) -> dict[str, Any]:
     """A policy as plain data: its class and its parameters.
 
-    Raises `ParameterError` for what a journal cannot hold, as numbers of other types: what they count as depends on
-    where they are used.
+    Raises `ParameterError` for values that a journal cannot hold, such as numbers of other types, whose meaning depends
+    on their use.
     """
     require(is_dataclass(policy), "policy", repr(policy), "a dataclass of its parameters")
     assert is_dataclass(policy)

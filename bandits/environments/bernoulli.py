@@ -117,7 +117,7 @@ class Linear101(BernoulliInstance):
 
 @dataclass(frozen=True)
 class RandomMeans(BernoulliInstance):
-    """Means drawn independently and uniformly from [0.05, 0.95], so that nobody chose the instance.
+    """Means drawn independently and uniformly from [0.05, 0.95], so that the instance is not hand-picked.
 
     The uniform numbers are the first outputs of PCG64 with this `seed`, the same in every version of numpy, over 2^64.
     """

@@ -2,8 +2,8 @@
 
 (Wu and Wang 2025 call it decision-theoretic online learning, hence `dtol` in the names of the environments.)
 
-Arms come in groups of equal mean loss, so that a million of them cost no more than a few: a learner needs
-to know how many arms of a group have which epoch sum, not which arms they are.
+Arms come in groups of equal mean loss, so a million arms cost no more than a few: a learner needs the number of arms of
+a group with each epoch sum, not which arms these are.
 """
 
 from abc import abstractmethod

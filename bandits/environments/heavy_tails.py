@@ -39,7 +39,7 @@ class HeavyTailedInstance(Instance):
 
 
 def require_exponent(v: float) -> None:
-    """The moments of order 1 + v that the theory covers, 0 < v <= 1."""
+    """Refuse a v outside (0, 1]: the theory covers moments of order 1 + v in (1, 2] only."""
     require(0 < v <= 1, "v", v, "a number in (0, 1]")
 
 

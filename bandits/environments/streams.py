@@ -1,4 +1,4 @@
-"""Streams of independent values with one law, for stopping rules: how they are drawn and summed."""
+"""Streams of i.i.d. values, for stopping rules: how they are drawn and summed."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _DIGITS = 53  # binary digits of a uniform number of numpy
 
 
 class Stream(Environment):
-    """Independent values of one law in [-bound, bound]: a single arm. Subclasses are frozen dataclasses.
+    """I.i.d. values in [-bound, bound]: a single arm. Subclasses are frozen dataclasses.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class BernoulliStream(TwoPointStream):
 
 @dataclass(frozen=True)
 class EvenStream(TwoPointStream):
-    """Values `mean` - `deviation` and `mean` + `deviation`, equally likely: a mean and a deviation of one's choice.
+    """Values `mean` - `deviation` and `mean` + `deviation`, equally likely: mean and deviation are free.
 
     Raises `ParameterError` for values outside [-bound, bound].
     """
@@ -182,5 +182,5 @@ class UniformStream(Stream):
 
 
 def require_bound(bound: float) -> None:
-    """Refuse a bound that is not positive, or that noise in proportion to it could not represent."""
+    """Refuse a bound that is not positive, or for which proportional noise would overflow or underflow."""
     require(1e-100 <= bound <= 1e100, "bound", bound, "a number in [1e-100, 1e100]")

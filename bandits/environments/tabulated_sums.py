@@ -27,7 +27,7 @@ class LawOfSum:
     mean, deviation: of the sum.
     density: of the standardised sum, shape (points,).
     trusted: whether the characteristic function and the density are close to 0 at the ends of their
-        tables, so that nothing was cut off.
+        tables, so that nothing was truncated.
     """
 
     mean: float

@@ -1,9 +1,10 @@
 """Pulls of the worse of two arms with constant rewards, by a perturbed leader with Gaussian values (DP-FTPL-Gauss).
 
 Both arms are pulled `start` times. Then the value of an arm with N pulls is Normal(its mean reward, variance / N),
-drawn afresh, and the larger value is pulled (Wang and Zhu 2024, Algorithm 1, has variance 2; Agrawal and Goyal 2013
-have 1). As rewards never vary, the pulls n of the worse arm are a Markov chain that only grows: after t - 1 steps it
-grows with probability q_n(t) = Phi(-gap / sqrt(variance (1/n + 1/(t - 1 - n)))), which falls as t grows.
+drawn anew at every step, and the arm with the larger value is pulled (Wang and Zhu 2024, Algorithm 1, has variance 2;
+Agrawal and Goyal 2013 have 1). As rewards never vary, the pulls n of the worse arm are a Markov chain that only grows:
+after t - 1 steps it grows with probability q_n(t) = Phi(-gap / sqrt(variance (1/n + 1/(t - 1 - n)))), which falls as t
+grows.
 
 The first steps are computed one by one, later ones in windows in which q_n(t) is replaced by its value at the end of
 the window, for a lower bound, and at its beginning, for an upper bound. Of two chains that grow by one at a time, the
@@ -39,7 +40,7 @@ def fixed_rewards_pulls(gap: float, start: int, horizons: Sequence[int], value_v
 
     Parameters
     ----------
-    gap: of the mean rewards, > 0; tiny ones are refused. start: pulls of each arm before the first comparison, >= 1.
+    gap: of the mean rewards, > 0; tiny gaps are refused. start: pulls of each arm before the first comparison, >= 1.
     horizons: steps, increasing, each at least 2 x `start`. value_variance: variance of a value times pulls of its arm.
     """
     require(0 < gap < math.inf, "gap", gap, "a number > 0")

@@ -1,4 +1,4 @@
-"""Expected regret of RNM-FTNL on many gap profiles at once, to about three digits: what a search compares.
+"""Expected regret of RNM-FTNL on many gap profiles at once, to about three digits, for searches.
 
 The best arm never loses, so its value is its noise Q, and the largest value lies in a window that all profiles share.
 The law of the value -G + Q of an arm depends on its gap and the epoch only. So these laws are tabulated once, for a
@@ -20,7 +20,7 @@ from scipy import special
 from bandits.arrays import FloatArray, IntArray
 from bandits.mechanisms.report_noisy_max import NoiseName
 
-FLOOR = 1e-9  # a probability that is neglected
+FLOOR = 1e-9  # probabilities below this are neglected
 LARGEST_SUM = 4096  # beyond it tables of binomial sums take too much memory
 _PANELS = 4  # for each unit of scale of the noise
 _NODES, _WEIGHTS = (points / 2 for points in np.polynomial.legendre.leggauss(3))
@@ -71,7 +71,7 @@ class ManyProfiles:
 
     @property
     def _least_lag(self) -> float:
-        """How far arms of the least gap fall behind in a step: E e^(-sum / scale) = e^(-rounds lag / scale)."""
+        """By how much arms of the least gap fall behind per step: E e^(-sum / scale) = e^(-rounds lag / scale)."""
         least = float(self.grid[0])
         return -self.scale * math.log1p(least * math.expm1(-1 / self.scale)) if self.binomial else least
 
@@ -86,7 +86,7 @@ class ManyProfiles:
 
 @dataclass(frozen=True)
 class _Epoch:
-    """The `steps` of an epoch, and the laws after the one before, shapes (gaps, nodes); `hazard` is gap * f / F."""
+    """The `steps` of an epoch, and the laws after the previous epoch, shapes (gaps, nodes); `hazard` is gap * f / F."""
 
     steps: int
     log_cdf: FloatArray

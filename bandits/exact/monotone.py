@@ -1,8 +1,8 @@
-"""A search for losses with which more data makes the choice of RNM-FTNL(1, Q) worse on average.
+"""A search for losses for which more data makes the choice of RNM-FTNL(1, Q) worse on average.
 
 Conjecture (ours, docs/theorems.md, section 4): for independent Bernoulli losses the expected gap f(n) of the arm that
 is chosen after n loss vectors does not increase in n, for Laplace, Gumbel and exponential noise. It is true for two
-arms. It would give the algorithm as printed, with B = 1, the rate log(K)/epsilon + log(K)/gap.
+arms. It would imply the rate log(K)/epsilon + log(K)/gap for the algorithm as printed, with B = 1.
 
 If gaps are tiny, or noise is large, f hardly changes. So f(n+1) - f(n) is measured in units of its size without
 sampling error, min(1, epsilon/2) times the variance of the gap of the choice; without sampling error this is -1, for

@@ -5,9 +5,9 @@ distribution function, survival function and density of the values, an arm of gr
 
     counts_g * integral of f_g(x) / F_g(x) * product over h of F_h(x)^counts_h  dx.
 
-F, S and f are computed as sums of positive terms, so that their relative errors are small, and counts * log F
-is precise for any counts. `floor` is a probability that is negligible: results have an absolute error of a few
-`floor` on top of their relative error.
+F, S and f are computed as sums of positive terms, so that their relative errors are small, and counts * log F is
+precise for any counts. `floor` is a negligible probability: results have an absolute error of a few `floor` besides
+their relative error.
 """
 
 import math
@@ -95,7 +95,7 @@ class LawAtNodes:
 
 
 def winning_density(law: LawAtNodes, counts: FloatArray) -> FloatArray:
-    """Density of the largest value where an arm of group g has it, the shape of `law`."""
+    """Density of the largest value on the event that an arm of group g has it, the shape of `law`."""
     columns = counts.reshape(-1, *[1] * (law.cdf.ndim - 1))
     largest = np.exp((columns * law.log_cdf()).sum(axis=0))
     possible = law.cdf > 1e-290

@@ -9,7 +9,7 @@ first step, and
         * (steps from ceil(ratio x) to ceil(ratio^2 x) before the horizon)  dx / (x log ratio),
 
 f(n) the expected gap of the choice after n loss vectors: x below 1 stands for the first step and the epoch after it.
-For short epochs the integrand is piecewise constant, and nothing is approximated. For long epochs f is interpolated by
+For short epochs the integrand is piecewise constant, and the integral exact. For long epochs f is interpolated by
 polynomials between its values at few n, and lengths are not rounded to whole numbers.
 """
 
@@ -24,7 +24,7 @@ from bandits.exact.regret import checked_steps, merged
 from bandits.parameters import require
 
 _DIRECT = 512  # f is computed at all lengths up to this one
-_PIECE = 1.5  # from n to 1.5 n f is a polynomial
+_PIECE = 1.5  # f is a polynomial from n to 1.5 n
 _NODES = 32
 _ROUNDED = 1 << 14  # ends of epochs are rounded for epochs that begin up to this step
 _NEGLIGIBLE = 1e-12  # error in regret from one choice, relative to the regret of the first step

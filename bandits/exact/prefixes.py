@@ -28,7 +28,7 @@ def random_prefix_regret_curve(
     resample: bool = False,
     calibration: str = "printed",
 ) -> FloatArray:
-    """As `bandits.exact.regret.expected_regret_curve`, for the arm that a random prefix of the epoch before chooses."""
+    """As `bandits.exact.regret.expected_regret_curve`, with choices from a random prefix of the previous epoch."""
     game, _ = merged(means, counts, noise, epsilon, losses, resample, calibration)
 
     def gap_after(rounds: int, floor: float) -> float:

@@ -89,8 +89,8 @@ def expected_regret_curve(
     resample: replace every loss by a Bernoulli variable with that mean (B = 1), which Bernoulli losses already are.
     calibration: scale of exponential noise, "printed" or "proved".
 
-    The relative error is at most `RELATIVE_ERROR`. Raises `ParameterError`, or `QuadratureError` if the error cannot
-    be kept or the computation would take too long.
+    The relative error is at most `RELATIVE_ERROR`. Raises `ParameterError`, or `QuadratureError` if this error cannot
+    be reached or the computation would take too long.
     """
     game, _ = merged(means, counts, noise, epsilon, losses, resample, calibration)
     return epoch_curve(game, checkpoints, game.expected_gap)

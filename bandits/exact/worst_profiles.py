@@ -1,7 +1,7 @@
 """A search for the gap profile on which a policy under full information has the largest expected regret.
 
-Wu and Wang (2025) leave two rates open: whether Laplace noise keeps log(K) / epsilon where losses never vary, and
-whether B = 1 ever has a regret of log(K)^2 / epsilon. A search proves no rate; it shows how large the regret can be on
+Wu and Wang (2025) leave two rates open: whether Laplace noise has log(K) / epsilon where losses never vary, and whether
+regret with B = 1 ever is of order log(K)^2 / epsilon. A search proves no rate; it shows how large the regret can be on
 the profiles that it covers: the best arm and K - 1 arms in at most `scales` groups, gaps in [least_gap, 1].
 """
 
@@ -27,14 +27,14 @@ class WorstProfile(Environment):
 
     `generations` of differential evolution (Storn and Price 1997, as in scipy) over the logarithms of the gaps, on a
     grid of 128, and of the groups' shares of arms, uniform over their ranges at first. Profiles are compared by
-    tabulated laws (`bandits.exact.many_profiles`); the regret of the worst one is then computed to eight digits.
+    tabulated laws (`bandits.exact.many_profiles`); the regret of the worst profile is then computed to eight digits.
     """
 
     name: ClassVar[str] = "worst_profile"
     citation: ClassVar[str] = "Wu and Wang (2025), section 3: the open questions"
     feedback: ClassVar[str] = "the losses of all arms"
     revision: ClassVar[int] = 2  # compares profiles on a grid of gaps; revision 1 ended with a local search
-    portable: ClassVar[bool] = False  # rounding of the expected regret may lead a search elsewhere
+    portable: ClassVar[bool] = False  # rounding of the expected regret may change the path of a search
     arms: int
     least_gap: float
     losses: Literal["deterministic", "bernoulli"] = "deterministic"

@@ -37,10 +37,10 @@ def alike_steps(weights: FloatArray, room: IntArray, steps: int, rng: np.random.
     """Wins of each arm in `steps` independent steps, or up to the first step that fills the room of an arm.
 
     An arm wins a step with probability proportional to its weight; its room is the number of wins that it can take.
-    Also returns the arm that is full, which wins the last step, or -1. The order of the other wins is not drawn.
+    Also returns the full arm, which wins the last step, or -1. The order of the other wins is not drawn.
 
-    The counts of all steps are multinomial. If they fill a room, only this fact is used: the step that first fills a
-    room, with its counts, is drawn from its own law until it lies within `steps`.
+    The counts of all steps are multinomial. If they fill a room, the counts are discarded: the step that first fills a
+    room is drawn, with its counts, from its own law until it lies within `steps`.
     """
     wins = multinomial(weights, steps, rng)
     if (wins < room).all():
@@ -91,8 +91,8 @@ def first_filled(weights: FloatArray, room: IntArray, rng: np.random.Generator) 
 def wins_in_first(wins: IntArray, steps: int, rng: np.random.Generator) -> IntArray:
     """Wins in the first `steps` steps of a sequence with these `wins` in uniformly random order, shape (arms,).
 
-    Steps are moved into the part and out of it, each with the same probability, until it has the right size. As all
-    steps are treated alike, every part of this size is equally likely.
+    Steps move into an empty part, or out of it, each with the same probability, until the part has the right size. By
+    symmetry every part of this size is equally likely.
     """
     part = np.zeros_like(wins)
     while part.sum() != steps:

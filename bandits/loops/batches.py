@@ -1,6 +1,6 @@
 """The loop of policies that pull an arm for a whole batch, release its sum once with noise, and choose by an index.
 
-Nothing is decided within a batch, so that its sum is one binomial draw and the cost does not grow with the horizon.
+Nothing is decided within a batch, so its sum is one binomial draw, and time grows with the number of batches alone.
 """
 
 import math
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
     kind: of index, see `index`.
     epsilon: the sum of a batch is released with Lap(1/epsilon); with GAUSSIAN_UCB it is a level of Gaussian privacy,
         and the noise is Normal(0, 1/epsilon^2).
-    alpha: of the indices of AdaP; others do not read it.
+    alpha: of the indices of AdaP and AdaC; others do not use it.
     first: pulls of the first batch of an arm.
     ratio: the least factor by which each further batch multiplies the pulls of an arm.
     kept: factor of the earlier sums and pulls in an index: 1 for all batches, 0 for the last batch alone.
@@ -77,7 +77,7 @@ def noise(rule: Rule, rng: np.random.Generator) -> float:
 def batch_length(rule: Rule, pulls: int) -> int:
     """Length of the next batch of an arm with so many pulls, which brings them to max(pulls + 1, ceil(ratio pulls)).
 
-    The factor below 1 prevents that ceil(1.1 x 50) is 56 by rounding. No batch is longer than `LONGEST`.
+    The factor below 1 prevents rounding from making ceil(1.1 x 50) 56. No batch is longer than `LONGEST`.
     """
     if pulls == 0:
         return int(min(rule.first, LONGEST))
@@ -96,7 +96,8 @@ def batches_in(rule: Rule, count: float) -> int:
 
 @compiled
 def chosen(rule: Rule, counts: FloatArray, sums: FloatArray, t: int) -> int:
-    """The arm with the largest index at step `t`; ties go to the first, with a private divergence to the least pulled.
+    """The arm with the largest index at step `t`; ties go to the first arm, for a private divergence to the least
+    pulled.
 
     counts, sums: rewards that an index counts, and their noisy sum, shape (arms,).
     """
@@ -115,7 +116,7 @@ def chosen(rule: Rule, counts: FloatArray, sums: FloatArray, t: int) -> int:
 def index(rule: Rule, count: float, total: float, log_t: float, highest: float) -> float:
     """The index of an arm whose `count` rewards have the noisy sum `total`.
 
-    m is the noisy mean, [m] the same cut to [0, 1], and b = alpha log(t) / (epsilon n).
+    n is `count`, m the noisy mean, [m] is m clipped to [0, 1], and b = alpha log(t) / (epsilon n).
 
     UCB: m + sqrt(alpha log(t) / (2 n)) + b.
     KL_UCB: the largest q with kl([m + b], q) <= alpha log(t) / n.

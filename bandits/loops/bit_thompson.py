@@ -4,7 +4,7 @@ Every arm once; then arm a draws from Beta(s_a + 1, n_a - s_a + 1), s_a the sum 
 largest draw is pulled.
 
 Most steps go to one arm, the leader. Fix a bar below its mean and above the means of its rivals. The leader wins a step
-unless its draw is below the bar or the draw of a rival above. The log-odds of a Beta(a, b) variable have a log-concave
+unless its draw is below the bar or a rival's draw is above it. The log-odds of a Beta(a, b) variable have a log-concave
 density f, with (log f)' = a - N bar at the bar, N = a + b. So the chance above a bar beyond the mean is at most
 f(bar) / (N bar - a), and bar + an exponential variable with this rate, accepted with probability f over its majorant,
 has the law above the bar. f(bar) is its peak, at most sqrt(N / (8 pi)), times exp(-N kl(a / N, bar)). The bounds of
@@ -13,7 +13,7 @@ rivals do not change while these are not pulled. For the leader, sides are mirro
 above the tangent, all bounds hold at every step, and the waiting times between steps with a proposed event are
 geometric. All other steps are pulls of the leader, and their bits are drawn many at a time as in
 `bandits.loops.local_ucb`. A proposed event is accepted with the exact probability, and its draw has the exact law. A
-rival that is pulled gets a new bound for the same bar: draws are independent of all before. While no arm leads clearly,
+rival that is pulled gets a new bound for the same bar: draws are independent of the past. While no arm leads clearly,
 steps are drawn as in `bandits.loops.perturbed_values`.
 """
 
@@ -34,7 +34,7 @@ LAW = Constants(mirrored=0.0)
 DEVIATIONS = (2.5, 3.2, 4.0, 5.0, 6.5, 8.5, 11.0)  # of the bar from the leader's mean, on the logit scale
 KEPT = 0.75  # a run ends when the leader's distance from the bar falls below this share
 CLEAR = 0.3  # proposed events per step, above which no arm leads clearly
-GROWN = 2.0  # a bar serves until the rate of proposed events is so many times as large
+GROWN = 2.0  # a bar is used until the rate of proposed events has grown by this factor
 LONGEST = 4  # a run has at most 1 / LONGEST of the leader's pulls
 DRAWN = 64  # steps for which all arms are drawn with the same bar
 
@@ -45,9 +45,9 @@ class Lead(NamedTuple):
     Attributes
     ----------
     arm: the leader.
-    bar: a value between its mean and those of its rivals.
-    low: the leader's draw is below the bar with at most this probability,
-    first, slope: as long as s + 1 is above first + slope x pulls of the run.
+    bar: a value between its mean and the means of its rivals.
+    low: a bound on the probability that the leader's draw is below the bar.
+    first, slope: `low` holds as long as s + 1 is above first + slope x pulls of the run.
     rate: the rate of proposed events per step, the sum of the hazards -log(1 - bound).
     """
 
@@ -101,7 +101,7 @@ def follow(
     horizon: int,
     rng: np.random.Generator,
 ) -> tuple[int, int]:
-    """Steps while the same bar serves; returns the steps made and the first free row of the record."""
+    """Make steps with the same bar; returns the number of steps and the first free row of the record."""
     leader, rate = lead.arm, lead.rate
     begun, longest = pulls[leader], 1 + pulls[leader] // LONGEST
     while t < horizon and rate <= GROWN * lead.rate:

@@ -10,7 +10,7 @@ from bandits.compiled import compiled
 
 @compiled
 def bit_top_two(chances: FloatArray, max_samples: int, beta: float, rng: np.random.Generator) -> tuple[int, int]:
-    """Samples until it stops and the arm that it returns, -1 if it has not stopped after `max_samples`.
+    """Samples until the rule stops and the arm that it returns, -1 if it has not stopped after `max_samples`.
 
     `chances` are the means of the bits, shape (arms,).
     """
@@ -35,7 +35,7 @@ def bit_top_two(chances: FloatArray, max_samples: int, beta: float, rng: np.rand
 
 @compiled
 def bit_pair(pulls: IntArray, sums: IntArray, fits: FloatArray, slacks: FloatArray, beta: float) -> tuple[int, int]:
-    """The leader, with the largest mean, and its challenger, with the least W + log n; -1 if it is to stop."""
+    """The leader, with the largest mean, and its challenger, with the least W + log n; -1 if the rule stops."""
     leader = 0
     for arm in range(1, len(pulls)):
         if sums[arm] / pulls[arm] > sums[leader] / pulls[leader]:

@@ -1,9 +1,9 @@
 """The loop of successive elimination on Bernoulli arms, many rounds at a time.
 
 After n rounds an arm stays while its sum is less than the slack of n rounds below the best. A round moves the
-difference of two sums by at most 1, and the slack grows with n. So no arm can be removed in fewer rounds than the slack
-of the last viable arm is away, and the sums of these rounds are one binomial draw for each arm: exact, and number by
-number what `SuccessiveElimination.simulate_any` gives.
+difference of two sums by at most 1, and the slack grows with n. So no arm can be removed in fewer rounds than the worst
+viable arm is away from its slack, and the sums of these rounds are one binomial draw for each arm: exact, with the same
+numbers as `SuccessiveElimination.simulate_any`.
 """
 
 import math
@@ -46,7 +46,7 @@ def successive_pulls(
 
 @compiled
 def slack(arms: int, rounds: int, inverse: float) -> float:
-    """2 n alpha_n after n rounds: an arm stays while its sum is less than this below the best."""
+    """2 n alpha_n after n rounds: an arm stays while its sum is less than this below the largest."""
     return 2 * math.sqrt(rounds * math.log(4 * arms * float(rounds) ** 2 * inverse))
 
 

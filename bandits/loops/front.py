@@ -1,4 +1,4 @@
-"""The leader of an index policy and its closest rival, in one look at all arms."""
+"""The leader of an index policy and its closest rival, in one pass over the arms."""
 
 import math
 
@@ -8,7 +8,7 @@ from bandits.compiled import borrowing
 
 @borrowing
 def front(center: FloatArray, width: FloatArray, radius: float) -> tuple[int, float, float]:
-    """The first arm with the largest index center + width x radius, and of all others the largest index and width."""
+    """The first arm with the largest index center + width x radius, and the largest index and width of the others."""
     leader, largest = 0, center[0] + width[0] * radius
     closest, widest = -math.inf, 0.0
     for arm in range(1, len(center)):

@@ -1,4 +1,4 @@
-"""The loop of KLUCB-CF: KL-UCB on bits, exact, without looking at every step.
+"""The loop of KLUCB-CF: KL-UCB on bits, exact, without comparing all arms at every step.
 
 Every arm once; then, at step t, the arm with the largest
 
@@ -9,17 +9,17 @@ H itself if s_a / n_a >= H; s_a is the sum of its n_a bits. Ties go to the arm w
 Three things save work without any approximation. (1) The inverse of a convex function is concave: an index, as a
 function of L, stays below its tangent. The tangent bounds the index of an arm that is not pulled, and an index is
 computed again only if this bound does not decide who leads. (2) While one arm leads, its rivals' bounds at the end of a
-window give a threshold q, and the leader is pulled until n kl(s / n, q) rises to L at the beginning of the window.
-n kl(s / n, q) is convex in (n, s), so that the sum needed is convex in n, and a chord over the window is above it: a
-run may end too early, which costs only a comparison of all arms. In it bits are drawn many at a time as in
-`bandits.loops.local_ucb`. (3) Arms at H are pulled in rounds, see `play_highest`: who is pulled depends on numbers of
-pulls and on which arms are at H, and on nothing else. The bits of an arm are independent of all choices, so that they
-may be drawn before they are needed: a block of them after which the sum is above the chord of H at every pull shows
-that the arm stays at H, with L at its beginning and so with every later L. Until its block is used up, no other
-property of the arm matters. Arms that are not at H are not pulled, and the level at which they rise to H is known. So
-all arms at H with the fewest pulls are pulled in turn for as many rounds as the shortest block allows, or until they
-reach the pulls of another arm at H, or until an arm may rise to H. Whether an arm is still at H after its block is
-looked at when the round is over: it could not be pulled again before.
+window give a threshold q, and the leader is pulled until n kl(s / n, q) rises to L at the beginning of the window. n
+kl(s / n, q) is convex in (n, s), so that the sum needed is convex in n, and a chord over the window is above it: a run
+may end too early, which costs only a comparison of all arms. In such a run bits are drawn many at a time as in
+`bandits.loops.local_ucb`. (3) Arms at H are pulled in rounds, see `play_highest`: the arm that is pulled depends only
+on numbers of pulls and on which arms are at H. The bits of an arm are independent of all choices, so that they may be
+drawn before they are needed: if the sum is above the chord of H after every pull of a block, the arm stays at H, with L
+at the beginning of the block and so with every later L. Until the block is used up, no other property of the arm
+matters. Arms that are not at H are not pulled, and the level at which they rise to H is known. So all arms at H with
+the fewest pulls are pulled in turn for as many rounds as the shortest block allows, or until they reach the pulls of
+another arm at H, or until an arm may rise to H. Whether an arm is still at H after its block is checked at the end of
+the round: it is not pulled again before.
 """
 
 import math
@@ -44,7 +44,7 @@ from bandits.loops.local_ucb import (
 from bandits.loops.records import record_run
 
 SHORT = 8  # windows that are shorter are one pull: a chord costs more than it saves
-ROOM = 1e-9  # for rounding, in bits per pull: a run may end this much too early, which costs only a comparison
+ROOM = 1e-9  # for rounding, in bits per pull: a run may end so much too early, which costs only a comparison
 MARGIN = 1e-13  # for rounding, in a bound on an index
 NEVER = 1 << 60
 
@@ -70,7 +70,7 @@ class Arms(NamedTuple):
     Attributes
     ----------
     pulls, sums: number and sum of bits.
-    value: the index at the exploration level `at`,
+    value: the index at the exploration level `at`.
     slope: its derivative there.
     """
 
@@ -82,13 +82,13 @@ class Arms(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """What is drawn of arms at H before it is needed, shapes (arms,); updated in place.
+    """Bits of arms at H that are drawn before they are needed, shapes (arms,); updated in place.
 
     Attributes
     ----------
-    drawn: pulls whose bits are drawn; after each but the last the arm is at H,
-    first, slope: as long as its sum is above first + slope x pulls,
-    end: up to so many pulls, where a new chord is needed.
+    drawn: pulls whose bits are drawn; after each but the last the arm is at H.
+    first, slope: the arm is at H as long as its sum is above first + slope x pulls,
+    end: up to this number of pulls; then a new chord is needed.
     """
 
     drawn: IntArray
@@ -165,8 +165,8 @@ def bound(state: Arms, index: KLIndex, arm: int, level: float) -> float:
 def front(state: Arms, index: KLIndex, now: float) -> int:
     """An arm at H, or else the arm to pull at the level `now`.
 
-    The largest bound is made exact until the largest one is exact. Indices below H are equal only if pulls and sums
-    are, up to rounding.
+    The largest bound is replaced by its exact index until the largest one is exact. Indices below H are equal only if
+    pulls and sums are, up to rounding.
     """
     while True:
         leader, largest = 0, -math.inf
@@ -181,7 +181,7 @@ def front(state: Arms, index: KLIndex, now: float) -> int:
 
 @borrowing
 def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizon: int) -> Run:
-    """How long the leader, pulled at step t + 1, is sure to lead: the sum that it needs, and a window."""
+    """A run in which the leader, pulled at step t + 1, surely leads: the sum that it needs, and a window."""
     now = exploration(index, t + 1)
     single = Run(mean, 0.0, -math.inf, 0.0, 1)
     closest = steepest = 0.0
@@ -207,7 +207,7 @@ def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizo
 def need_over(before: int, window: int, threshold: float, level: float) -> tuple[float, float]:
     """The sum that an index above `threshold` needs after `before` pulls, and the slope of its chord over a window.
 
-    For every level from `level` on. The need is convex in the pulls, so that the chord is above it.
+    The bound holds for every level from `level` on. The need is convex in the pulls, so the chord is above it.
     """
     first = need(before, threshold, level)
     return first, (need(before + window, threshold, level) - first) / window
@@ -235,8 +235,8 @@ def play_highest(
 ) -> tuple[int, int]:
     """Pull arms at H until none is left, or up to the horizon; returns the steps made and the first free row.
 
-    The arm at H with the fewest pulls is pulled, the first of them. `ahead` holds what is drawn before it is needed,
-    and `state.sums` are those after `ahead.drawn` pulls.
+    The arm at H with the fewest pulls is pulled, the first of them. `ahead` holds the bits drawn before they are
+    needed, and `state.sums` are those after `ahead.drawn` pulls.
     """
     arms = len(means)
     ahead = Ahead(state.pulls.copy(), np.zeros(arms), np.zeros(arms), state.pulls.copy())
@@ -301,7 +301,7 @@ def draw_ahead(
 
 @borrowing
 def rise(state: Arms, index: KLIndex, arm: int, step: int) -> int:
-    """0 if an arm is at H at this step, else a later step before which it is not unless it is pulled.
+    """0 if an arm is at H at this step, else a later step before which it is below H unless it is pulled.
 
     L grows with log t, and by at most 1 + c / log t for every unit of it from t >= e on, 1 before.
     """

@@ -6,7 +6,7 @@ there, and the density
     peak exp(-n D(y - c)),   D(u) = log(1 + p (e^u - 1)) - p u,   n = a + b,   p = a / n,
     peak = exp(r(a + b) - r(a) - r(b)) / (s sqrt(2 pi)),   r the error of Stirling's formula for log Gamma,
 
-in which nothing cancels for any n. It is log-concave and falls to a negligible part of its peak within a few spreads.
+without cancellation for any n. It is log-concave and falls to a negligible part of its peak within a few spreads.
 The range is cut into panels, each as narrow as the narrowest density there needs. On a panel every density is
 interpolated by a polynomial at Gauss-Legendre nodes, and integrals of this polynomial up to a node are exact.
 Probabilities have errors of about 1e-13.
@@ -23,7 +23,7 @@ from bandits.compiled import borrowing, compiled
 
 NODES = 10  # of a panel
 PANEL = 1.25  # largest width of a panel, in spreads
-NEGLIGIBLE = 40.0  # a density below exp(-40) of its peak counts as 0
+NEGLIGIBLE = 40.0  # a density below exp(-40) times its peak counts as 0
 SMALL = 16.0  # below, Stirling's series is not used
 
 

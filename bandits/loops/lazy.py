@@ -1,10 +1,10 @@
-"""The loop of Anytime-Lazy-UCB, and what the lazy policies of Hu and Hegde (2022) share.
+"""The loop of Anytime-Lazy-UCB, and the state that the lazy policies of Hu and Hegde (2022) share.
 
-The private mean of an arm over n rewards stays until 2n newer rewards have come, which then alone make its new mean.
-Between two such changes every index is m + sqrt(3 L / n) + 3 L / (epsilon n) with the same m and n, and grows with the
+The private mean of an arm over n rewards stays until 2n newer rewards have come; these alone make its new mean. Between
+two such changes every index is m + sqrt(3 L / n) + 3 L / (epsilon n) with the same m and n, and grows with the
 logarithm L of the step. The index of an arm with at least as many rewards as the leader grows no faster, and never
 passes the leader's. The index of an arm with fewer rewards gains at every step, and passes at a step that solves a
-quadratic equation. So a run costs some arithmetic for each change of a mean or of the leader: exact up to rounding, at
+quadratic equation. So the cost is some arithmetic for each change of a mean or of the leader; exact up to rounding, at
 any horizon.
 """
 
@@ -27,7 +27,7 @@ class Arms(NamedTuple):
     Attributes
     ----------
     pulls: so far.
-    room: pulls until the private mean changes.
+    room: pulls left until the private mean changes.
     counts: rewards behind the private mean.
     means: the private means.
     """

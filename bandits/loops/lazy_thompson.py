@@ -1,11 +1,11 @@
 """The loop of Lazy-DP-TS: exact up to rounding, without drawing at every step.
 
-At step t arm a draws from Beta(x n + 1, (1 - x) n + 1), x = [m + 3 L(t) / (epsilon n)] cut to [0, 1], with the private
-mean m of n rewards, and the largest draw is pulled. As long as no private mean changes, steps are independent, and the
-probabilities of winning change slowly, with L(t) alone. So they are computed: `bandits.loops.largest_beta` gives them
-at a few steps of a window, and a polynomial in L(t) through these values gives them at all other steps, to about 1e-12.
-That is the only error: it changes the law of a run of 10^7 steps by less than 1e-4 in total variation, and about one
-pull in 10^12 steps.
+At step t arm a draws from Beta(x n + 1, (1 - x) n + 1), x = m + 3 L(t) / (epsilon n) clipped to [0, 1], with the
+private mean m of n rewards, and the largest draw is pulled. As long as no private mean changes, steps are independent,
+and the probabilities of winning change slowly, with L(t) alone. So they are computed: `bandits.loops.largest_beta`
+gives them at a few steps of a window, and a polynomial in L(t) through these values gives them at all other steps, to
+about 1e-12. That is the only error: it changes the law of a run of 10^7 steps by less than 1e-4 in total variation, and
+about one pull in 10^12 steps.
 
 Within a window, a block of steps has lower bounds on the probabilities of all arms. Each step is a mixture: with the
 sum of these bounds as its probability, the winner has probabilities proportional to the bounds; otherwise the step is
@@ -13,7 +13,7 @@ an excess step, with probabilities proportional to the differences between the e
 between excess steps are geometric. All other steps of a block have the same law, so that `bandits.loops.alike_steps`
 counts their winners without drawing each step.
 
-Short windows cost more than they save: the first steps are drawn one by one.
+Short windows cost more than they save, so the first steps are drawn one by one.
 """
 
 import math
@@ -29,7 +29,7 @@ from bandits.loops.lazy import Arms, new_arms, pull
 from bandits.loops.records import record_run
 
 DRAWN = 2000  # steps that are drawn one by one
-REACH = 0.36  # in a window no density moves further than this from its place in the middle, in spreads
+REACH = 0.36  # the largest move of a density in a window, from its place at the middle, in spreads
 
 
 class Shift(NamedTuple):
@@ -139,7 +139,7 @@ def laws(state: Arms, added: float) -> Betas:
 def forecast(state: Arms, shift: Shift, t: int, horizon: int) -> Window:
     """The longest window of steps after step t for which one polynomial gives the probabilities."""
     first = bonus(shift, t + 1)
-    end = min(horizon, t + state.room.sum())  # at the latest then some arm is full
+    end = min(horizon, t + state.room.sum())  # by then some arm is full
     last = farthest(state, first, bonus(shift, end))
     if last < bonus(shift, end):
         end = min(end, max(t + 1, int(math.exp(last * shift.unit * shift.epsilon / 3))))
@@ -156,8 +156,8 @@ def forecast(state: Arms, shift: Shift, t: int, horizon: int) -> Window:
 def farthest(state: Arms, first: float, last: float) -> float:
     """The largest bonus up to `last` of a window that begins with the bonus `first`.
 
-    Within it, the x of each arm is either cut throughout or not at all, and the density of no arm that can win moves
-    further than REACH from its place in the middle.
+    In the window the x of each arm is either clipped throughout or never, and no density of an arm that can win moves
+    further than REACH from its place at the middle.
     """
     for arm in range(len(state.counts)):
         bottom = -state.means[arm] * state.counts[arm]  # up to this bonus x is 0
@@ -179,7 +179,7 @@ def farthest(state: Arms, first: float, last: float) -> float:
 def nodes_for(reach: float) -> int:
     """Nodes that give probabilities to about 1e-13 if densities move up to `reach` spreads from the middle.
 
-    A probability is much like a normal distribution function of the bonus; its M-th derivative is about sqrt(M!).
+    A probability behaves like a normal distribution function of the bonus, whose M-th derivative is about sqrt(M!).
     """
     nodes, error = 1, reach
     while error > 1e-14:
@@ -192,8 +192,8 @@ def nodes_for(reach: float) -> int:
 def chances_at(state: Arms, middle: float, half: float) -> FloatArray:
     """The winning probabilities at the bonuses middle + u half, u the Chebyshev nodes, shape (arms, nodes).
 
-    Densities are computed once, at the middle: for an arm whose x is not cut, another bonus multiplies the density by a
-    constant and by a power of e^y (see `moved`).
+    Densities are computed once, at the middle: for an arm whose x is not clipped, another bonus multiplies the density
+    by a constant and by a power of e^y (see `moved`).
     """
     center = laws(state, middle)
     on = grid(center)
@@ -228,7 +228,7 @@ def moved(center: Betas, on: Grid, values: FloatArray, moving: BoolArray, added:
 
 @borrowing
 def is_cut(state: Arms, arm: int, added: float) -> bool:
-    """Whether the x of an arm is cut to 0 or 1 at a step with the bonus `added`."""
+    """Whether the x of an arm is clipped to 0 or 1 at a step with the bonus `added`."""
     x = state.means[arm] + added / state.counts[arm]
     return bool(x <= 0 or x >= 1)
 
@@ -274,7 +274,7 @@ def play(
 ) -> tuple[IntArray, int]:
     """Wins of every arm in the next steps: at most `block`, up to the first that fills an arm or is an excess step.
 
-    Also returns the arm that wins the last step, or -1 if the order of all wins is open.
+    Also returns the arm that wins the last step, or -1 if the order of wins is not drawn.
     """
     first, last = bonus(shift, t + 1), bonus(shift, t + block)
     bounds, reach = chances(window, (first + last) / 2), (last - first) / 2 / window.half

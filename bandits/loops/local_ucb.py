@@ -6,14 +6,14 @@ At step t the first arm with at most `forced` log(t + 1) pulls is pulled, if the
 
 A report is a bit, or a bit with Laplace noise. While one arm leads, its rivals' indices change with log t only, and
 `window_of` bounds them as in `bandits.loops.leader`. The leader is pulled until the sum of its reports falls to what
-its index needs, or the window ends, which is before the first step that may be forced. The need is convex in the pulls,
-so that a chord over the window is above it: a run may end too early, which costs only a comparison of all indices.
+its index needs, or until the window ends, before the first step that may be forced. The need is convex in the pulls, so
+a chord over the window is above it: a run may end too early, which costs only a comparison of all indices.
 
 Well above the need, reports are drawn many at a time. What lowers the sum is drawn first, for all pulls of a block at
 once: the number of bits that are 0, the number of negative noises, and their sum, a Gamma variable. If the sum of
 reports stays above the need even with all this at the beginning, no pull of the block ends the run, and the positive
 noises are one more Gamma variable. Otherwise the pulls are drawn one by one, given these counts and sums: bits and
-signs without replacement, and exponential variables given their sum. Exact up to rounding. Other loops on bits pull
+signs without replacement, and exponential variables given their sum. Exact up to rounding. The other loops on bits pull
 their leader in the same way.
 """
 
@@ -31,7 +31,7 @@ from bandits.loops.records import record_run
 SHARE = 8  # a window is no longer than this share of the leader's pulls, so that its chord stays close
 SMALLEST_BLOCK = 32  # pulls; fewer are drawn one by one
 LONGEST = 41.0  # log of more steps than any horizon that is run
-DEVIATIONS = 2.0  # standard deviations allowed for what lowers the sum of a block: more make blocks shorter
+DEVIATIONS = 2.0  # standard deviations allowed for the loss of a block's sum: more make blocks shorter
 
 
 class Reports(NamedTuple):
@@ -41,7 +41,7 @@ class Reports(NamedTuple):
     ----------
     scale: of the Laplace noise of every report, 0 for none.
     width: of an index, in units of sqrt(2 log t / n_a).
-    forced: arms with at most so many times log(t + 1) pulls come first; 0 for each arm once.
+    forced: arms with at most `forced` log(t + 1) pulls come first; 0 for each arm once.
     """
 
     scale: float
@@ -160,7 +160,7 @@ def pull_leader(run: Run, total: float, smallest: int, rng: np.random.Generator)
 
 @compiled
 def block_length(costs: float, most: int, smallest: int) -> int:
-    """Pulls that probably do not end the run, `costs` being what the sum may lose: a wrong guess costs only time."""
+    """Pulls that probably do not end the run, if the sum may lose `costs`: a wrong guess costs only time."""
     return max(smallest, int(min(costs - DEVIATIONS * math.sqrt(costs), float(most))))
 
 
@@ -203,7 +203,7 @@ def pull_block(run: Run, total: float, pulled: int, block: int, rng: np.random.G
 
 @compiled
 def uncovered(slope: float, zeros: float, ones: float) -> float:
-    """The most by which the need grows beyond what the bits add, for every order of the zeros and ones."""
+    """The largest growth of the need beyond what the bits add, over all orders of the zeros and ones."""
     return max(slope, 0.0) * zeros + max(slope - 1, 0.0) * ones
 
 

@@ -1,18 +1,18 @@
 """The loop of policies that draw one perturbed value for every arm and pull the arm with the largest.
 
-Most steps are skipped, and the law is exact all the same. In a block of steps one arm is the leader and the others are
-its rivals. Rival a wins a step if its value X_a exceeds the leader's value V and those of all other rivals. Let c_a be
-at least the probability of X_a > V at each step of the block, whatever the leader's rewards are, and the sum of all c_a
-at most 1. A step has the right law if it is drawn so: rival a is proposed with probability c_a, no rival with
-probability 1 - sum(c). A proposal of a is accepted with the probability that a wins the step, divided by c_a. If none
-is accepted, the leader wins. Proposals depend on no reward of the leader, so that the number of steps up to the next
-one is geometric, and the leader's rewards of these steps are one binomial draw. A proposal is decided in two parts:
+Most steps are skipped, and the law is exact. In a block of steps one arm is the leader and the others are its rivals.
+Rival a wins a step if its value X_a exceeds the leader's value V and those of all other rivals. Let c_a be a bound on
+the probability of X_a > V at each step of the block, whatever the leader's rewards are, with sum of all c_a at most 1.
+Then this draw of a step has the right law: rival a is proposed with probability c_a, no rival with probability
+1 - sum(c). A proposal of a is accepted with the probability that a wins the step, divided by c_a. If none is accepted,
+the leader wins. Proposals depend on no reward of the leader, so that the number of steps up to the next one is
+geometric, and the leader's rewards of these steps are one binomial draw. A proposal is decided in two parts:
 
 1. X_a > V happens with its probability divided by c_a, and then X_a has its law given this event (`value_above`).
 2. The other rivals draw their values. Rival a wins if none of them exceeds X_a (`wins`).
 
-The c_a hold as long as the leader's law is no weaker and no wider than told by the `Block`, as some rewards of 0 would
-make it. Rewards are at least 0, so that it is known before a few pulls whether this holds for all of them (`is_kept`).
+The c_a hold as long as the leader's law is no weaker and no wider than the bounds of the `Block`, which allow for some
+rewards of 0. Rewards are at least 0, so it is known in advance whether this holds for the next few pulls (`is_kept`).
 If not, a new block begins: rewards alone decide this, and the next proposal is independent of them, so that the number
 of steps up to it is geometric anew. After the pull of a rival its own c_a is set anew (`propose_rival`):
 
@@ -20,17 +20,17 @@ of steps up to it is geometric anew. After the pull of a rival its own c_a is se
   below 1/2.
 - BETA: X_a = A / (A + B) and V = C / (C + D) with Gamma variables; X_a > V means W = log(A D / (B C)) > 0. For every
   s > 0 its probability is at most E exp(s W), a product of four ratios of Gamma functions; it falls with the leader's
-  successes and grows with its failures, the shapes of C and D. Under the law tilted by exp(s W) all four are Gamma
-  variables still, with shapes larger by s for A and D, smaller by s for B and C. A proposal that is accepted with the
-  ratio of the two E exp(s W), then drawn from the tilted law, and accepted with probability exp(-s W) 1{W > 0}, has
-  the exact probability and the exact law.
+  successes and grows with its failures, the shapes of C and D. Under the law tilted by exp(s W) all four are again
+  Gamma variables, with shapes larger by s for A and D, smaller by s for B and C. A proposal that is accepted with the
+  ratio of the two E exp(s W), then drawn from the tilted law, and accepted with probability exp(-s W) 1{W > 0}, has the
+  exact probability and the exact law.
 - TRUNCATED_LAPLACE: for a bar below the leader's center, X_a > V either with V > bar, and then X_a > bar, or with V
   at most the bar. c_a is the sum of the probabilities of X_a > bar and V <= bar, of which only the second changes with
-  the leader, and is largest for the weakest one. The value that is proposed to be beyond the bar comes from its law
-  there, the other one from its whole law.
+  the leader, and is largest for the weakest one. The value that is proposed to lie beyond the bar is drawn from its law
+  there, the other from its whole law.
 
 Where no arm leads clearly, steps are drawn one by one (`bandits.loops.perturbed_values`). Leader, bar and length of a
-block depend on the past alone, and decide about time only.
+block depend on the past alone, and affect only the time.
 """
 
 import math
@@ -61,9 +61,9 @@ from bandits.loops.records import record_run
 from bandits.mechanisms.truncated_laplace import offset, upper_tail
 
 MOST = 0.4  # proposals of a block are not more frequent; less than 1/2
-SHORTEST = 4  # steps of the shortest block; and parts of a block, for each of which it is kept in advance
+SHORTEST = 4  # steps of the shortest block; and parts of a block, whose bounds are checked one part at a time
 SINGLE, LONGEST = 64, 1024  # steps that are drawn one by one before a block is tried again: at first, and at most
-COINS = 24  # at most so many rewards are drawn one by one
+COINS = 24  # the most rewards that are drawn one by one
 PARTS, FEW = 64, 4  # parts of a block, at most; with more rejected proposals than parts and FEW, it was too long
 
 
@@ -95,7 +95,7 @@ class Block(NamedTuple):
     Attributes
     ----------
     leader: the arm.
-    steps: pulls with rewards 0 after which the leader is as weak as told.
+    steps: pulls with rewards 0 after which the leader reaches these bounds.
     first, second: bounds on the parameters of its law in the block, those of the weakest leader.
     low, bar: of TRUNCATED_LAPLACE, the bar and the probability that a value of this law is below it.
     """
@@ -210,8 +210,9 @@ def single_steps(
 def next_block(state: State, law: int, constants: Constants, steps: int) -> Block:
     """A block of `steps` steps; its leader is the arm whose value is least likely to be low.
 
-    Of the first parameter, center or successes, the bound is the smaller of now and after `steps` rewards 0; of the
-    second one, spread or failures, the larger. The bar is so low that it is rarely the reason for a proposal.
+    The bound on the first parameter (center or successes) is the smaller of its values now and after `steps` rewards of
+    0; that on the second (spread or failures) the larger. The bar is so low that it is rarely the reason for a
+    proposal.
     """
     values, arms = state.values, len(state.means)
     best, leader = -math.inf, 0
@@ -254,7 +255,7 @@ def skip_steps(
     horizon: int,
     rng: np.random.Generator,
 ) -> tuple[int, int, int]:
-    """Steps as long as the leader is sure to be no weaker than told, and proposals are not too frequent.
+    """Make steps as long as the bounds of the block hold and proposals are not too frequent.
 
     Returns the step, the first free row, and -1 or 1 if a longer or a shorter block would probably take less time.
     """

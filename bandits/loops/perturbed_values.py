@@ -1,6 +1,6 @@
-"""Perturbed values of arms, their laws, and one step: which arm has the largest.
+"""Perturbed values of arms, their laws, and one step: which arm has the largest value.
 
-Most arms can hardly have the largest value, and are not drawn; the law is exact all the same. Fix a bar. The
+Most arms can hardly have the largest value, and are not drawn; the law is exact. Fix a bar. The
 arms that often exceed it are drawn at every step. Each of the others exceeds the bar with a small
 probability, independently. These events are drawn as one Poisson process on [0, sum of hazards], in
 which an arm with the hazard -log(1 - probability) has an interval of that length: usually a single
@@ -152,10 +152,10 @@ def largest(
 def largest_of(
     law: int, constants: Constants, first: FloatArray, second: FloatArray, among: BoolArray, rng: np.random.Generator
 ) -> tuple[float, int]:
-    """The largest of the values of the arms `among` all, each of which is drawn, and its arm; -inf and -1 of none.
+    """The largest value of the arms in `among`, all of which are drawn, and its arm; -inf and -1 if there are none.
 
     Offsets of TRUNCATED_LAPLACE are drawn without a logarithm: their sizes are exponential variables up to `reach`, by
-    rejection; of uniform ones where it would reject more than half of the exponential ones.
+    rejection, or by rejection from uniform ones if more than half of the exponential ones would be rejected.
     """
     best, leader = -math.inf, -1
     for arm in range(len(first)):

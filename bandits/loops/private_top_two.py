@@ -1,7 +1,7 @@
 """The loop of DP-TT: leader and challenger take turns until a batch of one of them is full.
 
-Nothing changes between two releases: how many pulls both get until then is known, and a batch is one binomial draw. So
-a run costs a few dozen decisions, whatever its number of samples.
+Nothing changes between two releases: the pulls of both until the next one are known, and a batch is one binomial draw.
+So a run costs a few dozen decisions, whatever its number of samples.
 """
 
 import math
@@ -40,15 +40,15 @@ class PrivateTopTwo(NamedTuple):
 def private_top_two(
     means: FloatArray, max_samples: int, rule: PrivateTopTwo, rng: np.random.Generator
 ) -> tuple[int, int]:
-    """Samples until it stops and the arm that it returns, -1 if it has not stopped after `max_samples`."""
+    """Samples until the rule stops and the arm that it returns, -1 if it has not stopped after `max_samples`."""
     arms = len(means)
     samples = arms * rule.first
     if samples > max_samples:
         return max_samples, -1
     length = np.full(arms, rule.first, dtype=np.int64)  # of the batch under way
-    missing = np.zeros(arms, dtype=np.int64)  # rewards that it lacks
+    missing = np.zeros(arms, dtype=np.int64)  # rewards that this batch lacks
     finished = np.zeros(arms, dtype=np.int64)  # batches
-    sums, counts, batches = np.zeros(arms), np.zeros(arms), np.zeros(arms)  # what costs are computed of
+    sums, counts, batches = np.zeros(arms), np.zeros(arms), np.zeros(arms)  # of which costs are computed
     arm, begun = 0, 1
     while True:
         released = rng.binomial(length[arm], means[arm]) + laplace(1 / rule.epsilon, rng)
@@ -74,9 +74,9 @@ def private_top_two(
 
 @compiled
 def next_length(rule: PrivateTopTwo, count: float) -> int:
-    """Rewards of the next batch of an arm after one that brought those in its sum to `count`.
+    """Rewards of the next batch of an arm whose sum has `count` rewards.
 
-    The factor below 1 prevents that ceil(1.1 x 50) is 56 by rounding.
+    The factor below 1 prevents rounding from making ceil(1.1 x 50) 56.
     """
     return int(min(max(1.0, math.ceil(rule.ratio * count * (1 - 1e-12)) - rule.kept * count), LONGEST))
 
@@ -85,9 +85,9 @@ def next_length(rule: PrivateTopTwo, count: float) -> int:
 def pair(
     rule: PrivateTopTwo, sums: FloatArray, counts: FloatArray, batches: FloatArray, finished: IntArray
 ) -> tuple[int, int]:
-    """The leader, with the largest noisy mean, and its challenger, with the least W + log n; -1 if it is to stop.
+    """The leader, with the largest noisy mean, and its challenger, with the least W + log n; -1 if the rule stops.
 
-    It stops when no W, the cost of another order of the leader and an arm, is below its threshold.
+    The rule stops when no W, the cost of the opposite order of leader and arm, is below its threshold.
     """
     leader = int(np.argmax(sums / counts))
     of_leader = sums[leader], counts[leader], batches[leader]

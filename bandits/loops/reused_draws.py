@@ -1,9 +1,9 @@
 """The loop of DP-TS-UCB: Thompson sampling that draws a few values per epoch and reuses the largest.
 
-An arm has the mean of its last complete epoch, and collects rewards for the next one, which is twice as long. At every
-step an arm with draws left draws a value; the value of any other arm is the largest that it drew in its epoch. Once all
-draws are used up, nothing changes until the arm with the largest value ends its epoch, and these steps are simulated at
-once. Rewards matter only when their epoch ends, so that only their sums over epochs are drawn.
+An arm is judged by the mean of its last complete epoch, and collects rewards for the next one, which is twice as long.
+At every step an arm with draws left draws a value; the value of any other arm is the largest that it drew in its epoch.
+Once all draws are used up, nothing changes until the arm with the largest value ends its epoch, and these steps are
+simulated at once. Rewards matter only when their epoch ends, so that only their sums over epochs are drawn.
 """
 
 import math

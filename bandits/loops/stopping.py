@@ -29,7 +29,7 @@ class Scales(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """What the compiled functions know about a rule.
+    """The parameters of a rule that the compiled functions use.
 
     Attributes
     ----------
@@ -112,11 +112,11 @@ def leap(
 ) -> tuple[int, float, bool]:
     """A run that asks after every sample, without drawing every sample: count, sum, and whether it halted.
 
-    With `slack` left to the required sum, which only grows, no m < (slack - loud) / bound samples lead to a
-    halt unless some A_t is loud: at or below -loud. So the waiting time for the first loud A_t is drawn, which
-    is geometric. If it is longer than m, only the sum of m samples is drawn: about their A_t it matters only
-    that none is loud. Otherwise the sum of the samples up to the loud A_t is drawn. A loud A_t is -loud minus
-    an exponential variable, and only this question may halt.
+    With `slack` left to the required sum, which only grows, no m < (slack - loud) / bound samples lead to a halt unless
+    some A_t is loud: at or below -loud. So the waiting time for the first loud A_t is drawn, which is geometric. If it
+    is longer than m, only the sum of m samples is drawn: of their A_t only the fact matters that none is loud.
+    Otherwise the sum of the samples up to the loud A_t is drawn. A loud A_t is -loud minus an exponential variable, and
+    only this question may halt.
     """
     sigma2 = rule.scales.question
     samples = 0

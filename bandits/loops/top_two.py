@@ -1,7 +1,7 @@
 """The loop of AdaP-TT: two arms compete for every pull, and all decisions follow from noisy means of whole phases.
 
-The leader's pulls between two of challengers are drawn as one number. Challengers cannot be skipped: their leads are
-kept equal, so that another one is pulled almost every time.
+The leader's pulls between two of challengers are drawn as one number. Pulls of challengers cannot be skipped: the rule
+keeps their leads equal, so the challenger changes almost every time.
 """
 
 import math
@@ -33,11 +33,11 @@ class TopTwo(NamedTuple):
 
 @compiled
 def top_two(means: FloatArray, max_samples: int, rule: TopTwo, rng: np.random.Generator) -> tuple[int, int]:
-    """Samples until it stops and the arm that it returns, -1 if it has not stopped after `max_samples`.
+    """Samples until the rule stops and the arm that it returns, -1 if it has not stopped after `max_samples`.
 
     An arm's phase ends when its pulls have doubled; its noisy mean is then that of this phase alone. Rewards matter
-    only when their phase ends, so that one binomial number is drawn per phase. When the leader's phase ends, the rest
-    of its geometric number of pulls is forgotten: it has no memory.
+    only when their phase ends, so one binomial number is drawn per phase. When the leader's phase ends, the rest of its
+    geometric number of pulls is discarded: the geometric law is memoryless.
     """
     arms = len(means)
     if max_samples < arms:
@@ -103,7 +103,7 @@ def optimist(noisy: FloatArray, length: IntArray, pulls: IntArray, epsilon: floa
 
 @compiled
 def challenger(leader: int, ahead: FloatArray, inverse: FloatArray) -> int:
-    """The arm over which the lead of the leader is the least certain; `inverse` are 1 / pulls."""
+    """The arm over which the leader's lead is the least certain; `inverse` are 1 / pulls."""
     best, found = math.inf, -1
     for arm in range(len(ahead)):
         cost = ahead[arm] / (inverse[leader] + inverse[arm])

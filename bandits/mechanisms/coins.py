@@ -2,8 +2,8 @@
 
 The least delta at which k + Y and k + 1 + Y are (epsilon, delta)-indistinguishable is the sum over k of
 (P(Y = k) - e^epsilon P(Y = k - 1))+, and P(Y = k - 1) / P(Y = k) = k / (N - k + 1) grows in k: the terms up to
-kappa = ceil((N + 1) / (1 + e^epsilon)) - 1 are positive. Y and N - Y have one law, so that the other direction gives
-the same. It falls in N, as a further coin is added to what is released.
+kappa = ceil((N + 1) / (1 + e^epsilon)) - 1 are positive. Y and N - Y have the same law, so the other direction gives
+the same delta. It does not rise in N, since adding a further coin is post-processing.
 """
 
 import math
@@ -15,7 +15,7 @@ from scipy.stats import binom
 from bandits.parameters import require
 
 NEGLIGIBLE = 45.0  # terms e^-45 times the largest one are below any rounding, all together
-SMALLEST, LARGEST = 1e-4, 700.0  # epsilon: so many coins are a number of 64 bits; e^epsilon does not overflow
+SMALLEST, LARGEST = 1e-4, 700.0  # epsilon: the number of coins has at most 64 bits; e^epsilon does not overflow
 
 
 def last_above(coins: int, epsilon: float) -> int:
@@ -56,7 +56,7 @@ def coins_delta(coins: int, epsilon: float) -> float:
 def coins_needed(epsilon: float, delta: float) -> int:
     """The least number of coins with which a count is (`epsilon`, `delta`)-private: 80 for 1 and 1e-6.
 
-    Raises `ParameterError` for an epsilon outside 1e-4..700, and for a delta of 0, which no number of coins has.
+    Raises `ParameterError` for an epsilon outside 1e-4..700, and for a delta of 0, which no number of coins gives.
     """
     require(SMALLEST <= epsilon <= LARGEST, "epsilon", epsilon, "a number > 0 (in 1e-4..700: coins are counted)")
     allowed = "a number in (0, 1) (and at least 1e-100): coins are never purely private"

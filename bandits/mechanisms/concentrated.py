@@ -2,7 +2,7 @@
 
 A release is `rho`-zCDP if the Renyi divergence of every order alpha > 1 between its laws on neighbouring inputs is at
 most rho alpha. The rho of several releases add up. Normal noise of variance s^2 / (2 rho) on a number that one reward
-moves by at most s is rho-zCDP; it has the level sqrt(2 rho) of Gaussian differential privacy, which says more.
+moves by at most s is rho-zCDP; it has the level sqrt(2 rho) of Gaussian differential privacy, which is stronger.
 """
 
 import math
@@ -20,8 +20,8 @@ def require_rho(rho: float) -> None:
 def concentrated_delta(rho: float, epsilon: float) -> float:
     """A delta for which `rho`-zCDP implies (`epsilon`, delta)-privacy: exp(-(epsilon - rho)^2 / (4 rho)).
 
-    Bun and Steinke 2016, Proposition 1.3: epsilon = rho + 2 sqrt(rho log(1 / delta)). 1 for an epsilon up to rho, for
-    which this proposition says nothing.
+    Bun and Steinke 2016, Proposition 1.3: epsilon = rho + 2 sqrt(rho log(1 / delta)). 1 for epsilon <= rho, where the
+    proposition gives nothing.
     """
     return math.exp(-max(epsilon - rho, 0.0) / rho * max(epsilon - rho, 0.0) / 4)
 

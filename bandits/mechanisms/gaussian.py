@@ -1,6 +1,6 @@
 """Gaussian differential privacy (Dong, Roth and Su 2022).
 
-A release is `level`-GDP if neighbouring inputs are no easier to tell apart than Normal(0, 1) and Normal(level, 1). The
+A release is `level`-GDP if neighbouring inputs are no easier to distinguish than Normal(0, 1) and Normal(level, 1). The
 squares of the levels of several releases add up. A level implies a curve of pairs (epsilon, delta), with delta > 0 for
 every epsilon: Gaussian noise is never purely private.
 """

@@ -14,8 +14,8 @@ Two mechanisms of budget epsilon/2 share the stream (Chan, Shi and Song 2011).
 Hence the whole infinite sequence of releases is epsilon-DP, one item changed, even if items depend on
 earlier releases.
 
-Only the noise has to be stored, as for a tree: the noise of the sum of n items is fresh noise plus the
-noise of the sum of m items, where m is n with its lowest bit cleared or, if n is a power of two, n/2.
+As for a tree only the noise is stored: the noise of the sum of n items is fresh noise plus the noise of the sum of m
+items, where m is n with its lowest bit cleared or, if n is a power of two, n/2.
 """
 
 from dataclasses import dataclass, field

@@ -6,7 +6,7 @@ import numpy as np
 
 from bandits.compiled import compiled
 
-NEWTON_STEPS = 100  # few are needed: each squares the error
+NEWTON_STEPS = 100  # few are needed: convergence is quadratic
 
 
 @compiled
@@ -30,7 +30,7 @@ def laplace_above(log_survival: float, scale: float) -> float:
 
 @compiled
 def laplace_sum_bound(scale: float, draws: float, cost: float) -> float:
-    """Chernoff's bound on a sum of `draws` Laplace variables: it is above the result with probability <= e^-`cost`.
+    """Chernoff's bound on a sum of `draws` Laplace variables, exceeded with probability at most e^-`cost`.
 
     The least of (cost - draws log(1 - x^2)) / x over 0 < x < 1, times `scale`. At the best x, v = 1 / (1 - x^2) has
     2 (v - 1) - log v = cost / draws, and the least value is 2 draws sqrt(v (v - 1)).

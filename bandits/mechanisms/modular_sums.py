@@ -1,8 +1,8 @@
 """Sums of whole numbers modulo m with noise that users add (Chowdhury and Zhou 2023, Algorithms 1 and 2).
 
-A user with the number x in {0, ..., g} sends (x + noise) mod m; the aggregator sees the sum of l messages modulo m, and
-no single message. The noises of l users add up to one discrete law, so that the sum is as private as with a trusted
-server that sees all numbers. Sums are Python integers, which do not overflow.
+A user with the number x in {0, ..., g} sends (x + noise) mod m; the aggregator sees only the sum of l messages modulo
+m. The noises of l users add up to one discrete law, so that the sum is as private as with a trusted server that sees
+all numbers. Sums are Python integers, which do not overflow.
 """
 
 import math

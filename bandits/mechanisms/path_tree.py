@@ -5,7 +5,7 @@ mechanism releases the sum of the first t items plus the variables of the nodes 
 It differs from the mechanism of `bandits.mechanisms.tree`, which adds one variable for each set bit of t.
 
 The exact privacy loss (docs/theorems.md, 9.1): changing item s by 1 adds 1[t >= s] to the sums. The loss is |z|_1 / b
-for the numbers z on the nodes that have these path sums and the least |z|_1. With all items the worst s needs
+for the numbers z on the nodes that have these path sums and the least |z|_1. Over all items the worst case is
 floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 if the root holds no variable.
 """
 
@@ -45,7 +45,7 @@ def path_losses(depth: int, items: int, *, root: bool = True) -> IntArray:
     """The least |z|_1 of each item if only the first `items` sums are released, shape (items,).
 
     The recursion of the proof of 9.1: `outside` and `inside` are the least sums of |z| below a node if the path sum
-    that comes from above is 0 or 1. Raises `ParameterError` for more items than leaves.
+    from above is 0 or 1. Raises `ParameterError` for more items than leaves.
     """
     require(depth >= 1, "depth", depth, "a whole number >= 1")
     require(1 <= items <= 1 << depth, "items", items, f"a whole number in 1..{1 << depth}")
@@ -53,8 +53,8 @@ def path_losses(depth: int, items: int, *, root: bool = True) -> IntArray:
     outside, inside = np.ones(items, dtype=np.int64), np.zeros(items, dtype=np.int64)
     for level in range(depth):
         node = leaf >> level
-        right = node % 2 == 1  # then the leaves of the left child are to have sum 0
-        later = ~right & ((node + 1) << level < items)  # the right child has leaves, all to have sum 1
+        right = node % 2 == 1  # then the leaves of the left child need the path sum 0
+        later = ~right & ((node + 1) << level < items)  # the right child has leaves, which all need the path sum 1
         outside, inside = outside + later, inside + right
         if level < depth - 1 or root:  # a variable at the parent can turn one into the other
             outside, inside = np.minimum(outside, inside + 1), np.minimum(inside, outside + 1)
@@ -62,7 +62,7 @@ def path_losses(depth: int, items: int, *, root: bool = True) -> IntArray:
 
 
 def path_node_scale(length: int, epsilon: float, *, printed: bool = False) -> float:
-    """Scale of the noise of every node with which the whole release is exactly epsilon-DP.
+    """Scale of the noise of every node for which the whole release is exactly epsilon-DP.
 
     `printed` is log2(T) / epsilon, which spends about half of epsilon (`path_loss`).
     """

@@ -1,4 +1,4 @@
-"""Report noisy max: add noise to every score and release which score is the largest."""
+"""Report noisy max: add noise to every score and release the index of the largest."""
 
 import math
 from dataclasses import dataclass
@@ -42,5 +42,5 @@ class Noise:
 
 
 def report_noisy_max(scores: FloatArray, counts: IntArray, noise: Noise, rng: np.random.Generator) -> int:
-    """The index of the largest score plus noise; `counts` arms share a score, each with noise of its own."""
+    """The index of the largest score plus noise; `counts` arms share a score, each with independent noise."""
     return int(np.argmax(scores + noise.largest(counts, rng)))

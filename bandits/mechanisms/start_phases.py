@@ -12,17 +12,16 @@ Guarantee: with a start phase that satisfies it for all N from its length on, ev
 
 For both families the likelihood ratio of F and F' is monotone in x, so the condition says that the
 hockey-stick divergence is at most delta. `gauss_condition` and `beta_condition` give that
-divergence, the smallest delta that N pulls achieve. It never rises with N:
+divergence, the smallest delta that N pulls achieve. It does not rise in N:
 
 - Gauss: the divergence depends on the distance of the means in standard deviations, 1 / sqrt(2 N),
   and noise added to both laws of a closer pair cannot increase it.
 - Beta: neighbours are Beta(a, b + 1) and Beta(a + 1, b). Multiplied by an independent
-  Beta(a + b + 1, m) they are Beta(a, b + 1 + m) and Beta(a + 1, b + m), so the divergence D(a, b)
-  never rises with b (data processing), and, applied to 1 - x, never with a. Every pair that occurs
-  after N + 1 pulls has both parameters at least as large as some pair after N pulls, also where k
-  jumps.
+  Beta(a + b + 1, m) they are Beta(a, b + 1 + m) and Beta(a + 1, b + m), so the divergence D(a, b) never rises with b
+  (data processing), and, applied to 1 - x, never with a. Every pair that occurs after N + 1 pulls has both parameters
+  at least as large as some pair after N pulls, even where k jumps.
 
-So one bisection finds the exact start phase, and no bound is needed for any N. Divergences are computed
+So bisection finds the exact start phase without any further bound. Divergences are computed
 as integrals of positive terms, to about 11 digits for every epsilon, delta and N: a start phase beyond
 10^11 pulls is exact to as many digits.
 """

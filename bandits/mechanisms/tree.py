@@ -1,6 +1,6 @@
 """The tree mechanism: private prefix sums of a stream of known length.
 
-The stream is cut into dyadic nodes. The node of level i that ends at item n holds the sum of the
+The stream is divided into dyadic nodes. The node of level i that ends at item n holds the sum of the
 2^i items up to n, where i is the lowest set bit of n, plus fresh Laplace noise; the prefix sum of n
 items is the sum of one node per set bit of n. An item lies in at most one node of each level.
 (Chan, Shi and Song 2011, section 3.2; Dwork, Naor, Pitassi and Rothblum 2010, section 4.)

@@ -1,13 +1,13 @@
 """The truncated Laplace distribution of DP-FTPL-New, which meets the privacy condition with equality.
 
-About the center x0 of a mean of `count` = N rewards, with c = delta / (e^epsilon - 1),
+Around the center x0 of a mean of `count` = N rewards, with c = delta / (e^epsilon - 1),
 
     F(x) = (1/2 + c) e^{N epsilon (x - x0)} - c    on [x0 - A, x0], mirrored above,
     A = log((e^epsilon - 1) / (2 delta) + 1) / (N epsilon)
 
-(Wang and Zhu 2024, Lemma 15). delta = 0 is Laplace noise of scale 1 / (N epsilon), epsilon = 0 the
-uniform distribution on x0 +- 1 / (2 N delta). The distribution of N rewards is that of one reward
-shrunk N times, so what follows is computed for N = 1 and divided by N.
+(Wang and Zhu 2024, Lemma 15). delta = 0 is Laplace noise of scale 1 / (N epsilon), epsilon = 0 the uniform distribution
+on x0 +- 1 / (2 N delta). The distribution for N rewards is that for one reward, scaled by 1 / N, so it is computed for
+N = 1 and divided by N.
 
 e^epsilon enters as e^-epsilon, and differences as expm1 and log1p: nothing overflows and nothing
 cancels between epsilon = 0 and 10^6, delta = 0 and 1.
@@ -91,7 +91,7 @@ def optimism(horizon: float, epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True)
 class TruncatedLaplace:
-    """The law of one draw about `center`, from `count` rewards in [0, 1].
+    """The law of one draw around `center`, from `count` rewards in [0, 1].
 
     Guarantee: a draw is (`epsilon`, `delta`)-DP when one reward changes, which moves the center by at
     most 1 / `count` (Wang and Zhu 2024, Lemma 15); for delta <= 1/2 this is tight. Scope: this one draw.

@@ -64,7 +64,7 @@ class Policy(Learner[Instance]):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """What the transcript costs: by the rule that compares noisy sums, if there is one."""
+        """The cost of the transcript, from the rule that compares noisy sums if there is one."""
         if releases.epsilon is not None and (batches := self.batch_rule()) is not None:
             return batches.transcript_cost(releases, arms, horizon, domain)
         if releases.epsilon is not None and (rule := self.index_rule(arms, horizon)) is not None:
@@ -158,7 +158,7 @@ def require_bernoulli(policy: Learner[Instance], instance: Instance) -> None:
 def require_sums(policy: Policy, sums: FloatArray, low: float, high: float) -> FloatArray:
     """`sums` of rewards, unchanged. Raises `ParameterError` if the instance drew one outside [low, high].
 
-    The noise is calibrated to these limits, so that privacy must not depend on an instance that keeps to them.
+    The noise is calibrated to these limits, so privacy must hold even for an instance whose rewards leave them.
     """
     room = 1e-9 * max(abs(low), abs(high))  # for rounding
     if not ((sums >= low - room) & (sums <= high + room)).all():  # so that NaN is refused

@@ -1,8 +1,8 @@
-"""Policies that learn from noisy sums of batches alone: one run of them, without rewards and without noise.
+"""One run of a policy that learns from noisy sums of batches alone, without rewards and without noise.
 
-`BatchedRun` says which arm is next and when the sum of a batch must be released; whoever plays it adds up rewards and
-draws the noise. `play_batches` does so for given rewards with simulated noise, `bandits.deploy.Session` for real users
-with exact noise, and writes every release down.
+`BatchedRun` says which arm is next and when the sum of a batch must be released; the caller adds up rewards and draws
+the noise. `play_batches` does so for given rewards with simulated noise, `bandits.deploy.Session` for real users with
+exact noise, and writes every release down.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from bandits.mechanisms.deployable import GRID
 
 
 class BatchedRun(ABC):
-    """One run of a policy. It changes with every pull and every release, and depends on nothing else.
+    """One run of a policy. Its state depends on pulls and releases alone.
 
     Every arm has at most one open batch: its pulls since its last release, while `learning`. Once batches are `due`,
     the sums of their rewards are released with noise of scale 1 / `epsilon` and given to `absorb`; before that no arm
@@ -57,11 +57,11 @@ class BatchedRun(ABC):
         """What the policy knows, as plain numbers; all of it follows from releases."""
 
     def saved(self) -> dict[str, Any] | None:
-        """All that has changed since the run began, as plain data from which `restore` goes on; None: not written."""
+        """The state as plain data, from which `restore` goes on; None if the run cannot be saved."""
         return None
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Make a run that has just begun the one that was `saved`."""
+        """Set a run that has just begun to the state that was `saved`."""
         raise NotImplementedError
 
 

@@ -91,9 +91,9 @@ class IndexRun(BatchedRun):
 class BatchedIndex(Policy):
     """The first batch of every arm, then always a batch of the arm with the largest index.
 
-    A reward is in the sum of one batch, which is released once with Lap(1/epsilon). How long a batch is and which arm
-    is pulled follows from what was released before. So the whole transcript is epsilon-private, by parallel
-    composition. The first batch of an arm is no exception: even a sum of one reward gets its noise.
+    A reward is in the sum of one batch, which is released once with Lap(1/epsilon). The length of a batch and its arm
+    follow from earlier releases. So the whole transcript is epsilon-private, by parallel composition. Even a first
+    batch of one reward gets noise.
     """
 
     time_grows: ClassVar[bool] = False
@@ -182,7 +182,7 @@ class AdaP(BatchedIndex):
 class AdaPUCB(AdaP):
     """AdaP-UCB (Azize and Basu 2022): episodes chosen by the largest m + sqrt(alpha log(t) / (2 n)) + b, see `AdaP`.
 
-    One copy of the paper prints log(2t) in the square root; its proof uses t^-alpha, and so does this.
+    One copy of the paper prints log(2t) in the square root; its proof and this class use log(t).
 
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """
@@ -197,7 +197,7 @@ class AdaPUCB(AdaP):
 class AdaPKLUCB(AdaP):
     """AdaP-KLUCB (Azize and Basu 2022), see `AdaP`: the largest q in [0, 1] with kl(p, q) <= alpha log(t) / n.
 
-    p is m + b cut to [0, 1]. Where it is 1, so is the index.
+    p is m + b clipped to [0, 1]. If p = 1, the index is 1.
 
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """
@@ -221,8 +221,8 @@ class AdaCUCB(BatchedIndex):
 
     Guarantee: `rho`-zCDP of the transcript, one reward changed, and in fact the level sqrt(2 rho) of Gaussian privacy,
     quoted at epsilon = sqrt(2 rho), as epsilon-privacy implies epsilon^2 / 2-zCDP, and not conversely. Proof: a reward
-    moves the sum of one episode by at most 1. Given what was released before, that sum keeps the level, and what
-    follows depends on the reward through it alone. Raises `ParameterError` for a rho <= 0.
+    moves the sum of one episode by at most 1. Given earlier releases that sum has the level, and later ones depend on
+    the reward through that sum alone. Raises `ParameterError` for a rho <= 0.
     """
 
     name: ClassVar[str] = "adac_ucb"
@@ -259,14 +259,14 @@ class AdaCUCB(BatchedIndex):
         return rng.normal(scale=self.noise_scale)
 
     def batch_rule(self) -> None:
-        """None: `BatchRule` is about Laplace noise."""
+        """None: `BatchRule` needs Laplace noise."""
 
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
         """The cost of the arms, from the first choice: exact for rewards 0 or 1 if the horizon allows no other.
 
-        Longer runs show no less. Of two arms, they also show how often the second is chosen before the first again.
+        Longer runs show no less. With two arms they also show how often the second is chosen in a row.
         """
         assert releases.delta is not None
         assert releases.epsilon is not None
@@ -300,12 +300,11 @@ class AdaCUCB(BatchedIndex):
 class PrivateDivergence(BatchedIndex):
     """What DP-KLUCB and DP-IMED share: growing batches, all of them counted, and the divergence d_epsilon.
 
-    The noisy sums of all batches of an arm are added up, so that nothing is forgotten; n are its pulls, and [m] is
-    their noisy mean cut to [0, 1]. The paper's grid of batches is not known here, only that batches grow by a ratio
-    above 1. Ours is a reconstruction: pulls of an arm go from n to max(n + 1, ceil(`ratio` n)), from `first_batch`.
-    `first_batch` of null is ceil(3 / epsilon), where noise no longer hides the mean. With a first batch of 1 and a
-    small epsilon the best arm may start so low that it is not pulled for very long; such runs are rare, but dominate
-    the mean regret.
+    The noisy sums of all batches of an arm are added up; n is the number of its pulls, and [m] their noisy mean clipped
+    to [0, 1]. The paper's grid of batches is not known here, only that batches grow by a ratio above 1. Ours is a
+    reconstruction: pulls of an arm go from n to max(n + 1, ceil(`ratio` n)), from `first_batch`. `first_batch` of null
+    is ceil(3 / epsilon), where noise no longer hides the mean. With a first batch of 1 and a small epsilon the best arm
+    may start so low that it is not pulled for very long; such runs are rare, but dominate the mean regret.
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Proposition 2); a reward is in one batch.
     """
@@ -343,7 +342,7 @@ class DPKLUCB(PrivateDivergence):
     rounded to 1; from epsilon = 34 on this happens to every arm whose noisy mean is close to 1.
 
     With `index` "exact" (ours) it is the largest q in [0, 1] with D-(S, n, m; q) <= log(t), 0 if there is none: S is
-    the noisy sum, not cut, of n rewards and m batches, D- its Chernoff cost (`bandits.noisy_sums`). After any fixed
+    the noisy sum, not clipped, of n rewards and m batches, D- its Chernoff cost (`bandits.noisy_sums`). After any fixed
     number of batches this index is below the mean with probability at most 1 / t (docs/theorems.md, 8.3), so that a
     best arm with a bad start is pulled again. As n grows both indices are the same. `epsilon` is then at most 700.
 

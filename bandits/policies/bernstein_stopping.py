@@ -8,14 +8,15 @@ Block k = 1, 2, ... takes n = 2^k fresh values in [-R, R], in n/2 pairs (x, x').
 
 and the rule halts with the estimate m at the first block with |m| >= (1 + 1/accuracy) w.
 
-Private: a value moves the sum by at most 2R and the other sum by at most 2R^2, which costs epsilon/2 each. Blocks are
-disjoint and what came before only decides whether a block is taken, so that the transcript costs no more than a block.
+Private: a value moves the sum by at most 2R and the sum over pairs by at most 2R^2, which costs epsilon/2 each. Blocks
+are disjoint, and earlier blocks only decide whether a block is taken, so the transcript costs no more than a block.
 
-Right: (x - x')^2 / 2 has the mean sigma^2 and lies in [0, 2R^2], so that e^(-ly) <= 1 - ly + l^2 y^2 / 2 bounds the
-average of the pairs from below by sigma^2 - 2 sigma a, a = R sqrt(2L/n), but for probability e^-L; the noise of V is
-above -8R^2L/(epsilon n) but for e^-L / 2. Then sigma <= s. Bernstein (2e^-L) and the noise of m (e^-L) give
-|m - mean| <= w; that is 4.5 e^-L = beta / (k (k + 1)) a block, beta in all. On halting w <= accuracy (|m| - w) <=
-accuracy |mean|. Samples: `bandits.bounds.bernstein_stopping`. See docs/theorems.md, section 10.
+Accurate, where "but for p" means "except with probability p": (x - x')^2 / 2 has the mean sigma^2 and lies in [0,
+2R^2], so that e^(-ly) <= 1 - ly + l^2 y^2 / 2 bounds the average of the pairs from below by sigma^2 - 2 sigma a, a = R
+sqrt(2L/n), but for e^-L; the noise of V is above -8R^2L/(epsilon n) but for e^-L / 2. Then sigma <= s. Bernstein
+(2e^-L) and the noise of m (e^-L) give |m - mean| <= w; that is 4.5 e^-L = beta / (k (k + 1)) a block, beta in all. On
+halting w <= accuracy (|m| - w) <= accuracy |mean|. Samples: `bandits.bounds.bernstein_stopping`. See docs/theorems.md,
+section 10.
 
 Simulation. Of a stream with two values a block is three counts of pairs, one multinomial draw: O(log samples). Other
 streams are drawn value by value.
@@ -48,9 +49,9 @@ class DPBernstein(StoppingRule):
     """DP-Bernstein, ours: halts by a private bound on the deviation, with fresh values in every block.
 
     Guarantee: epsilon-DP of the number of samples and the estimate together, one value of the stream changed, and
-    Pr[|estimate - mean| > accuracy |mean|] <= beta for independent values of one law in [-bound, bound] with mean other
-    than 0 (proofs above). With mean 0 it halts with probability at most beta. Raises `ParameterError` for an epsilon,
-    accuracy or beta out of range.
+    Pr[|estimate - mean| > accuracy |mean|] <= beta for i.i.d. values in [-bound, bound] with mean other than 0 (proofs
+    above). With mean 0 it halts with probability at most beta. Raises `ParameterError` for an epsilon, accuracy or beta
+    out of range.
     """
 
     name: ClassVar[str] = "dp_bernstein"
@@ -71,8 +72,8 @@ class DPBernstein(StoppingRule):
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The two sums of one block, for values in [-1, 1]; all blocks cost the same.
 
-        The transcript has the number of blocks and the last m, not V. It costs as much: where m is just large enough
-        for the least w, the rule halts only on a V that is below both centers.
+        The transcript has the number of blocks and the last m, not V. It costs as much: if m is just large enough for
+        the least w, the rule halts only if V is below its noiseless value on both inputs.
         """
         if horizon < 2:
             return ()
@@ -91,7 +92,7 @@ class DPBernstein(StoppingRule):
         return math.log(4.5 * block * (block + 1) / self.beta)
 
     def width(self, block: int, spread: float, bound: float) -> float:
-        """w, the most that m is off, after block 1, 2, ... with V = `spread`."""
+        """w, the bound on the error of m, after block 1, 2, ... with V = `spread`."""
         n, log = 2.0**block, self.log_term(block)
         noise = 8 * bound**2 * log / (self.epsilon * n)
         deviation = bound * math.sqrt(2 * log / n) + math.sqrt(max(0.0, spread + noise) + 2 * bound**2 * log / n)

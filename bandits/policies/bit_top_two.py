@@ -29,12 +29,12 @@ class CTBTT(Identifier):
 
     Only the abstract was read; the stopping rule and its proof are ours. A user with the reward r in [0, 1] sends 1
     with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), else 0, as in `bandits.policies.local_ucb.BitPolicy`.
-    Every arm once; then, n and s the bits of an arm and their sum, the leader G has the largest s / n (the first of
-    these), and W_a = n_G kl(s_G / n_G, u) + n_a kl(s_a / n_a, u), u the mean of all bits of both. It stops with G when
+    Every arm once. With n bits of an arm and their sum s, the leader G has the largest s / n (the first of these), and
+    W_a = n_G kl(s_G / n_G, u) + n_a kl(s_a / n_a, u), u the mean of all bits of both. The run stops with G when
     W_a >= log((K - 1) / beta) + r_G + r_a for every other arm, r = log((n + 1) C(n, s) x^s (1 - x)^(n - s)), x = s / n.
     Else a fair coin says whether G is pulled or the arm with the least W_a + log n_a.
 
-    The arm is the best one with probability at least 1 - beta, if it stops (docs/theorems.md, 8.4).
+    The arm is the best one with probability at least 1 - beta, if the run stops (docs/theorems.md, 8.4).
 
     Guarantee: epsilon-DP of every reward before the learner sees it, for rewards in [0, 1]: the likelihood ratio of a
     bit is at most e^epsilon.
@@ -69,7 +69,7 @@ class CTBTT(Identifier):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """What the ledger allows, and all of it is shown: an early stop needs one certain value of every bit.
+        """The ledger's epsilon, and all of it is shown: the earliest stop fixes the value of every bit.
 
         All bits of arm 1 are 1 and all others 0; all arms are pulled equally often until it stops. If no other
         bits stop with arm 1 after these numbers of pulls, then this history has the probability of its bits times that

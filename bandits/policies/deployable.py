@@ -2,7 +2,7 @@
 
 Rewards are first rounded to a grid of steps of 2^-20. Sums are then whole numbers of steps, and no floating-point noise
 enters what is released: the guarantee of the algorithm holds on a real computer. This noise cannot be seeded. Regret
-has the law of the simulated policies, up to the rounding of rewards.
+has the law of that of the simulated policies, up to the rounding of rewards.
 """
 
 from dataclasses import dataclass

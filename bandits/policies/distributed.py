@@ -1,7 +1,7 @@
 """Successive elimination without a trusted server (Chowdhury and Zhou 2023).
 
-Users round their rewards to whole numbers, add noise and send them modulo m; the server sees the sum of a batch modulo
-m, and nothing else. The promise is about these sums: `Scope.DISTRIBUTED`.
+Users round their rewards to whole numbers, add noise and send them modulo m; the server sees only the sum of a batch
+modulo m. The guarantee is about these sums: `Scope.DISTRIBUTED`.
 """
 
 import itertools
@@ -80,7 +80,7 @@ class DistributedElimination(EpochElimination):
     Attributes
     ----------
     precision: s; rewards are rounded to multiples of 1 / g, g = ceil(s epsilon sqrt(l)).
-    beta: the best arm is lost with at most this probability; None is 1 / horizon, as in their theorems.
+    beta: the best arm is removed with at most this probability; None is 1 / horizon, as in their theorems.
     batch_base: 2 as in the paper; their code has 4.
     """
 
@@ -152,10 +152,9 @@ class DistributedElimination(EpochElimination):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """The cost of the arms: a lower bound from the most expensive batch, all arms but one having equal sums.
+        """The cost of the arms: a lower bound from the most expensive batch, in which all arms but one have equal sums.
 
-        Of all that a batch decides, only whether one arm survives it alone is used. If that is the last arm, the next
-        pull shows it.
+        It only uses whether one arm alone survives the batch. If that is the last arm, the next pull shows it.
         """
         claimed = self.guarantee
         pure = claimed.delta == 0
@@ -228,7 +227,7 @@ class DistDPSE(DistributedElimination):
         return math.sqrt(2) / self.epsilon, 1 / self.epsilon
 
     def batched_run(self, arms: int, horizon: int) -> BatchedRun:
-        """A run whose noise one trusted server adds: then the promise is about the arms, not about what it sees."""
+        """A run to which one trusted server adds noise: the guarantee is then about the arms, not about its sums."""
         return DistributedRun(arms, self.epsilon, lambda viable, number: self.batch(viable, number, horizon))
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
@@ -248,10 +247,10 @@ class DistRDPSE(DistributedElimination):
     h = 1 / (s epsilon).
 
     Guarantee: `delta` and the epsilon that goes with it, of all sums that the server sees, one reward changed. The
-    Renyi divergence of order a is at most a epsilon^2 / 2 + min{((2a - 1) g^2 + 6 g) epsilon^4 / (4 g^4),
-    3 epsilon^2 / (2 g)} (`skellam_renyi`), which falls with g: that of the first batch counts. They print
+    Renyi divergence of order a is at most a epsilon^2 / 2 + min{((2a - 1) g^2 + 6 g) epsilon^4 / (4 g^4), 3
+    epsilon^2 / (2 g)} (`skellam_renyi`), which falls with g, so that the first batch costs the most. They print
     min{(2a - 1) epsilon^2 / (4 s^2) + 3 epsilon / (2 s^3), 3 epsilon^2 / (2 s)}, whose last term needs g >= s.
-    `epsilon` is the scale of the noise; what is declared is larger, see `renyi_epsilon`.
+    `epsilon` sets the scale of the noise; the declared epsilon is larger, see `renyi_epsilon`.
     """
 
     name: ClassVar[str] = "dist_rdp_se"

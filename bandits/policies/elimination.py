@@ -125,7 +125,7 @@ class EliminationRun(BatchedRun):
 
 
 class EpochElimination(Policy):
-    """Elimination in epochs: pull the viable arms in turn, compare fresh noisy means, remove what trails.
+    """Elimination in epochs: pull the viable arms in turn, compare fresh noisy means, remove arms that trail.
 
     A reward enters the noisy mean of one arm in one epoch. As nothing is decided within an epoch,
     only its sums are drawn, and the cost does not grow with the horizon.
@@ -148,7 +148,7 @@ class EpochElimination(Policy):
     def first_removal(self, instance: Instance, horizon: int) -> float:
         """Steps until the first epoch ends whose threshold is below the largest gap; infinite beyond the horizon.
 
-        Until then all arms are pulled in turn, unless noisy means err and one trails the best by more than its gap.
+        Until then all arms are pulled in turn, unless a noisy mean trails the best by more than the gap of its arm.
         """
         means = instance.mean_rewards
         number = steps = 0
@@ -184,7 +184,7 @@ class MeanElimination(EpochElimination):
 
     @abstractmethod
     def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        """The noisy means of an epoch from its reward sums, shapes (viable,); nothing else about these is released."""
+        """The noisy means of an epoch from its reward sums, shapes (viable,); the sums are used for nothing else."""
 
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
@@ -199,7 +199,7 @@ class MeanElimination(EpochElimination):
         return eliminate(arms, lambda viable, number: self.epoch_of(viable, number, horizon), self.released, rng)
 
     def epochs(self, arms: int, horizon: int) -> list[Epoch]:
-        """All epochs if no arm is removed, with the one under way at the horizon, which releases nothing by then."""
+        """All epochs if no arm is removed, including the epoch under way at the horizon, which releases nothing."""
         found = [self.epoch_of(arms, 1, horizon)]
         while arms * sum(epoch.rounds for epoch in found) < horizon:
             found.append(self.epoch_of(arms, len(found) + 1, horizon))
@@ -281,7 +281,7 @@ class DPSE(MeanElimination):
         return PrivacyCost("surviving set", "", worst if arms == 2 or not found else replace(worst, kept=self.epsilon))
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
-        """That of a decision: a reward is used in one epoch, and the laws of the others do not depend on it."""
+        """The cost of a decision: a reward is used in one epoch, and the laws of the others do not depend on it."""
         return self.decision_cost(arms, horizon, domain)
 
 

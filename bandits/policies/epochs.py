@@ -26,7 +26,7 @@ class OffsetFTNL(RNMFTNL):
 
     U is uniform on [0, 1), drawn once. After the first step, whose arm is uniform, epochs end at ceil(ratio^(r + U)),
     r = 0, 1, 2, ...; in each the arm is played that report noisy max chose from the loss sums of the whole epoch
-    before. Averaged over U, regret is bounded by a sum over all n of errors after n vectors, and the errors need not be
+    before. Averaged over U, regret is bounded by a sum over all n of mean gaps after n vectors, which need not be
     monotone in n (docs/theorems.md, section 3). With `ratio` 2 this holds for losses that vary; for losses that never
     vary the constant is least for `ratio` e.
 
@@ -80,15 +80,14 @@ class VoteFTNL(RNMFTNL):
     """RNM-FTNL in which each loss vector votes for the arm with the least loss, for losses that never vary (ours).
 
     The arm of an epoch is the one with the largest votes + Q, where the votes of an arm are the loss vectors of the
-    epoch before in which its loss is the least, ties to the lowest number. The size of the difference does not matter,
-    so that regret is of order (largest gap) log(K) / epsilon; with sums it is log(K) / epsilon
-    (docs/theorems.md, section 2).
+    epoch before in which its loss is the least (of several arms, the first). The size of gaps does not change votes, so
+    that regret is of order (largest gap) log(K) / epsilon; with sums it is of order log(K) / epsilon (docs/theorems.md,
+    section 2).
 
     Where losses vary, the arm that is most often best need not have the least mean, and regret may grow with the
     horizon: only `DeterministicLosses` are accepted.
 
-    Guarantee: that of `RNMFTNL`, for all losses. A changed loss vector takes one vote from an arm and gives it to
-    another; it can change the sums of the losses by more.
+    Guarantee: that of `RNMFTNL`, for all losses. A changed loss vector moves one vote from an arm to another.
     """
 
     name: ClassVar[str] = "vote_ftnl"
@@ -123,7 +122,7 @@ class VoteFTNL(RNMFTNL):
     def regret_of_groups(
         self, means: ArrayLike, counts: ArrayLike, checkpoints: Sequence[int], losses: Losses
     ) -> FloatArray:
-        """The mean gap of all arms but the one with the votes, times regret where one arm is best by a gap of 1."""
+        """The mean gap of all arms but the one with the votes, times the regret for one best arm and gaps of 1."""
         if losses != "deterministic":
             raise ParameterError("exact", f"{self.name} is only known where losses never vary")
         mean, count = np.asarray(means, dtype=np.float64), np.asarray(counts)

@@ -25,7 +25,7 @@ from bandits.recording import PullLog
 
 BLOCK = 1 << 20  # losses that a stepwise policy holds at once
 WALKED = 256  # steps of the first blocks
-COST = 500  # losses that are drawn one by one in the time that a sum of losses of a group takes
+COST = 500  # drawing the sum of a group's losses takes as long as drawing so many losses one by one
 
 
 class FullInformationPolicy(Learner[FullInformation]):
@@ -66,9 +66,8 @@ class RNMFTNL(FullInformationPolicy):
     paper prints 1 / epsilon, and `calibration` chooses between that and the 2 / epsilon that the
     guarantee needs (the other two noises have one scale).
 
-    Guarantee: epsilon-DP of the transcript, one loss vector changed: a vector enters the sums of one
-    epoch, which are used once, and moves each by at most 1. Exponential noise as printed spends
-    2 epsilon, and the guarantee says so.
+    Guarantee: epsilon-DP of the transcript, one loss vector changed: a vector enters the sums of one epoch, which are
+    used once, and moves each by at most 1. Exponential noise as printed spends 2 epsilon, which `guarantee` declares.
 
     As nothing is decided within an epoch, only its sums are drawn, and time does not grow with the horizon.
     """
@@ -155,8 +154,8 @@ class RNMFTNL(FullInformationPolicy):
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The most expensive choice.
 
-        A derived policy may use only some vectors of an epoch, for which the worst input differs: its lower bound is 0.
-        One with its own ledger says what it uses.
+        The lower bound is 0 for a derived policy that may use only some vectors of an epoch, as its worst input
+        differs; a policy with its own ledger declares what it uses.
         """
         require_domain(0.0, domain)
         choice = dearest(self.release_costs(arms, horizon, domain), 0.0)
@@ -164,7 +163,7 @@ class RNMFTNL(FullInformationPolicy):
         return choice if own or choice.epsilon is None else replace(choice, epsilon=choice.epsilon.from_ledger())
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
-        """That of a decision: a loss vector is used in one epoch, and the laws of the others do not depend on it."""
+        """The cost of a decision: a loss vector is used in one epoch; the laws of the others do not depend on it."""
         return self.decision_cost(arms, horizon, domain)
 
     def losses_seen(self, instance: FullInformation) -> Losses:
@@ -193,11 +192,11 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
     """A policy without privacy that decides at every step from the loss sums of all steps before.
 
     `simulate` draws, for a block of steps, the losses of the arm that leads, and a uniform level u for each step. As
-    losses are not negative, the others are behind by at least what they are now, less the leader's losses; from that
-    follows the `doubt` d, a bound on the chance that another arm is played at a step of the block. If u is in
-    [d, 1 - d) the leader is played. At the few other steps `choose` sees all sums, for which the losses of the other
-    arms since the last such step are drawn as one sum. They are independent of u and of the leader's losses, so that
-    the law of all plays is that of a loop over the steps; where losses never vary the plays are the same.
+    losses are not negative, the other arms stay behind by at least their present lag less the leader's losses; this
+    gives the `doubt` d, a bound on the chance that another arm is played at a step of the block. If u is in [d, 1 - d)
+    the leader is played. At the few other steps `choose` sees all sums, for which the losses of the other arms since
+    the last such step are drawn as one sum. They are independent of u and of the leader's losses, so that the law of
+    all plays is that of a loop over the steps; where losses never vary the plays are the same.
     """
 
     @property
@@ -261,10 +260,10 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
         return np.asarray(np.cumsum(played.reshape(-1, groups)[:-1], axis=0))
 
     def _rounds(self, sums: FloatArray, step: int, horizon: int, groups: int) -> int:
-        """The length of the next block, which is free to depend on the past.
+        """The length of the next block; it may depend on the past.
 
-        A power of two with little doubt if the leader goes on losing as before; if there is none that saves time, that
-        of a block in which every step is looked at.
+        A power of two for which doubt is small if the leader's losses go on as before; if none saves time, the length
+        of a block in which `choose` decides every step.
         """
         leader = int(np.argmin(sums))
         leads = np.delete(sums, leader) - sums[leader]

@@ -47,8 +47,8 @@ class ThompsonGDP(PerturbedLeader):
 
     Guarantee: 1 / sqrt(c (b + 1))-GDP of one decision, the history fixed except for one reward: one reward moves a
     value by 1 / (N + 1), and N >= b. The values of T steps together are sqrt(T / (c (b + 1)))-GDP, which is too weak to
-    be of use: nothing is promised about the transcript. Only a summary of the paper was read; the formulas of this
-    docstring are derived here.
+    be of use: the class promises nothing about the transcript. Only a summary of the paper was read; the formulas are
+    derived here.
     """
 
     name: ClassVar[str] = "thompson_gdp"
@@ -162,10 +162,10 @@ class DPTSUCB(Policy):
         """phi = ceil(c0 T^((1 - alpha) / 2) log(T)^((3 - alpha) / 2)), with c0 = 2 sqrt(2 pi e).
 
         With so many draws, all are below the true mean with probability at most 1 / T whenever the mean of an epoch is
-        at most sqrt(log T / n) below it, for T >= 3 and every alpha: one draw is above with probability Q(x) >=
-        x exp(-x^2 / 2) / ((1 + x^2) sqrt(2 pi)), x^2 = log(T)^(1 - alpha) >= 1, and x^2 <= 1 + (1 - alpha) log T, so
-        that phi Q(x) >= log T. The paper prints sqrt(2 c0 T^((1 - alpha) / 2) log(T)^(1.5 (1 - alpha))) as the
-        level, a factor sqrt(2) more than follows from phi.
+        at most sqrt(log T / n) below it, for T >= 3 and every alpha: one draw is above with probability Q(x) >= x
+        exp(-x^2 / 2) / ((1 + x^2) sqrt(2 pi)), x^2 = log(T)^(1 - alpha) >= 1, and x^2 <= 1 + (1 - alpha) log T, so that
+        phi Q(x) >= log T. The paper prints the level sqrt(2 c0 T^((1 - alpha) / 2) log(T)^(1.5 (1 - alpha))), sqrt(2)
+        times what follows from phi.
         """
         log = math.log(max(horizon, 2))
         return math.ceil(ENOUGH_DRAWS * math.exp((1 - self.alpha) / 2 * log) * float(log ** ((3 - self.alpha) / 2)))

@@ -22,8 +22,8 @@ from bandits.policies.heavy_tailed import DPRSE, DPRUCB, HeavyTailedPolicy, Mome
 class GivenMoments(Policy):
     """A policy of Tao et al. (2022) that is told E |X|^(1+v) <= u, so that it can be played on a table of rewards.
 
-    A table does not contain u and v, which decide where rewards are cut off and how much noise is added. Rewards beyond
-    a bound count as 0, as in the policy itself, so that every table is allowed. Guarantee: that of the policy.
+    A table does not contain u and v, which set the truncation of rewards and the scale of the noise. Rewards beyond the
+    truncation count as 0, as in the policy itself, so every table is allowed. Guarantee: that of the policy.
     """
 
     policy: HeavyTailedPolicy
@@ -61,7 +61,7 @@ class GivenMoments(Policy):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """Of DPRSE: the most expensive epoch of two arms that ends before the horizon if none is removed."""
+        """For DPRSE: the most expensive epoch of two arms that ends before the horizon if no arm is removed."""
         policy = self.policy
         if not isinstance(policy, DPRSE):
             return super().transcript_within(releases, arms, horizon, domain, convention)

@@ -1,4 +1,4 @@
-"""DP-SE without a horizon: guesses of it, and a restart whenever one is reached."""
+"""DP-SE without a horizon: it guesses one, and restarts when the guess is reached."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,10 +24,10 @@ LARGEST_GUESS = 1e99  # DP-SE takes no smaller beta; no run gets there
 class GuessDPSE(Policy):
     """DP-SE with guesses of the horizon (Sajed and Sheffet 2019, after Theorem 4.3).
 
-    DP-SE runs afresh for each guess G = 4, ..., with beta = 1/G and rewards of its own. With `growth` "double", as in
-    the paper, G is doubled at time G/2; with "square" (ours) G is squared at time G. The regret is of the order
-    log(T)^2 with the one and log(T) with the other (docs/theorems.md, 14.1). Not to restart would be wrong: an arm
-    that is lost with probability 1/G stays lost.
+    DP-SE restarts for each guess G = 4, ..., with beta = 1/G, and forgets earlier rewards. With `growth` "double", as
+    in the paper, G is doubled at time G/2; with "square" (ours) G is squared at time G. The regret is of order log(T)^2
+    with "double" and log(T) with "square" (docs/theorems.md, 14.1). Without a restart the best arm, removed with
+    probability 1/G, would stay removed.
 
     Guarantee: epsilon-DP of the transcript, one reward changed: a reward enters one run of DP-SE.
     """
@@ -53,7 +53,7 @@ class GuessDPSE(Policy):
         require_unit_rewards(self, instance)
 
     def runs(self, horizon: int) -> Iterator[tuple[DPSE, int, int]]:
-        """Each run of DP-SE up to the horizon, and the steps before which it begins and after which it ends."""
+        """Each run of DP-SE up to the horizon: policy, steps before it begins, and the step at which it ends."""
         guess, begun = FIRST_GUESS, 0
         while begun < horizon:
             ended = min(guess // 2 if self.growth == "double" else guess, horizon)
@@ -84,12 +84,12 @@ class GuessDPSE(Policy):
         )
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
-        """That of the most expensive run of DP-SE."""
+        """The cost of a decision in the most expensive run of DP-SE."""
         costs = [policy.decision_cost(arms, ended - begun, domain) for policy, begun, ended in self.runs(horizon)]
         bounds = [cost.epsilon for cost in costs if cost.epsilon is not None]
         shown = max(bounds, key=lambda bound: bound.shown)
         return replace(costs[-1], epsilon=replace(shown, kept=max(bound.kept for bound in bounds)))
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
-        """That of a decision: a reward is used in one epoch of one run."""
+        """The cost of a decision: a reward is used in one epoch of one run."""
         return self.decision_cost(arms, horizon, domain)

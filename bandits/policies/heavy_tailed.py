@@ -1,6 +1,6 @@
-"""Policies for rewards without a bound, of which only E |X|^(1+v) <= u is known (Tao et al. 2022).
+"""Policies for unbounded rewards, of which only E |X|^(1+v) <= u is known (Tao et al. 2022).
 
-All of them cut rewards off at a bound that grows with the number of pulls. The privacy noise is calibrated to that
+All of them truncate rewards at a bound that grows with the number of pulls. The privacy noise is calibrated to that
 bound, so the constants of the confidence widths may be rescaled without a change to any guarantee.
 """
 
@@ -38,7 +38,7 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True)
 class HeavyTailedPolicy(Policy):
-    """What the policies of Tao et al. (2022) share: their parameters.
+    """Base of the policies of Tao et al. (2022): their parameters.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class HeavyTailedPolicy(Policy):
 
     @abstractmethod
     def first_bound(self, moment: Moment, arms: int, horizon: int) -> float:
-        """The bound at which the first reward of an arm is cut off."""
+        """The bound at which the first reward of an arm is truncated."""
 
 
 def resolve_scale(constants: Constants, confidence_scale: float | None) -> float:
@@ -172,8 +172,8 @@ class HeavyTailedElimination(HeavyTailedPolicy, EpochElimination):
 class DPRSE(HeavyTailedElimination):
     """DP Robust Successive Elimination (Tao et al. 2022, Algorithm 3), with beta = 1/horizon.
 
-    Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 3): a reward, cut off at
-    B, moves the mean of R rewards of one arm in one epoch by at most 2B/R, and Lap(2B/(R epsilon)) is added.
+    Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 3): a reward, truncated at B, moves the
+    mean of R rewards of one arm in one epoch by at most 2B/R, and Lap(2B/(R epsilon)) is added.
     """
 
     name: ClassVar[str] = "dprse"
@@ -210,7 +210,7 @@ class LDPRSE(HeavyTailedElimination):
     2^-e. `epoch_base` chooses: 2 by default, 4 as printed. The pseudo-code also prints R instead of sqrt(R)
     in the error; in both cases the error here has sqrt(R), as in every line of the proof.
 
-    Guarantee: epsilon-local DP (their Theorem 6): every reward, cut off at B, is released with Lap(2B/epsilon).
+    Guarantee: epsilon-local DP (their Theorem 6): every reward, truncated at B, is released with Lap(2B/epsilon).
     The noise of R rewards is the difference of two Gamma(R) variables times 2B/epsilon.
     """
 
@@ -252,7 +252,7 @@ class BoxedLDPRSE(LDPRSE):
     """LDPRSE as its pseudo-code is printed: epochs at gaps 4^-e, and R instead of sqrt(R) in the error.
 
     The error is then far below the noise, and all arms but one are removed after the first epoch: explore, then commit.
-    With the printed constants that epoch is so long that the best arm stays all the same. Guarantee: that of LDPRSE,
+    With the printed constants that epoch is so long that the best arm stays anyway. Guarantee: that of LDPRSE,
     since only a threshold differs.
     """
 
@@ -270,18 +270,18 @@ class BoxedLDPRSE(LDPRSE):
 class DPRUCB(HeavyTailedPolicy):
     """DP Robust Upper Confidence Bound (Tao et al. 2022, Algorithm 1).
 
-    A tree mechanism over the rewards of each arm, the n-th cut off at B_n = (epsilon u n / log(T)^1.5)^(1/(1+v));
+    A tree mechanism over the rewards of each arm, the n-th truncated at B_n = (epsilon u n / log(T)^1.5)^(1/(1+v));
     each arm once, then the largest
 
         private sum / n_a + 18 u^(1/(1+v)) (log(2 t^4) log(T)^(1.5+1/v) / (n_a epsilon))^(v/(1+v)).
 
     Guarantee: epsilon-DP of the transcript, one reward changed (their Theorem 1). The i-th reward lies in one node of
-    each level and moves it by at most 2 B_i; a node that ends at n has noise for 2 B_n. The pseudo-code divides
-    epsilon by log T, and `tree_budget` says what that means: `levels` = floor(log2 T) + 1 (default), with which the
-    promise holds, or `natural`, the natural logarithm, with which it need not. (With log2 T it would hold from T = 4
-    on, as bounds grow: see the errata.) The guarantee declares for it what bounds that do not grow would cost, levels
-    / log T epsilon at T = 2, or 2.89 epsilon; what the growing bounds of an instance cost is less, see `ledger`.
-    Rewards that are never negative move a node by B_i, and cost half.
+    each level and moves it by at most 2 B_i; a node that ends at n has noise for 2 B_n. The pseudo-code divides epsilon
+    by log T, and `tree_budget` says what that means: `levels` = floor(log2 T) + 1 (default), for which the guarantee
+    holds, or `natural`, the natural logarithm, for which it need not. (With log2 T it would hold from T = 4 on, as
+    bounds grow: see the errata.) For `natural` the guarantee declares the cost of constant bounds, levels / log T
+    epsilon at T = 2, or 2.89 epsilon; growing bounds cost less, see `ledger`. Nonnegative rewards move a node by B_i,
+    and cost half.
     """
 
     name: ClassVar[str] = "dprucb"
@@ -315,7 +315,7 @@ class DPRUCB(HeavyTailedPolicy):
         return (adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget),)
 
     def rule(self, moment: Moment, arms: int, horizon: int) -> IndexRule:
-        """The trees over rewards cut off at B_n, and the confidence width, for that moment."""
+        """The trees over rewards truncated at B_n, and the confidence width, for that moment."""
         constants = self.loop_arguments(moment, horizon)
         order, power = 1 + moment.v, moment.v / (1 + moment.v)
         bounds = (constants.truncation_rate * np.arange(1.0, horizon - arms + 2)) ** (1 / order)

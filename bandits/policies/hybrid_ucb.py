@@ -144,12 +144,11 @@ class DPUCBInt(Policy):
 
         s_a / n_a + Lap(n_a^-(1 - v/2)) + sqrt(2 log t / n_a).
 
-    Guarantee: (2x + sqrt(2x log(1/delta)), delta)-DP of the transcript, one reward changed, where
-    x = epsilon_0 zeta(v), at any horizon. A reward enters one arm's means after jf, (j+1)f, ... pulls. It
-    moves a mean of n rewards by 1/n, at the cost e = n^-(v/2). The squares of all costs sum to at most
-    f^-v zeta(v) <= x, and e (exp(e) - 1) <= 2 e^2 as e <= 1: advanced composition (Dwork, Rothblum and
-    Vadhan 2010). To draw the noise anew at each step at which n_a is such a multiple, as the
-    pseudo-code can be read, would spend more with every step.
+    Guarantee: (2x + sqrt(2x log(1/delta)), delta)-DP of the transcript, one reward changed, where x = epsilon_0
+    zeta(v), at any horizon. A reward enters one arm's means after jf, (j+1)f, ... pulls. It moves a mean of n rewards
+    by 1/n, at the cost e = n^-(v/2). The squares of all costs sum to at most f^-v zeta(v) <= x, and e (exp(e) - 1) <= 2
+    e^2 as e <= 1: advanced composition (Dwork, Rothblum and Vadhan 2010). The pseudo-code can also be read as drawing
+    new noise at each step at which n_a is such a multiple, which would spend more with every step.
 
     `calibrate` solves for the epsilon_0 that spends (epsilon, delta). Without it epsilon_0 = epsilon,
     and the guarantee is the one above: 31 instead of 1 for epsilon = 1, delta = 0.01, v = 1.1.
@@ -196,7 +195,7 @@ class DPUCBInt(Policy):
         require_bernoulli(self, instance)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The means of one arm that contain its first reward; other rewards are in fewer means."""
+        """The means of one arm that contain its first reward; no other reward is in more means."""
         counts = np.arange(self.interval, horizon - arms + 2, self.interval, dtype=float)
         calibration = "calibrated" if self.calibrate else "epsilon_0 = epsilon"
         return (RepeatedMeans("means in intervals", calibration, counts ** (-self.v / 2)),)

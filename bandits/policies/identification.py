@@ -1,8 +1,8 @@
 """Best-arm identification: which arm an elimination policy settled on, and after how many pulls.
 
-Elimination policies pull all viable arms equally often until one is left, and that one from then on. The pulls up
-to any horizon therefore show both. Sajed and Sheffet (2019, section 4) note that DP-SE solves the problem:
-with `DPSE(epsilon, beta)` the arm is the best one with probability at least 1 - beta, epsilon-privately.
+Elimination policies pull all viable arms equally often until one is left, and from then on only that arm. So the pulls
+up to any horizon show both. Sajed and Sheffet (2019, section 4) note that DP-SE solves the problem: with `DPSE(epsilon,
+beta)` the arm is the best one with probability at least 1 - beta, epsilon-privately.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Identification:
 def identify(
     instance: Instance, policy: DPSE | SuccessiveElimination, max_samples: int, rng: np.random.Generator
 ) -> Identification:
-    """Look for the best arm of `instance` with at most `max_samples` pulls; the promise of `policy` holds throughout.
+    """Look for the best arm of `instance` with at most `max_samples` pulls, under the guarantee of `policy`.
 
     Raises `ParameterError` if the policy refuses the instance, or has no `beta`: 1 / horizon is for regret.
     """
@@ -46,9 +46,9 @@ def identify(
 def identification(pulls: IntArray) -> Identification:
     """The arm that an elimination policy settled on, from its final `pulls`, shape (arms,).
 
-    When the last other arm was removed, the arm that was left had as many pulls as that arm; all pulls by which
-    it leads came later. While two arms are viable, their pulls differ by at most one. An arm that was left one
-    pull before the end leads by one, too: that run counts as expired.
+    When the last other arm was removed, the remaining arm had as many pulls; all pulls by which it leads came later.
+    While two arms are viable, their pulls differ by at most one. A remaining arm that was found one pull before the end
+    leads by one, too: that run counts as expired.
     """
     runner_up, most = np.sort(pulls)[-2:]
     if most - runner_up <= 1:

@@ -61,7 +61,7 @@ class LazyRun(BatchedRun):
 
 
 class LazyThompsonRun(LazyRun):
-    """A run whose arms are drawn."""
+    """A run that draws arms at random."""
 
     draws_arms: ClassVar[bool] = True
 
@@ -74,8 +74,8 @@ class Lazy(Policy):
     2n rewards make a new mean that replaces it: the means are of 1, 2, 4, ... rewards. The arm is chosen anew at every
     step.
 
-    `logarithm` is that of L(t). The paper states base 2. Its figures agree with base 2 for Anytime-Lazy-UCB and with
-    the natural logarithm for Lazy-DP-TS; these are the defaults. Privacy does not depend on it.
+    `logarithm` sets the base of L(t). The paper states base 2. Its figures agree with base 2 for Anytime-Lazy-UCB and
+    with the natural logarithm for Lazy-DP-TS; these are the defaults. Privacy does not depend on it.
 
     Guarantee: epsilon-DP of the transcript, one reward changed: a reward is in one mean, released once.
     """
@@ -146,8 +146,8 @@ class AnytimeLazyUCB(Lazy):
 class LazyDPTS(Lazy):
     """Lazy-DP-TS (Hu and Hegde 2022, Algorithm 2), see `Lazy`.
 
-    At every step each arm draws from Beta(x n + 1, (1 - x) n + 1), x = m + 3 L(t) / (epsilon n) cut to [0, 1], m the
-    private mean of n rewards; the largest draw is pulled.
+    At every step each arm draws from Beta(x n + 1, (1 - x) n + 1), x = m + 3 L(t) / (epsilon n) clipped to [0, 1], m
+    the private mean of n rewards; the largest draw is pulled.
 
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """

@@ -22,7 +22,7 @@ from bandits.policies.base import StepwisePolicy, require_unit_rewards
 from bandits.policies.ucb import ucb1_width
 
 LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
-FORCED = 4.0  # LDP-UCB-L first pulls arms with at most so many times log(t + 1) pulls
+FORCED = 4.0  # LDP-UCB-L first pulls arms with at most FORCED log(t + 1) pulls
 
 
 @dataclass
@@ -116,11 +116,11 @@ class LDPUCBB(BitPolicy):
 
 @dataclass(frozen=True)
 class LDPUCBL(LocalPolicy):
-    """LDP-UCB-L (Ren et al. 2020): UCB on rewards with Laplace noise of their own.
+    """LDP-UCB-L (Ren et al. 2020): UCB on rewards, each with Laplace noise.
 
-    A user with the reward r sends r + Lap(1 / epsilon). At step t the first arm with at most 4 log(t + 1) pulls, if
-    there is one, else the largest mean of reports + sqrt(2 log t / n_a) + sqrt(32 log t / (epsilon^2 n_a)). The last
-    term bounds the mean noise by Bernstein's inequality, which needs these pulls.
+    A user with the reward r sends r + Lap(1 / epsilon). Step t pulls the first arm with at most 4 log(t + 1) pulls, if
+    there is one, else that with the largest mean of reports + sqrt(2 log t / n_a) + sqrt(32 log t / (epsilon^2 n_a)).
+    The last term bounds the mean noise by Bernstein's inequality, which needs these pulls.
     """
 
     name: ClassVar[str] = "ldp_ucb_l"

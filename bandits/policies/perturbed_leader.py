@@ -1,7 +1,7 @@
 """Follow the perturbed leader: Thompson sampling and its private forms (Wang and Zhu 2024).
 
-At every step each arm draws a value around its mean reward, and the arm with the largest is pulled.
-The promise of the private forms is for one decision: `Scope.DECISION`.
+At every step each arm draws a value around its mean reward, and the arm with the largest value is pulled. The guarantee
+of the private forms is for one decision: `Scope.DECISION`.
 """
 
 import itertools
@@ -33,7 +33,7 @@ from bandits.parameters import ParameterError, require
 from bandits.policies.base import Choices, Policy, require_bernoulli, require_sums, require_unit_rewards
 from bandits.recording import PullLog
 
-ENUMERATED = 7  # steps of two arms, of which every sequence is looked at
+ENUMERATED = 7  # steps of two arms for which every sequence is enumerated
 Lengths = Mapping[str, Callable[[float, float], int]]  # pulls for epsilon and delta, by name
 
 
@@ -101,7 +101,7 @@ class PerturbedLeader(Policy):
             sums[arm] += yield arm
 
     def value_delta(self) -> float:
-        """The smallest delta at which one perturbed value is known to be private at the epsilon that is promised."""
+        """The smallest delta at which one perturbed value is known to be private at the declared epsilon."""
         return self.guarantee.delta_at(self.guarantee.epsilon)
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
@@ -140,7 +140,8 @@ class PerturbedLeader(Policy):
     def transcript_epsilon(self, arms: int, horizon: int, delta: float) -> Bounds:
         """Exact for rewards 0 or 1 up to `ENUMERATED` steps of two arms.
 
-        Beyond: what one pair of inputs shows and, for pure budgets, what all decisions add up to.
+        For more steps: a lower bound from one pair of inputs and, for delta = 0, an upper bound, the sum over all
+        decisions.
         """
         if arms != 2:
             raise ParameterError("arms", f"must be 2 for {self.name}, got {arms}")
@@ -265,8 +266,8 @@ class WithStartPhase(DecisionPrivate):
     def value_cost(self, horizon: int) -> PrivacyCost:
         """The cost of releasing one perturbed value right after the start phase, as in Lemma 8 of Wang and Zhu (2024).
 
-        Their promise is about the arm that the values choose, which shows less; their proofs bound the value. The lower
-        bound compares the reward sums 0 and 1.
+        Their guarantee is about the arm that the values choose, which shows less; their proofs bound the value. The
+        lower bound compares the reward sums 0 and 1.
         """
         if horizon <= self.start:
             raise ParameterError("horizon", f"too short: the first value is drawn after {self.start} pulls")
@@ -318,8 +319,8 @@ class DPFTPLBeta(WithStartPhase):
 
     Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward (Theorem 13). For epsilon
     above 1.83 the printed start phase has no proof, and from 25 on it is too short for Lemma 8 at tiny deltas; there
-    the start phase `paper` is the longer of printed and exact. `printed` is the printed one for every epsilon, and
-    declares the delta of its values where that is larger.
+    `paper` is the longer of the printed and the exact start phase. `printed` is always the printed one, and declares
+    the delta of its values where that is larger.
     """
 
     name: ClassVar[str] = "dp_ftpl_beta"
@@ -353,7 +354,7 @@ class DPFTPLBeta(WithStartPhase):
 
 @dataclass(frozen=True)
 class DPFTPLNew(DecisionPrivate):
-    """DP-FTPL-New (Wang and Zhu 2024, Algorithm 3): truncated Laplace values about an upper confidence bound.
+    """DP-FTPL-New (Wang and Zhu 2024, Algorithm 3): truncated Laplace values around an upper confidence bound.
 
     The center is R / N + sqrt(log T / N) + log((T (e^epsilon - 1) + 2 T delta) / (2 (e^epsilon - 1) + 2 T delta))
     / (N epsilon). Guarantee: (epsilon, delta)-DP of one decision, the history fixed except for one reward
@@ -381,8 +382,8 @@ class DPFTPLNew(DecisionPrivate):
 class GDPElimNew(Policy):
     """GDP-Elim-New (Wang and Zhu 2024, Algorithm 4): phases of fresh pulls of all arms until one leads clearly.
 
-    Guarantee: (epsilon, delta)-DP of the transcript, one reward changed (Theorem 18): a reward enters the
-    values of one phase only, which are drawn with (epsilon, delta / 2), so that (epsilon, delta / 2) is kept.
+    Guarantee: (epsilon, delta)-DP of the transcript, one reward changed (Theorem 18): a reward enters the values of one
+    phase only, which are drawn with (epsilon, delta / 2), so the policy is even (epsilon, delta / 2)-DP.
     """
 
     name: ClassVar[str] = "gdp_elim_new"
@@ -417,7 +418,7 @@ class GDPElimNew(Policy):
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The most expensive phase that ends before the horizon."""
         require_domain(0.0, domain)
-        phases = range(1, len(self.ledger(arms, horizon)))  # the last one of the ledger releases nothing by then
+        phases = range(1, len(self.ledger(arms, horizon)))  # the last phase of the ledger does not end by then
         lengths = [(self.phase_length(phase, horizon), 2.0**-phase) for phase in phases]
         if not lengths:
             return PrivacyCost("phase", "", NOTHING, NOTHING)
@@ -430,7 +431,7 @@ class GDPElimNew(Policy):
         return PrivacyCost("phase", "", None, decision_bounds(kept.delta.kept, shown))
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
-        """That of a decision: a reward is used in one phase, and the laws of the others do not depend on it."""
+        """The cost of a decision: a reward is used in one phase, and the laws of the others do not depend on it."""
         return self.decision_cost(arms, horizon, domain)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:

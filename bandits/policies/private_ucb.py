@@ -38,18 +38,18 @@ class DPUCB(Policy):
     - `mishra2015`: log(T)^2 log(K T log(T) / gamma) / e, as in independent implementations;
     - `tight`: log(T)^2.5 / e, the order that Sajed and Sheffet quote;
     - `chernoff` (ours): b min over 0 < x < 1 of (4 log t - M log(1 - x^2)) / x, b the scale of a node and M the most
-      nodes in the noise of a sum: the noise is below minus it with probability at most t^-4.
+      nodes in the noise of a sum: the noise is below -Gamma with probability at most t^-4.
 
     `tree` chooses the mechanism. `binary` releases the nodes of the set bits of n (`bandits.mechanisms.tree`), `path`
     all nodes from the root to leaf n of a tree over 2^D leaves, D = ceil(log2 T) (`bandits.mechanisms.path_tree`), as
-    Sajed and Sheffet describe it. `path_scale` is the scale of its nodes: `printed`, D / e, or `exact`, with which it
-    spends just e over all leaves: (floor(D / 2) + 1) / e (docs/theorems.md, 9.1).
+    Sajed and Sheffet describe it. `path_scale` is the scale of its nodes: `printed`, D / e, or `exact`,
+    (floor(D / 2) + 1) / e, which spends exactly e over all leaves (docs/theorems.md, 9.1).
 
     `split_budget` gives every tree e = epsilon / K, the literature's choice, instead of epsilon.
 
-    Guarantee: epsilon-DP of the transcript, one reward changed. A reward enters one tree only, so
-    that trees of budget epsilon already give it (parallel composition), and with `split_budget`
-    the transcript is in fact (epsilon / K)-DP. With the printed scale of a path tree, about half of that is spent.
+    Guarantee: epsilon-DP of the transcript, one reward changed. A reward enters one tree only, so that trees of budget
+    epsilon already give it (parallel composition), and with `split_budget` the transcript is in fact (epsilon / K)-DP.
+    With the printed scale a path tree spends about half of that.
     """
 
     name: ClassVar[str] = "dp_ucb"
@@ -85,7 +85,7 @@ class DPUCB(Policy):
         return self.epsilon / arms if self.split_budget else self.epsilon
 
     def bonus(self, arms: int, horizon: int) -> float:
-        """The part of Gamma that is the same at every step: all of it, or none of Chernoff's."""
+        """Gamma if it is the same at every step, else 0 (`chernoff`)."""
         log_horizon = math.log(horizon)
         if self.confidence == "chernoff":
             return 0.0

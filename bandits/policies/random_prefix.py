@@ -22,11 +22,11 @@ PROVED = 2.0  # the largest epsilon of section 3 of docs/theorems.md, for losses
 class RandomPrefix(RNMFTNL):
     """RNM-FTNL(B, Q) that chooses from a random prefix of the epoch before (after Cesari and Colomboni 2026).
 
-    After an epoch of n loss vectors m is drawn uniformly from the whole numbers with n/2 < m <= n, and report noisy max
-    sees the sums of the first m vectors. The regret is then a sum over all m of errors after m vectors, which need not
-    be monotone in m (docs/theorems.md, section 3). The idea is that of Cesari and Colomboni (arXiv 2605.29148), who
-    settle the open problem with it. Their law of the prefix, growth of blocks and temperature are not known here; these
-    are ours.
+    After an epoch of n loss vectors, m is drawn uniformly from the whole numbers with n/2 < m <= n, and report noisy
+    max sees the sums of the first m vectors. The regret is then a sum over all m of mean gaps after m vectors, which
+    need not be monotone in m (docs/theorems.md, section 3). The idea is that of Cesari and Colomboni (arXiv
+    2605.29148), who settle the open problem with it. We do not know their law of the prefix, growth of epochs and
+    temperature; these are ours.
 
     The bound of section 3 is for epsilon of at most 2. For a larger epsilon, noise of scale 2 / epsilon is less than
     its proof assumes (there the temperature is at most 1), and no bound is claimed: a caveat says so.

@@ -3,11 +3,11 @@
 E |X|^k <= u with k = 1 + v > 1, and an adversary replaces each reward with probability alpha, `corruption` (the
 models of Wu et al. 2023 and of Zhou and Zhang 2024, of whom only abstracts were read). Batch tau = 1, 2, ... pulls
 each of the viable arms n = 2^tau times and removes those whose noisy mean trails the best by more than 2r, where r
-bounds the error of every mean, but for probability 1/horizon over all batches.
+bounds the error of every mean, except with probability 1/horizon over all batches.
 
-Regret is by true means. Simulated is the adversary that is worst for one batch: it knows where rewards are cut off,
-which is public, and sends that bound, negative for the best arm and positive for the others. As it takes the bound from
-the policy, `corruption` is a parameter of the policy: the share that the widths allow for, and that is replaced.
+Regret is by true means. Simulated is the adversary that is worst for one batch: it knows the truncation M, which is
+public, and sends that bound, negative for the best arm and positive for the others. As it takes the bound from the
+policy, `corruption` is a parameter of the policy: the share that the widths allow for, and that is replaced.
 """
 
 import itertools
@@ -80,7 +80,7 @@ class RobustElimination(EpochElimination):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """What the ledger allows, and what the dearest batch of two arms shows that ends before the horizon.
+        """What the ledger allows, and what the costliest batch of two arms shows that ends before the horizon.
 
         In units of the bound, widths and noise depend on neither u nor k, so that any moment with k <= 2 will do. (With
         k > 2 the widths of `RobustSE` are larger, and less is shown.)
@@ -100,7 +100,7 @@ class RobustElimination(EpochElimination):
 
 @dataclass(frozen=True)
 class RobustSE(RobustElimination):
-    """Elimination by noisy means of cut-off rewards, for a trusted learner.
+    """Elimination by noisy means of truncated rewards, for a trusted learner.
 
     With L = log(5 |S| tau^2 T), M = (u / (2 alpha + 2L/(3n) + 2L/(n epsilon)))^(1/k) and V = u M^(2-k), or u^(2/k) if
     k >= 2, the noisy mean is that of x 1{|x| <= M} plus Lap(2M/(n epsilon)), and
@@ -128,7 +128,7 @@ class RobustSE(RobustElimination):
         return Epoch(n, 2 * width, bound)
 
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        """Of each arm, how many rewards are replaced is binomial, and the others are a sum of fewer fresh rewards."""
+        """Of each arm, the number of replaced rewards is binomial; the others are a sum of fewer fresh rewards."""
         assert isinstance(instance, HeavyTailedInstance)
         if self.corruption == 0:
             sums = instance.truncated_sums(viable, epoch.rounds, epoch.truncation, rng)
@@ -159,8 +159,8 @@ class RobustBitSE(RobustElimination):
     With q = tanh(epsilon/2) a user sends +1 with probability 1/2 + q x 1{|x| <= M} / (2M), else -1. The adversary acts
     before (`order` is `ctl`, corruption, then privacy: the reward is replaced) or after (`ltc`: the bit is). With A = 2
     alpha, or 2 alpha / q for `ltc`, L = log(4 |S| tau^2 T) and M = (u / (A + sqrt(2L/n) / q))^(1/k) the mean is M/q
-    times that of the bits, and r = u M^(1-k) + A M + (M/q) sqrt(2L/n). Simulated
-    adversaries send the worst bits; what is no bit does not count, and `bandits.deploy.Server` refuses it.
+    times that of the bits, and r = u M^(1-k) + A M + (M/q) sqrt(2L/n). Simulated adversaries
+    send the worst bits; what is no bit does not count, and `bandits.deploy.Server` refuses it.
 
     Guarantee: epsilon-local DP: a bit is at most (1 + q)/(1 - q) = e^epsilon times as likely under another reward.
     """
@@ -190,7 +190,7 @@ class RobustBitSE(RobustElimination):
         return Epoch(n, 2 * (u * bound ** (1 - k) + slope * bound), bound)
 
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        """Bits are independent, and their mean needs only that of a cut-off reward: one binomial number an arm."""
+        """Bits are independent, with a mean that follows from the truncated mean: one binomial number per arm."""
         assert isinstance(instance, HeavyTailedInstance)
         q, alpha, signs = self.contrast, self.corruption, _signs(instance, viable)
         scaled = instance.truncated_means(viable, epoch.truncation) / epoch.truncation
@@ -224,7 +224,7 @@ def _signs(instance: Instance, viable: IntArray) -> FloatArray:
 
 
 def _sum_of(instance: HeavyTailedInstance, arm: int, count: int, bound: float, rng: np.random.Generator) -> float:
-    """A sum of `count` cut-off rewards in parts of 2^j, whose laws are tabulated once, and a rest drawn one by one."""
+    """A sum of `count` truncated rewards: parts of 2^j, whose laws are tabulated once, and a rest drawn one by one."""
     parts = [1 << j for j in range(count.bit_length()) if count >> j & 1 and 1 << j > WALKED]
     rest = count - sum(parts)
     arms = np.array([arm])

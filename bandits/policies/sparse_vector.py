@@ -1,4 +1,4 @@
-"""Elimination that a sparse vector ends: epochs last until some arm is seen to be behind."""
+"""Elimination whose epochs end by a sparse vector: each lasts until some arm is seen to trail."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ class Question(NamedTuple):
     Attributes
     ----------
     rounds: n, pulls of every viable arm in this epoch so far.
-    off: U, by which no noisy sum is off its mean.
+    off: U, the bound on the error of every noisy sum.
     required: 8 U + v.
     """
 
@@ -132,7 +132,7 @@ class SVTSE(Policy):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """What the ledger allows, and of two arms what the first epoch shows: when it ends, with arm 1 alone.
+        """The ledger's epsilon, and for two arms what the first epoch shows: its end, with arm 1 alone.
 
         The epoch is one that ends with equal sums, see `Spread.ending`. Given the sums its end and the noisy sums are
         independent, so that log ratios add up; after it one arm is pulled twice in a row.
@@ -158,7 +158,7 @@ class SVTSE(Policy):
         return replace(whole, epsilon=found)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The first epoch, if it lasts up to the horizon; every other asks fewer questions with the same noise."""
+        """The first epoch, if it lasts up to the horizon; other epochs ask fewer questions with the same noise."""
         return (self._first_epoch(arms, horizon, max(1, (horizon // arms).bit_length())),)
 
     def _first_epoch(self, arms: int, horizon: int, questions: int) -> Spread:

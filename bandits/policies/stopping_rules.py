@@ -1,7 +1,7 @@
 """Stopping rules: sample until the mean is known up to a factor 1 ± accuracy, with or without privacy.
 
-The four rules here have one form; that of `bandits.policies.bernstein_stopping` has another. After t samples in
-[-R, R] with sum S_t they ask whether
+The four rules here have one form; `bandits.policies.bernstein_stopping` has another. After t samples in [-R, R] with
+sum S_t they ask whether
 
     |S_t| >= t h_t (1 + 1/accuracy) + c_t + B + A_t
 
@@ -59,8 +59,8 @@ class Halt:
 class StoppingRule(Learner[Stream]):
     """A rule that estimates the mean of a stream. Subclasses are frozen dataclasses of their parameters.
 
-    It promises Pr[|estimate - mean| > accuracy |mean|] < beta for independent values of one law in
-    [-bound, bound] with mean other than 0.
+    It promises Pr[|estimate - mean| > accuracy |mean|] < beta for i.i.d. values in [-bound, bound] with mean other than
+    0.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class StoppingRule(Learner[Stream]):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """What a rule releases is all there is."""
+        """The cost of the releases: a rule has no other output."""
         return releases
 
 
@@ -141,7 +141,7 @@ class HoeffdingRule(StoppingRule):
 class Running:
     """A run of a rule over values that arrive one at a time.
 
-    Only what `update` returns is covered by the rule's guarantee: `total` and `threshold_noise` are secret.
+    Only what `update` returns is covered by the rule's guarantee: `total` and `threshold_noise` must stay secret.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ class _Private(HoeffdingRule):
     the limit. Ending a run after a fixed number of samples costs no privacy.
     """
 
-    mean_share: ClassVar[float] = 1 / 4  # the noises B, A_t and L spend as much each
+    mean_share: ClassVar[float] = 1 / 4  # the noises B, A_t and L have a quarter each
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -288,9 +288,9 @@ class _Public(HoeffdingRule):
 class DPNAS(_Private, StepRule):
     """DP-NAS (Sajed and Sheffet 2019, Algorithm 1): a private stopping rule that asks after every sample.
 
-    Guarantee: epsilon-DP of the number of samples and the estimate together, one value of the stream
-    changed, and Pr[|estimate - mean| > accuracy |mean|] < beta (their Theorem 3.1). Privacy holds for
-    every stream of values in [-bound, bound], the accuracy for independent values of one law.
+    Guarantee: epsilon-DP of the number of samples and the estimate together, one value of the stream changed, and
+    Pr[|estimate - mean| > accuracy |mean|] < beta (their Theorem 3.1). Privacy holds for every stream of values in
+    [-bound, bound], accuracy for i.i.d. values.
     """
 
     name: ClassVar[str] = "dp_nas"
@@ -322,8 +322,8 @@ class DPExponentialNAS(_Private, ExponentialRule):
 class NAS(_Public, StepRule):
     """Nonmonotonic adaptive sampling (Domingo, Gavaldà and Watanabe 2002). Not private; the counterpart of DP-NAS.
 
-    As Sajed and Sheffet (2019, section 3) describe it: h_t has confidence 1 - beta/(2 t^2), hence
-    log(4 t^2 / beta) where DP-NAS has log(16 t^2 / beta).
+    As described by Sajed and Sheffet (2019, section 3): h_t has confidence 1 - beta/(2 t^2), hence log(4 t^2 / beta)
+    where DP-NAS has log(16 t^2 / beta).
     """
 
     name: ClassVar[str] = "nas"

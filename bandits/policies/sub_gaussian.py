@@ -29,16 +29,16 @@ class SubGaussianElimination(MeanElimination):
     With S the viable arms, e the epoch, Delta_e = 2^-e and L = log(8 |S| e^2 / beta), each is pulled ceil(R) times,
     R = max(32 L / Delta_e^2, 8 s / Delta_e) + 1, where the noise of a sum exceeds s = `noise_bound`(L) with probability
     at most 2 e^-L. Arms whose noisy mean trails the best by more than 2 h + 2 c are removed, h = sqrt(L / (2R)) and
-    c = s / R. By Hoeffding's inequality all means of all epochs are within h + c with chance 1 - beta or more: one
-    fails with at most 4 e^-L = beta / (2 |S| e^2), and the sum of 1 / e^2 is below 2. Then the best arm stays, and an
-    arm with a gap above Delta_e goes, as 4 h + 4 c <= Delta_e.
+    c = s / R. By Hoeffding's inequality all means of all epochs are within h + c with probability at least 1 - beta:
+    one fails with at most 4 e^-L = beta / (2 |S| e^2), and the sum of 1 / e^2 is below 2. Then the best arm stays, and
+    an arm with a gap above Delta_e is removed, as 4 h + 4 c <= Delta_e.
     """
 
     beta: float | None
 
     @abstractmethod
     def noise_bound(self, log: float) -> float:
-        """What the noise of a sum exceeds in absolute value with probability at most 2 e^-`log`."""
+        """The bound that the noise of a sum exceeds in absolute value with probability at most 2 e^-`log`."""
 
     @abstractmethod
     def lead(self, epoch: Epoch, arms: int) -> tuple[float, str]:
@@ -56,7 +56,7 @@ class SubGaussianElimination(MeanElimination):
         return Epoch(math.ceil(length), 2 * math.sqrt(log / (2 * length)) + 2 * bound / length)
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
-        """The surviving set of an epoch; the lower bound is from the most expensive that ends before the horizon."""
+        """The surviving set of an epoch; the lower bound is from the costliest one that ends before the horizon."""
         require_domain(0.0, domain)
         ended = self.epochs(arms, horizon)[:-1]
         return shown_by_leads(self.release_cost(arms, horizon, domain), [self.lead(epoch, arms) for epoch in ended])
@@ -64,9 +64,9 @@ class SubGaussianElimination(MeanElimination):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """A lower bound from the dearest epoch that ends before the horizon: the next pull shows who is alone.
+        """A lower bound from the costliest epoch that ends before the horizon: the next pull shows a sole survivor.
 
-        In earlier epochs all sums are equal; it is less by the chance that one of them removes an arm.
+        In earlier epochs all sums are equal; the bound is reduced by the chance that such an epoch removes an arm.
         """
         require_domain(0.0, domain)
         found, kept_all = [], 1.0
@@ -81,8 +81,9 @@ class SubGaussianElimination(MeanElimination):
 class DPSEGauss(SubGaussianElimination):
     """DP-SE with normal noise for zCDP (ours; Sajed and Sheffet 2019, section 6, say that their results extend to it).
 
-    Means of an epoch get Normal(0, 1 / (2 rho r^2)), r the pulls of an arm, see `SubGaussianElimination`; a sum exceeds
-    sqrt(L / rho) with probability at most 2 e^-L. Regret is of order sum log(T) / gap + K sqrt(log(T) / rho).
+    Means of an epoch get Normal(0, 1 / (2 rho r^2)), r the pulls of an arm, see `SubGaussianElimination`; the noise of
+    a sum exceeds sqrt(L / rho) with probability at most 2 e^-L. Regret is of order sum log(T) / gap + K
+    sqrt(log(T) / rho).
 
     Guarantee: `rho`-zCDP of the transcript, one reward changed, and in fact the level sqrt(2 rho) of Gaussian privacy,
     quoted at epsilon = sqrt(2 rho). A reward moves one mean, by at most 1 / r, which is released once. Raises
@@ -141,9 +142,9 @@ class ShuffleSE(SubGaussianElimination):
     (count - N / 2) / r, see `SubGaussianElimination`; heads exceed N / 2 by sqrt(N L / 2) with probability at most
     2 e^-L. Regret is of order sum log(T) / gap + K sqrt(N log T), N of order log(1 / delta) / epsilon^2.
 
-    Guarantee: (`epsilon`, `delta`) of the shuffled bits, one reward changed, all users honest: the order of mixed bits
-    says nothing but their number of ones, which one reward moves by 1 at most (docs/theorems.md, section 12). Only
-    Bernoulli rewards are simulated, which need no rounding.
+    Guarantee: (`epsilon`, `delta`) of the shuffled bits, one reward changed, all users honest: mixed bits reveal only
+    their number of ones, which one reward moves by 1 at most (docs/theorems.md, section 12). Only Bernoulli rewards are
+    simulated, which need no rounding.
     """
 
     name: ClassVar[str] = "shuffle_se"

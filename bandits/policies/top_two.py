@@ -50,9 +50,9 @@ class AdaPTT(Identifier):
     Every arm once. A phase of an arm lasts until its pulls have doubled: n = 1, 1, 2, 4, ... rewards, and its noisy
     mean is that of its last phase plus Lap(1 / (epsilon n)). T are the pulls in finished phases, N all pulls of an arm.
     At every step the leader B is the arm with the largest mean + log T / (epsilon n) + sqrt(log T / (2 n)); it is
-    pulled with probability 1/2, else the challenger, for which (mean_B - mean + 1 / (1 + sqrt T)) / sqrt(1 / N_B +
-    1 / N) is the least. Whenever a phase ends, it stops with the arm of the largest mean if
-    (mean - mean_a)^2 / (2 (1 / n + 1 / n_a)) is at least the threshold for every other arm a:
+    pulled with probability 1/2, else the challenger, which has the least
+    (mean_B - mean + 1 / (1 + sqrt T)) / sqrt(1 / N_B + 1 / N). Whenever a phase ends, the run stops with the arm of the
+    largest mean if (mean - mean_a)^2 / (2 (1 / n + 1 / n_a)) is at least the threshold for every other arm a:
 
     - `proved`: 2 C(log((K - 1) zeta(2) k^2 / beta) / 2) + 2 log(4 + log n) + 2 log(4 + log n_a)
       + (1 / n + 1 / n_a) log(2 K zeta(2) k^2 / beta)^2 / epsilon^2, C(x) = x + log x, k the larger number of phases;
@@ -103,9 +103,9 @@ class AdaPTT(Identifier):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """What the ledger allows, and what is shown if it stops as soon as every arm was pulled once.
+        """The ledger's epsilon, and what a run shows that stops as soon as every arm was pulled once.
 
-        Then two rewards with noise are so far apart as an epoch of one pull needs; further arms only raise the ratio.
+        Then two noisy rewards are as far apart as the threshold needs; further arms only raise the ratio.
         """
         whole = super().transcript_within(releases, arms, horizon, domain, convention)
         if whole.epsilon is None or arms > horizon:
@@ -126,12 +126,12 @@ class DPTT(Identifier):
     """DP-TT: two arms take turns, and the exact cost of noisy sums says when to stop.
 
     The idea is that of Jourdan and Azize (2025): a Top Two rule with the private divergence d_epsilon and geometric
-    batches. Only their abstract was read; batches, cost and thresholds are ours, and so is the proof.
+    batches. Only their abstract was read; batches, cost, thresholds and proof are ours.
 
     The sum of every batch is released with Lap(1 / epsilon). S, n, m are the noisy sum, the rewards and the noises of
-    an arm, k its batches so far. The first batch has ceil(4 / epsilon) rewards; each further one brings n to
-    max(n + 1, ceil(`ratio` n)). After every release the leader G has the largest S / n (the first of these), and W_a is
-    the least over u in [0, 1] of D+_G(u) + D-_a(u), see `bandits.noisy_sums`. It stops with G when W_a >= c_a for every
+    an arm, k its batches so far. The first batch has ceil(4 / epsilon) rewards; each further one brings n to max(n + 1,
+    ceil(`ratio` n)). After every release the leader G has the largest S / n (the first of these), and W_a is the least
+    over u in [0, 1] of D+_G(u) + D-_a(u), see `bandits.noisy_sums`. The run stops with G when W_a >= c_a for every
     other arm, (1 + c_a) exp(-c_a) = beta / ((K - 1) k_G (k_G + 1) k_a (k_a + 1)). The challenger C has the least
     W_a + log n_a. G, C, G, C, ... are pulled until a batch of one of them is full; the pulls of the other wait for its
     own batch. With `memory` "last" a batch has ceil(`ratio` n) rewards, and S, n, m are those of the last batch alone.
@@ -139,8 +139,8 @@ class DPTT(Identifier):
     Guarantee: epsilon-DP of pulls, stopping time and arm, one reward changed: a reward is in one noisy sum, of
     sensitivity 1, and which batch it is in follows from earlier releases.
 
-    The arm is the best one with probability at least 1 - beta, if it stops (docs/theorems.md, 8.2). Between two best
-    arms it need not stop: a run then ends at the most samples that are allowed.
+    The arm is the best one with probability at least 1 - beta, if the run stops (docs/theorems.md, 8.2). With two best
+    arms it need not stop; it then ends after the most samples that are allowed.
     """
 
     name: ClassVar[str] = "dp_tt"
@@ -164,7 +164,7 @@ class DPTT(Identifier):
 
     @property
     def first_batch(self) -> int:
-        """The rewards of the first batch of an arm: so many that noise moves their mean by about 1 / 4."""
+        """The rewards of the first batch of an arm: enough that noise moves their mean by about 1 / 4."""
         return math.ceil(4 / self.epsilon)
 
     @property
@@ -198,7 +198,7 @@ class DPTT(Identifier):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """What the ledger allows, and what the first leader shows: the arm that is named or pulled first."""
+        """The ledger's epsilon, and what the first leader shows: the arm that is named or pulled first."""
         whole = super().transcript_within(releases, arms, horizon, domain, convention)
         if whole.epsilon is None or arms * self.first_batch >= horizon:  # no pull would show the leader
             return whole
