@@ -7,22 +7,22 @@ import pytest
 from scipy.stats import chi2_contingency, ks_2samp
 
 from bandits.compiled import compiled
-from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, SET_BITS, first_low, low_sums, propose
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, SET_BITS, first_low, low_sums, propose, scratch
 from bandits.seeds import stream
 
 
 @compiled
 def first_lows(runs, kind, level, room, rng):
     """Per block: the first low sum, its noise, and that of its highest node; -1 and no noise if there is none."""
-    out, partial = np.zeros((runs, 3)), np.zeros(level)
+    out, found = np.zeros((runs, 3)), scratch(level)
     for run in range(runs):
-        leaf = first_low(kind, level, room, partial, rng)
+        leaf = first_low(kind, level, room, found, rng)
         out[run, 0] = leaf
         if leaf >= 0:
             top = level - 1
             while kind == SET_BITS and leaf >> top & 1 == 0:
                 top -= 1
-            out[run, 1], out[run, 2] = partial[0], partial[top]
+            out[run, 1], out[run, 2] = found.partial[0], found.partial[top]
     return out
 
 
@@ -65,10 +65,10 @@ def test_how_often_sums_are_low_by_their_characteristic_function(nodes):
 @compiled
 def noise_of_low_sums(runs, nodes, room, rng):
     """Minus the noise of the first node and of all nodes of a sum that is low, if all have so many nodes."""
-    out, fresh = np.zeros((runs, 2)), np.zeros(nodes)
+    out, found = np.zeros((runs, 2)), scratch(nodes)
     for run in range(runs):
-        propose(PATHS, nodes, room, rng.random() * low_sums(PATHS, nodes, room), fresh, rng)
-        out[run, 0], out[run, 1] = fresh[0], fresh.sum()
+        propose(PATHS, nodes, room, rng.random() * low_sums(PATHS, nodes, room), found, rng)
+        out[run, 0], out[run, 1] = found.fresh[0], found.fresh.sum()
     return out
 
 
