@@ -21,6 +21,10 @@ sum is low, k is the first low sum; otherwise there is no low sum either. So the
 to it, exactly as often as it should be: Pr[sum k is low] Pr[noise, no earlier sum is low | sum k is low]. And all other
 cases together have the probability that is left. Their noise is not drawn, so that a block without a low sum must be
 one whose noise no later sum contains.
+
+Several independent trees, each with a room of its own, are one collection of sums, ordered by k and then by tree: the
+same holds, with the sum of their H, and with the noise of all trees up to sum k. As H falls with the room, a uniform
+variable above the number of trees times the H of the least room shows at once that no sum is low.
 """
 
 import math
@@ -209,5 +213,46 @@ def no_earlier(kind: int, level: int, room: float, leaf: int, found: Scratch, rn
                 noise[i] = partial[i] if leaf >> i == k >> i else noise[i + 1] + laplace(1.0, rng)
             start = 0
         if noise[start] <= -room:
+            return False
+    return True
+
+
+@borrowing
+def first_low_of_all(level: int, rooms: FloatArray, noise: FloatArray, found: Scratch, rng: np.random.Generator) -> int:
+    """The k of the first sum of several trees (`SET_BITS`) that is low, or -1 if none is.
+
+    `rooms` has the shape (trees,). `noise`, shape (levels, trees), gets the sums of fresh noise, in scales: for each
+    set bit i of k, `noise[i]` those of the nodes of level i and higher ones. The least room must be one at which H,
+    times the number of trees, is at most 1.
+    """
+    trees, least = len(rooms), math.inf
+    for room in rooms:
+        least = min(least, room)
+    left = rng.random()
+    if left >= trees * low_sums(SET_BITS, level, least):
+        return -1
+    for tree in range(trees):
+        chance = low_sums(SET_BITS, level, rooms[tree])
+        if left < chance:
+            leaf = proposed(SET_BITS, level, rooms[tree], left, found, rng)
+            if leaf < 0:
+                return -1
+            for i in range(level):
+                noise[i, tree] = found.partial[i]
+            for other in range(trees):
+                if other != tree and not no_low_before(leaf, rooms[other], other < tree, noise, other, rng):
+                    return -1
+            return leaf
+        left -= chance
+    return -1
+
+
+@borrowing
+def no_low_before(leaf: int, room: float, here: bool, noise: FloatArray, tree: int, rng: np.random.Generator) -> bool:
+    """Whether no sum of a tree before `leaf` is low, nor, if `here`, that of `leaf`: draws all nodes up to it."""
+    for k in range(1, leaf + 1):
+        start, rest = lowest_bit(k), k & (k - 1)
+        noise[start, tree] = (noise[lowest_bit(rest), tree] if rest else 0.0) + laplace(1.0, rng)
+        if noise[start, tree] <= -room and (here or k < leaf):
             return False
     return True

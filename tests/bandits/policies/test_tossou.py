@@ -8,9 +8,10 @@ from scipy.special import zeta
 from bandits import ParameterError
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.heavy_tails import S1
-from bandits.loops.hybrid_ucb import dp_ucb_int_pulls
+from bandits.loops.hybrid_ucb import dp_ucb_int_pulls, dp_ucb_pulls
 from bandits.loops.leader import before_power_of_two, pulls_of_leaders
-from bandits.mechanisms.hybrid import HybridMechanism
+from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
+from bandits.mechanisms.tree import tree_levels
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.seeds import stream
 from tests.plain_loops.steps import dp_ucb_int_steps
@@ -69,7 +70,9 @@ def bound_in_runs(instance, epsilon, horizon, rng):
 
 
 def tossou_one_by_one(instance, epsilon, horizon, rng):
-    return DPUCBTossou(epsilon).simulate(instance, horizon, np.arange(1, horizon + 1), rng)
+    """`DPUCBTossou.simulate` without blocks, so that draws are in the order of the steps."""
+    every, levels = np.arange(1, horizon + 1), tree_levels(horizon)
+    return dp_ucb_pulls(instance.mean_rewards, horizon, every, hybrid_scale(epsilon), levels, 0, rng)
 
 
 def test_calibration_by_hand():
