@@ -14,7 +14,7 @@ block, the leader is pulled; its rewards are independent of all noise, so that t
 are compared as they are. Noise of a block without such a step is in no later sum.
 
 The bar and the level are functions of what is known before the block, so that their choice changes no law. The bar is
-the one with the largest least room. (Exact up to rounding and to the error of the library's binomial sampler.)
+nearly the one with the largest least room. (Exact up to rounding and to the error of the library's binomial sampler.)
 """
 
 import math
