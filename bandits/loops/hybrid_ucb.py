@@ -1,57 +1,191 @@
-"""Loops of the policies of Tossou and Dimitrakakis (2016), one step at a time (`DPUCBInt` one interval at a time)."""
+"""Loops of the policies of Tossou and Dimitrakakis (2016): exact, without drawing the noise of every step.
+
+`DPUCBInt` plays one interval at a time. Of `DPUCBTossou` blocks of steps are skipped in which one arm, the leader, is
+surely pulled. After t steps, 2^level a divisor of t, the sums after t + j steps, 0 < j < 2^level, have the noise that
+they had after t and fresh noise of nodes within the block, all of one scale: no power of two lies in between.
+
+Take any number, the bar. While the leader is pulled, the sums of its rivals change by noise alone, and their widths
+grow with log t; so a rival is below the bar throughout if no fresh noise of its sums is as large as its *room*. The
+leader's rewards are at least 0, and what its sum needs to be above the bar is convex in its count, so largest at an end
+of the block; so the leader is above if no fresh noise of its sums is as low as minus its room. `first_low_of_all` draws
+the first step at which any arm's fresh noise uses up its room, with the noise of all arms up to it, or finds that there
+is none; large noise is minus low noise, as Laplace noise is symmetric. Up to that step, or else to the end of the
+block, the leader is pulled; its rewards are independent of all noise, so that they are one binomial draw. Then all arms
+are compared as they are. Noise of a block without such a step is in no later sum.
+
+The bar and the level are functions of what is known before the block, so that their choice changes no law. The bar is
+nearly the one with the largest least room. (Exact up to rounding and to the error of the library's binomial sampler.)
+"""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, first_low_of_all, low_sums, scratch
 from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import continued, fresh_levels
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit
 
+SMALLEST_QUIET = 2  # level below which walking is faster than asking for a low sum
+
+
+class Arms(NamedTuple):
+    """What is known of the arms after a step, arrays of shape (arms,).
+
+    Attributes
+    ----------
+    means: of their rewards.
+    pulls, sums: their pulls, and the sums of their rewards.
+    inverse, width: 1 / pulls and its square root.
+    """
+
+    means: FloatArray
+    pulls: IntArray
+    sums: FloatArray
+    inverse: FloatArray
+    width: FloatArray
+
+
+class Lead(NamedTuple):
+    """The leader after a step, which is pulled next.
+
+    Attributes
+    ----------
+    arm: the leader.
+    t: steps so far.
+    radius: sqrt(2 log(t + 1)).
+    unit: scale of the noise of the nodes that begin after `t`.
+    """
+
+    arm: int
+    t: int
+    radius: float
+    unit: float
+
 
 @compiled
 def dp_ucb_pulls(
-    means: FloatArray, horizon: int, checkpoints: IntArray, scale: float, levels: int, rng: np.random.Generator
+    means: FloatArray,
+    horizon: int,
+    checkpoints: IntArray,
+    scale: float,
+    levels: int,
+    largest_block: int,
+    rng: np.random.Generator,
 ) -> IntArray:
     """Pulls of every Bernoulli arm at each checkpoint, shape (checkpoints, arms): `DPUCBTossou`.
 
     All mechanisms have taken t items, so they close the same node of their trees, which is found once per step.
+    `largest_block` is the highest level of a block that may be skipped; with 0 every step is drawn.
     """
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     row = 0
-    pulls = np.zeros(arms, dtype=np.int64)
-    sums = np.zeros(arms)
-    inverse = np.zeros(arms)
-    width = np.zeros(arms)
-    no_noise = np.zeros(arms)
-    prefix_noise = np.zeros((levels, arms))
-    best = 0
-    for t in range(1, horizon + 1):
-        arm = t - 1 if t <= arms else best
-        pulls[arm] += 1
-        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
-        inverse[arm] = 1 / pulls[arm]
-        width[arm] = math.sqrt(inverse[arm])
-        if t == checkpoints[row]:
-            record[row] = pulls
-            row += 1
-            if row == len(checkpoints):
-                break
-        fresh_scale = scale * fresh_levels(t)
-        earlier = prefix_noise[lowest_bit(continued(t))] if t > 1 else no_noise
+    state = Arms(means, np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms))
+    no_noise, rooms = np.zeros(arms), np.zeros(arms)
+    prefix_noise, fresh = np.zeros((levels, arms)), np.zeros((levels, arms))
+    found = scratch(levels)
+    t = leader = 0
+    radius = 0.0
+    while t < horizon:
+        arm, steps, first = leader, 1, -1
+        if t < arms:
+            arm = t
+        else:
+            lead, noise = Lead(leader, t, radius, scale * fresh_levels(t + 1)), prefix_noise[lowest_bit(t)]
+            level = quiet_level(lead, state, noise, largest_block, horizon - t, rooms)
+            if level >= SMALLEST_QUIET:
+                first = first_low_of_all(level, rooms, fresh, found, rng)
+                steps = first if first > 0 else 1 << level
+                for i in range(level):
+                    if first > 0 and first >> i & 1 == 1:
+                        for a in range(arms):
+                            prefix_noise[i, a] = noise[a] + (lead.unit if a == leader else -lead.unit) * fresh[i, a]
+        row = record_run(record, row, checkpoints, state.pulls, arm, t, steps)
+        t += steps
+        pull(state, arm, steps, rng)
         noise = prefix_noise[lowest_bit(t)]
+        if first < 0:
+            earlier = prefix_noise[lowest_bit(continued(t))] if t > 1 else no_noise
+            draw_noise(noise, earlier, scale * fresh_levels(t), rng)
         radius = math.sqrt(2 * math.log(t + 1))
-        largest = -math.inf
-        for a in range(arms):
-            noise[a] = earlier[a] + laplace(fresh_scale, rng)
-            index = (sums[a] + noise[a]) * inverse[a] + width[a] * radius
-            if index > largest:
-                largest, best = index, a
+        leader = leading(state, noise, radius)
     return record
+
+
+@borrowing
+def pull(state: Arms, arm: int, steps: int, rng: np.random.Generator) -> None:
+    """Pull an arm so many times."""
+    if steps == 1:
+        state.sums[arm] += 1.0 if rng.random() < state.means[arm] else 0.0
+    else:
+        state.sums[arm] += rng.binomial(steps, state.means[arm])
+    state.pulls[arm] += steps
+    state.inverse[arm] = 1 / state.pulls[arm]
+    state.width[arm] = math.sqrt(state.inverse[arm])
+
+
+@borrowing
+def draw_noise(noise: FloatArray, earlier: FloatArray, scale: float, rng: np.random.Generator) -> None:
+    """Noise of the sums of all arms: that of `earlier` ones and fresh noise of this scale."""
+    for arm in range(len(noise)):
+        noise[arm] = earlier[arm] + laplace(scale, rng)
+
+
+@borrowing
+def leading(state: Arms, noise: FloatArray, radius: float) -> int:
+    """The first arm with the largest index."""
+    leader, largest = 0, -math.inf
+    for arm in range(len(noise)):
+        index = (state.sums[arm] + noise[arm]) * state.inverse[arm] + state.width[arm] * radius
+        if index > largest:
+            leader, largest = arm, index
+    return leader
+
+
+@borrowing
+def quiet_level(lead: Lead, state: Arms, noise: FloatArray, largest_block: int, left: int, rooms: FloatArray) -> int:
+    """Level of the next block if the leader is probably pulled throughout, 0 for none, and its `rooms`.
+
+    A wrong guess costs time, never exactness. `noise` is that of all sums now, and `left` the steps that are left.
+    """
+    level = min(lowest_bit(lead.t), largest_block, HIGHEST)
+    while level > 0 and 1 << level > left:
+        level -= 1
+    while level >= SMALLEST_QUIET:
+        least = set_rooms(lead, state, noise, (1 << level) - 1, rooms)
+        if least > ENOUGH_ROOM[SET_BITS, level] and len(rooms) * low_sums(SET_BITS, level, least) <= 1:
+            return level
+        level -= 1
+        while level > 0 and least <= ENOUGH_ROOM[SET_BITS, level]:
+            level -= 1
+    return 0
+
+
+@borrowing
+def set_rooms(lead: Lead, state: Arms, noise: FloatArray, steps: int, rooms: FloatArray) -> float:
+    """The `rooms` of all arms for the sums after each of the next `steps`, in units; returns the least."""
+    total, count, radius = state.sums[lead.arm] + noise[lead.arm], state.pulls[lead.arm], lead.radius
+    last_radius = radius + steps / ((lead.t + 1) * radius)  # or less, as the radius is concave in the step
+    lowest = total / (count + steps) + radius / math.sqrt(count + steps)
+    bar = -math.inf
+    for arm in range(len(rooms)):
+        if arm != lead.arm:
+            index = (state.sums[arm] + noise[arm]) * state.inverse[arm] + state.width[arm] * last_radius
+            bar = max(bar, index + (lowest - index) * count / (count + state.pulls[arm]))
+            rooms[arm] = index
+    after_one = bar * (count + 1) - radius * math.sqrt(count + 1)
+    after_all = bar * (count + steps) - radius * math.sqrt(count + steps)
+    least = rooms[lead.arm] = (total - max(after_one, after_all)) / lead.unit
+    for arm in range(len(rooms)):
+        if arm != lead.arm:
+            rooms[arm] = (bar - rooms[arm]) * state.pulls[arm] / lead.unit
+            least = min(least, rooms[arm])
+    return float(least)
 
 
 @compiled

@@ -35,8 +35,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
-from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, low_sums, proposed
+from bandits.compiled import borrowing, compiled
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, Scratch, low_sums, proposed, scratch
 from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import fresh_levels
 from bandits.mechanisms.laplace import laplace
@@ -116,7 +116,7 @@ def pulls_of_leaders(
     center = np.zeros(arms)
     width = np.zeros(arms)
     slope = np.zeros(arms)
-    partial = np.zeros(levels)
+    found = scratch(levels)
 
     t = 0
     while t < horizon:
@@ -138,7 +138,7 @@ def pulls_of_leaders(
         run = Run(means[leader], bonus, node_scale, noise_bound * union, radius, threshold, window)
         if scale > 0:
             count, sums[leader] = pull_leader(
-                run, pulls[leader], sums[leader], noise[leader], largest_block, partial, rng
+                run, pulls[leader], sums[leader], noise[leader], largest_block, found, rng
             )
         else:
             count, sums[leader] = pull_clear_leader(run, pulls[leader], sums[leader], largest_block, rng)
@@ -171,7 +171,7 @@ def before_power_of_two(count: int) -> int:
     return max(1, power - 1 - count)
 
 
-@compiled
+@borrowing
 def leader_of(center: FloatArray, width: FloatArray, radius: float) -> int:
     """The first arm with the largest index center + width x radius; without the arrays that numpy would allocate."""
     leader, largest = 0, -math.inf
@@ -182,7 +182,7 @@ def leader_of(center: FloatArray, width: FloatArray, radius: float) -> int:
     return leader
 
 
-@compiled
+@borrowing
 def closest_rival(center: FloatArray, width: FloatArray, radius: float, leader: int) -> tuple[float, float]:
     """The largest index center + width x radius of an arm other than the leader, and the largest such width."""
     closest = -math.inf
@@ -194,26 +194,26 @@ def closest_rival(center: FloatArray, width: FloatArray, radius: float, leader: 
     return closest, widest
 
 
-@compiled
+@borrowing
 def window_of(advance: float, widest: float, growth: float, t: int, horizon: int) -> int:
     """Steps from t + 1 on in which no rival gains half of the leader's `advance`, as the radius grows."""
     return int(min(max(1.0, advance / (2 * widest * growth)), float(t), float(horizon - t)))
 
 
-@compiled
+@borrowing
 def pull_leader(
     run: Run,
     count: int,
     total: float,
     noise: FloatArray,
     largest_block: int,
-    partial: FloatArray,
+    found: Scratch,
     rng: np.random.Generator,
 ) -> tuple[int, float]:
     """Pull the leader, whose sums are noisy, until the run ends; returns its new count and sum.
 
     `largest_block` is that of `pulls_of_leaders`. `noise` is the leader's row of prefix noises, updated in place;
-    `partial`, shape (levels,), is scratch.
+    `found` is scratch.
     """
     end, rise = count + run.window, most_rise(run)
     unseen = 0  # pulls in quiet blocks, whose rewards are not drawn yet: they are at least 0
@@ -225,12 +225,12 @@ def pull_leader(
             left = rng.random()
             first = -1
             if left < low_sums(SET_BITS, level, room):
-                first = proposed(SET_BITS, level, room, left, partial, rng)
+                first = proposed(SET_BITS, level, room, left, found, rng)
             if first > 0:
                 before = noise[lowest_bit(count)]
                 for i in range(lowest_bit(first), level):
                     if first >> i & 1 == 1:
-                        noise[i] = before + run.scale * partial[i]
+                        noise[i] = before + run.scale * found.partial[i]
                 count += first
                 total += rng.binomial(unseen + first, run.mean)
                 unseen = 0
@@ -245,22 +245,28 @@ def pull_leader(
         total += 1.0 if rng.random() < run.mean else 0.0
         prefix_noise = close_node(noise, count, laplace(run.scale, rng))
         advance = total + prefix_noise + run.bonus - needed(run, count)
-        if unseen > 0 and (advance <= 0 or count == end or run.mean * unseen > UNSEEN * run.scale):
-            earned = rng.binomial(unseen, run.mean)
-            total += earned
-            advance += earned
-            unseen = 0
+        earned, unseen = put_off(run, unseen, advance, count == end, rng)
+        total += earned
+        advance += earned
         if advance <= 0 or count == end:
             return count, total
 
 
-@compiled
+@borrowing
+def put_off(run: Run, unseen: int, advance: float, last: bool, rng: np.random.Generator) -> tuple[int, int]:
+    """Rewards of `unseen` pulls and 0, or 0 and `unseen` if it can wait to draw them: the run goes on without them."""
+    if unseen > 0 and (advance <= 0 or last or run.mean * unseen > UNSEEN * run.scale):
+        return rng.binomial(unseen, run.mean), 0
+    return 0, unseen
+
+
+@borrowing
 def most_rise(run: Run) -> float:
     """The most by which what is needed grows per pull."""
     return float(max(run.threshold, 0.0))
 
 
-@compiled
+@borrowing
 def quiet_level(run: Run, rise: float, count: int, room: int, advance: float, largest_block: int) -> int:
     """Level of a block at `count` that is probably quiet: a wrong guess costs time, never exactness."""
     if advance <= 0:
@@ -273,7 +279,7 @@ def quiet_level(run: Run, rise: float, count: int, room: int, advance: float, la
     return level
 
 
-@compiled
+@borrowing
 def pull_clear_leader(
     run: Run, count: int, total: float, largest_block: int, rng: np.random.Generator
 ) -> tuple[int, float]:
@@ -293,14 +299,14 @@ def pull_clear_leader(
             return count, total
 
 
-@compiled
+@borrowing
 def needed(run: Run, count: int) -> float:
     """Noisy sum with bonus at which the leader's index equals the threshold after `count` pulls; convex in `count`."""
     need = run.threshold * count - run.radius * math.sqrt(count)
     return need - run.union * (math.log(count) + 1) if run.union > 0 else need
 
 
-@compiled
+@borrowing
 def block_level(count: int, room: int, advance: float, largest_block: int) -> int:
     """Level of a block at `count` that probably need not be cut: a wrong guess costs time, never exactness."""
     if advance <= 0.8 * 2**SMALLEST_BLOCK:
@@ -311,7 +317,7 @@ def block_level(count: int, room: int, advance: float, largest_block: int) -> in
     return level
 
 
-@compiled
+@borrowing
 def skip_block(run: Run, count: int, total: float, level: int, rng: np.random.Generator) -> tuple[int, float, bool]:
     """The 2^level - 1 pulls after `count`, without noise: new count and sum, and whether the index fell.
 
@@ -333,7 +339,7 @@ def skip_block(run: Run, count: int, total: float, level: int, rng: np.random.Ge
             return count, total, True
 
 
-@compiled
+@borrowing
 def stays_ahead(run: Run, count: int, total: float, level: int) -> bool:
     """Whether the index is sure to stay above the threshold in the 2^level - 1 pulls after `count`, without noise."""
     first = needed(run, count + 1)
@@ -341,7 +347,7 @@ def stays_ahead(run: Run, count: int, total: float, level: int) -> bool:
     return bool(total + run.bonus > max(first, last))
 
 
-@compiled
+@borrowing
 def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: np.random.Generator) -> None:
     """Distribute the least noise of the nodes of a block over its halves and the node between (`heavy_leader`).
 

@@ -21,14 +21,19 @@ sum is low, k is the first low sum; otherwise there is no low sum either. So the
 to it, exactly as often as it should be: Pr[sum k is low] Pr[noise, no earlier sum is low | sum k is low]. And all other
 cases together have the probability that is left. Their noise is not drawn, so that a block without a low sum must be
 one whose noise no later sum contains.
+
+Several independent trees, each with a room of its own, are one collection of sums, ordered by k and then by tree: the
+same holds, with the sum of their H, and with the noise of all trees up to sum k. As H falls with the room, a uniform
+variable above the number of trees times the H of the least room shows at once that no sum is low.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit
 
@@ -67,6 +72,29 @@ TAILS = tails()
 ENOUGH_ROOM = enough_room()
 
 
+class Scratch(NamedTuple):
+    """Memory of `first_low`, made once, as loops that count no references make no arrays: `scratch(levels)`.
+
+    Attributes
+    ----------
+    partial: the noise that was found, shape (levels,), see `first_low`.
+    fresh, backward, points: shape (levels,).
+    noise: shape (levels + 1,).
+    """
+
+    partial: FloatArray
+    fresh: FloatArray
+    backward: FloatArray
+    points: FloatArray
+    noise: FloatArray
+
+
+@compiled
+def scratch(levels: int) -> Scratch:
+    """Memory for blocks below so many levels."""
+    return Scratch(np.zeros(levels), np.zeros(levels), np.zeros(levels), np.zeros(levels), np.zeros(levels + 1))
+
+
 @compiled
 def low_sums(kind: int, level: int, room: float) -> float:
     """H, the expected number of low sums in a block."""
@@ -78,34 +106,33 @@ def low_sums(kind: int, level: int, room: float) -> float:
     return float(math.exp(-room) * total)
 
 
-@compiled
-def first_low(kind: int, level: int, room: float, partial: FloatArray, rng: np.random.Generator) -> int:
+@borrowing
+def first_low(kind: int, level: int, room: float, found: Scratch, rng: np.random.Generator) -> int:
     """The k of the first low sum in a block, or -1 if there is none.
 
-    `partial`, shape (levels,), gets the sums of its fresh noise, in scales: `partial[i]` that of the nodes of level i
-    and higher ones. The level must be one at which H is at most 1.
+    `found.partial` gets the sums of its fresh noise, in scales: `partial[i]` that of the nodes of level i and higher
+    ones. The level must be one at which H is at most 1.
     """
     left = rng.random()
-    return proposed(kind, level, room, left, partial, rng) if left < low_sums(kind, level, room) else -1
+    return proposed(kind, level, room, left, found, rng) if left < low_sums(kind, level, room) else -1
 
 
-@compiled
-def proposed(kind: int, level: int, room: float, left: float, partial: FloatArray, rng: np.random.Generator) -> int:
+@borrowing
+def proposed(kind: int, level: int, room: float, left: float, found: Scratch, rng: np.random.Generator) -> int:
     """What `first_low` returns if its uniform variable `left` is below H."""
-    fresh = np.empty(level)
-    leaf = propose(kind, level, room, left, fresh, rng)
+    leaf = propose(kind, level, room, left, found, rng)
     noise, used = 0.0, 0
     for i in range(level - 1, -1, -1):
         if kind == PATHS or leaf >> i & 1 == 1:
-            noise -= fresh[used]
+            noise -= found.fresh[used]
             used += 1
-        partial[i] = noise
-    return leaf if no_earlier(kind, level, room, leaf, partial, rng) else -1
+        found.partial[i] = noise
+    return leaf if no_earlier(kind, level, room, leaf, found, rng) else -1
 
 
-@compiled
-def propose(kind: int, level: int, room: float, left: float, fresh: FloatArray, rng: np.random.Generator) -> int:
-    """A sum that is low, and minus its noise; `left` is uniform between 0 and H."""
+@borrowing
+def propose(kind: int, level: int, room: float, left: float, found: Scratch, rng: np.random.Generator) -> int:
+    """A sum that is low, and in `found.fresh` minus its noise; `left` is uniform between 0 and H."""
     nodes, before, between = level, 0, 0
     scaled = left * math.exp(room)
     for m in range(1 if kind == SET_BITS else level, level + 1):
@@ -121,21 +148,21 @@ def propose(kind: int, level: int, room: float, left: float, fresh: FloatArray, 
                     scaled -= term
                 term *= (m + r) / (2.0 * (r + 1))
             power *= room / (i + 1)
-    large_sum(nodes, before, between, room, fresh, rng)
+    large_sum(nodes, before, between, room, found, rng)
     if kind == PATHS:
-        return int(rng.integers(0, 1 << level))
+        return int(rng.random(dtype=np.float32) * (1 << level))  # it has HIGHEST bits; `integers` would make an array
     return chosen_bits(level, nodes, rng)
 
 
-@compiled
-def large_sum(m: int, before: int, between: int, room: float, fresh: FloatArray, rng: np.random.Generator) -> None:
+@borrowing
+def large_sum(m: int, before: int, between: int, room: float, found: Scratch, rng: np.random.Generator) -> None:
     """The m Laplace variables of a sum beyond `room`, given how many points lie before it and in the G' after it."""
-    backward = np.empty(m)
+    total = 0.0
     for i in range(m):
-        backward[i] = rng.standard_exponential()
+        found.backward[i] = rng.standard_exponential()
+        total += found.backward[i]
     far = rng.standard_gamma(float(m + between)) / 2
-    backward *= far / backward.sum()
-    points = np.empty(m)
+    points = found.points
     for i in range(m):
         if i < before:
             points[i] = room * rng.random()
@@ -143,14 +170,19 @@ def large_sum(m: int, before: int, between: int, room: float, fresh: FloatArray,
             points[i] = room + far * rng.random()
         else:
             points[i] = (room + far if i == before + between else points[i - 1]) + rng.standard_exponential()
-    points.sort()
+    for i in range(1, m):  # few, and the last of them are in order: sorted by insertion, without memory
+        point, place = points[i], i
+        while place > 0 and points[place - 1] > point:
+            points[place] = points[place - 1]
+            place -= 1
+        points[place] = point
     last = 0.0
     for i in range(m):
-        fresh[i] = points[i] - last - backward[i]
+        found.fresh[i] = points[i] - last - found.backward[i] * (far / total)
         last = points[i]
 
 
-@compiled
+@borrowing
 def chosen_bits(level: int, ones: int, rng: np.random.Generator) -> int:
     """A number of `level` bits, uniformly among those with so many ones."""
     number = 0
@@ -161,14 +193,15 @@ def chosen_bits(level: int, ones: int, rng: np.random.Generator) -> int:
     return number
 
 
-@compiled
-def no_earlier(kind: int, level: int, room: float, leaf: int, partial: FloatArray, rng: np.random.Generator) -> bool:
+@borrowing
+def no_earlier(kind: int, level: int, room: float, leaf: int, found: Scratch, rng: np.random.Generator) -> bool:
     """Whether no sum before `leaf` is low, whose own nodes have the sums `partial`: draws all other nodes."""
+    partial, noise = found.partial, found.noise
     if kind == SET_BITS:
         for i in range(level):
             if leaf >> i & 1 == 1 and leaf & ((1 << i) - 1) > 0 and partial[i] <= -room:
                 return False
-    noise = np.zeros(level + 1)
+    noise[level] = 0.0
     for k in range(1 if kind == SET_BITS else 0, leaf):
         start = level if k == 0 else lowest_bit(k)
         if kind == SET_BITS:
@@ -180,5 +213,46 @@ def no_earlier(kind: int, level: int, room: float, leaf: int, partial: FloatArra
                 noise[i] = partial[i] if leaf >> i == k >> i else noise[i + 1] + laplace(1.0, rng)
             start = 0
         if noise[start] <= -room:
+            return False
+    return True
+
+
+@borrowing
+def first_low_of_all(level: int, rooms: FloatArray, noise: FloatArray, found: Scratch, rng: np.random.Generator) -> int:
+    """The k of the first sum of several trees (`SET_BITS`) that is low, or -1 if none is.
+
+    `rooms` has the shape (trees,). `noise`, shape (levels, trees), gets the sums of fresh noise, in scales: for each
+    set bit i of k, `noise[i]` those of the nodes of level i and higher ones. The least room must be one at which H,
+    times the number of trees, is at most 1.
+    """
+    trees, least = len(rooms), math.inf
+    for room in rooms:
+        least = min(least, room)
+    left = rng.random()
+    if left >= trees * low_sums(SET_BITS, level, least):
+        return -1
+    for tree in range(trees):
+        chance = low_sums(SET_BITS, level, rooms[tree])
+        if left < chance:
+            leaf = proposed(SET_BITS, level, rooms[tree], left, found, rng)
+            if leaf < 0:
+                return -1
+            for i in range(level):
+                noise[i, tree] = found.partial[i]
+            for other in range(trees):
+                if other != tree and not no_low_before(leaf, rooms[other], other < tree, noise, other, rng):
+                    return -1
+            return leaf
+        left -= chance
+    return -1
+
+
+@borrowing
+def no_low_before(leaf: int, room: float, here: bool, noise: FloatArray, tree: int, rng: np.random.Generator) -> bool:
+    """Whether no sum of a tree before `leaf` is low, nor, if `here`, that of `leaf`: draws all nodes up to it."""
+    for k in range(1, leaf + 1):
+        start, rest = lowest_bit(k), k & (k - 1)
+        noise[start, tree] = (noise[lowest_bit(rest), tree] if rest else 0.0) + laplace(1.0, rng)
+        if noise[start, tree] <= -room and (here or k < leaf):
             return False
     return True

@@ -23,19 +23,19 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.loops.leader import (
     LARGEST_BLOCK,
-    UNSEEN,
     Run,
     closest_rival,
     leader_of,
     most_rise,
     needed,
     pull_leader,
+    put_off,
     window_of,
 )
-from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, first_low
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, Scratch, first_low, scratch
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace, laplace_sum_bound
 from bandits.mechanisms.tree import lowest_bit
@@ -60,7 +60,7 @@ class TreeSums(NamedTuple):
     exponent: float
 
 
-@compiled
+@borrowing
 def gamma(released: TreeSums, t: int) -> float:
     """Gamma(t), added to every noisy sum at step `t`."""
     return released.bonus + laplace_sum_bound(released.scale, released.draws, released.exponent * math.log(t))
@@ -80,7 +80,7 @@ def tree_ucb_pulls(
     center = np.zeros(arms)
     inverse = np.zeros(arms)
     width = np.zeros(arms)
-    partial = np.zeros(released.draws)
+    found = scratch(released.draws)
     t = 0
     while t < horizon:
         radius, now = math.sqrt(2 * math.log(t + 1)), gamma(released, t + 1)
@@ -96,10 +96,10 @@ def tree_ucb_pulls(
             threshold, _ = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
         run = Run(means[leader], now, released.scale, 0.0, radius, threshold, window)
         if released.path:
-            count, total = pull_on_paths(run, pulls[leader], sums[leader], noise[leader], partial, rng)
+            count, total = pull_on_paths(run, pulls[leader], sums[leader], noise[leader], found, rng)
             noisy = total + noise[leader, 0]
         else:
-            count, total = pull_leader(run, pulls[leader], sums[leader], noise[leader], LARGEST_BLOCK, partial, rng)
+            count, total = pull_leader(run, pulls[leader], sums[leader], noise[leader], LARGEST_BLOCK, found, rng)
             noisy = total + noise[leader, lowest_bit(count)]
         row = record_run(record, row, checkpoints, pulls, leader, t, count - pulls[leader])
         t += count - pulls[leader]
@@ -108,14 +108,14 @@ def tree_ucb_pulls(
     return record
 
 
-@compiled
+@borrowing
 def pull_on_paths(
-    run: Run, count: int, total: float, above: FloatArray, partial: FloatArray, rng: np.random.Generator
+    run: Run, count: int, total: float, above: FloatArray, found: Scratch, rng: np.random.Generator
 ) -> tuple[int, float]:
     """Pull the leader, whose noise is that of paths, until the run ends; returns its new count and sum.
 
     `above`, shape (draws,), is the memory of `bandits.mechanisms.path_tree.next_path` for its `count` rewards, updated
-    in place; `partial`, of the same shape, is scratch.
+    in place; `found` is scratch.
     """
     end, rise, top = count + run.window, most_rise(run), len(above) - 1
     unseen = 0  # pulls in quiet blocks, whose rewards are not drawn yet: they are at least 0
@@ -134,26 +134,24 @@ def pull_on_paths(
         else:
             size = 1 << level
             room = (total + noise + run.bonus - needed(run, count) - rise * size) / run.scale
-            leaf = first_low(PATHS, level, room, partial, rng)
+            leaf = first_low(PATHS, level, room, found, rng)
             if leaf < 0:
                 count += size
                 unseen += size
                 continue
             for i in range(level):
-                above[i] = noise + run.scale * partial[i]
+                above[i] = noise + run.scale * found.partial[i]
             count += leaf + 1
             unseen += leaf + 1
         advance = total + above[0] + run.bonus - needed(run, count)
-        if unseen > 0 and (advance <= 0 or count == end or run.mean * unseen > UNSEEN * run.scale):
-            earned = rng.binomial(unseen, run.mean)
-            total += earned
-            advance += earned
-            unseen = 0
+        earned, unseen = put_off(run, unseen, advance, count == end, rng)
+        total += earned
+        advance += earned
         if advance <= 0 or count == end:
             return count, total
 
 
-@compiled
+@borrowing
 def quiet(run: Run, rise: float, count: int, end: int, noisy: float, level: int) -> bool:
     """Whether a block of this level is probably quiet, and ends before the run does.
 

@@ -39,6 +39,7 @@ class DPUCBTossou(Policy):
     name: ClassVar[str] = "dp_ucb_tossou"
     label: ClassVar[str] = "DP-UCB (hybrid)"
     citation: ClassVar[str] = "Tossou and Dimitrakakis (2016), as compared in Wang and Zhu (2024), section 8"
+    revision: ClassVar[int] = 2  # its loop skips steps that one arm surely leads; revision 1 drew all noise
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -68,9 +69,8 @@ class DPUCBTossou(Policy):
             sums = np.array([each.add(reward if of == arm else 0.0) for of, each in enumerate(released)])
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        return dp_ucb_pulls(
-            instance.mean_rewards, horizon, checkpoints, hybrid_scale(self.epsilon), tree_levels(horizon), rng
-        )
+        scale, levels = hybrid_scale(self.epsilon), tree_levels(horizon)
+        return dp_ucb_pulls(instance.mean_rewards, horizon, checkpoints, scale, levels, LARGEST_BLOCK, rng)
 
 
 @dataclass(frozen=True)

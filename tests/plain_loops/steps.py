@@ -96,6 +96,33 @@ def tree_ucb_steps(
 
 
 @compiled
+def dp_ucb_tossou_steps(
+    means: FloatArray, horizon: int, checkpoints: IntArray, scale: float, levels: int, rng: np.random.Generator
+) -> IntArray:
+    """Pulls at each checkpoint under DP-UCB of Tossou and Dimitrakakis: every mechanism takes an item at every step."""
+    arms = len(means)
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums, released = np.zeros(arms), np.zeros(arms)
+    noise = np.zeros((arms, levels))
+    for t in range(1, horizon + 1):
+        arm = t - 1
+        if t > arms:
+            arm = int(np.argmax(released / pulls + np.sqrt(2 * math.log(t) / pulls)))
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        for a in range(arms):
+            released[a] = sums[a] + close_hybrid(noise[a], t, laplace(scale * fresh_levels(t), rng))
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+            if row == len(checkpoints):
+                break
+    return record
+
+
+@compiled
 def dp_ucb_bound_steps(
     means: FloatArray,
     horizon: int,

@@ -9,6 +9,7 @@ from scipy.stats import chi2_contingency, ks_2samp
 
 from bandits.compiled import compiled
 from bandits.loops.leader import Run, needed, pull_clear_leader, pull_leader
+from bandits.loops.low_sums import scratch
 from bandits.loops.tree_ucb import pull_on_paths
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.path_tree import next_path
@@ -25,17 +26,17 @@ def runs_of_leaders(runs, skip, path, mean, start, margin, scale, union, radius,
     `margin` is the advance after the first pull, of reward 0 and without noise, that of number `start`.
     """
     out = np.zeros((runs, 4))
-    partial = np.zeros(20)
+    found = scratch(20)
     for run in range(runs):
         leader = Run(mean, 0.0, scale, union, radius, threshold, 2**level + 3)
         total = needed(leader, start) + margin
         noise = np.zeros(12 if path else 20)
         count, now, last = start - 1, total, 0.0
         if skip and path:
-            count, now = pull_on_paths(leader, count, now, noise, partial, rng)
+            count, now = pull_on_paths(leader, count, now, noise, found, rng)
             last = noise[0]
         elif skip and scale > 0:
-            count, now = pull_leader(leader, count, now, noise, 40, partial, rng)
+            count, now = pull_leader(leader, count, now, noise, 40, found, rng)
             bit = 0
             while count >> bit & 1 == 0:
                 bit += 1

@@ -7,22 +7,32 @@ import pytest
 from scipy.stats import chi2_contingency, ks_2samp
 
 from bandits.compiled import compiled
-from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, SET_BITS, first_low, low_sums, propose
+from bandits.loops.low_sums import (
+    ENOUGH_ROOM,
+    HIGHEST,
+    PATHS,
+    SET_BITS,
+    first_low,
+    first_low_of_all,
+    low_sums,
+    propose,
+    scratch,
+)
 from bandits.seeds import stream
 
 
 @compiled
 def first_lows(runs, kind, level, room, rng):
     """Per block: the first low sum, its noise, and that of its highest node; -1 and no noise if there is none."""
-    out, partial = np.zeros((runs, 3)), np.zeros(level)
+    out, found = np.zeros((runs, 3)), scratch(level)
     for run in range(runs):
-        leaf = first_low(kind, level, room, partial, rng)
+        leaf = first_low(kind, level, room, found, rng)
         out[run, 0] = leaf
         if leaf >= 0:
             top = level - 1
             while kind == SET_BITS and leaf >> top & 1 == 0:
                 top -= 1
-            out[run, 1], out[run, 2] = partial[0], partial[top]
+            out[run, 1], out[run, 2] = found.partial[0], found.partial[top]
     return out
 
 
@@ -65,10 +75,10 @@ def test_how_often_sums_are_low_by_their_characteristic_function(nodes):
 @compiled
 def noise_of_low_sums(runs, nodes, room, rng):
     """Minus the noise of the first node and of all nodes of a sum that is low, if all have so many nodes."""
-    out, fresh = np.zeros((runs, 2)), np.zeros(nodes)
+    out, found = np.zeros((runs, 2)), scratch(nodes)
     for run in range(runs):
-        propose(PATHS, nodes, room, rng.random() * low_sums(PATHS, nodes, room), fresh, rng)
-        out[run, 0], out[run, 1] = fresh[0], fresh.sum()
+        propose(PATHS, nodes, room, rng.random() * low_sums(PATHS, nodes, room), found, rng)
+        out[run, 0], out[run, 1] = found.fresh[0], found.fresh.sum()
     return out
 
 
@@ -103,3 +113,49 @@ def test_the_first_low_sum_is_that_of_a_block_drawn_in_full(kind, level, room, f
     p_values = [chi2_contingency(counts[:, counts.sum(axis=0) > 0]).pvalue]
     p_values += [ks_2samp(fast[fast[:, 0] >= 0, i], plain[plain[:, 0] >= 0, i]).pvalue for i in (1, 2)]
     assert min(p_values) > failure
+
+
+@compiled
+def first_lows_of_all(runs, level, rooms, rng):
+    """Per block: the first low sum of all trees; for every tree its noise there and that of its highest node."""
+    trees = len(rooms)
+    out, noise, found = np.zeros((runs, 1 + 2 * trees)), np.zeros((level, trees)), scratch(level)
+    for run in range(runs):
+        leaf = first_low_of_all(level, rooms, noise, found, rng)
+        out[run, 0] = leaf
+        if leaf >= 0:
+            bits = [i for i in range(level) if leaf >> i & 1 == 1]
+            for tree in range(trees):
+                out[run, 1 + 2 * tree], out[run, 2 + 2 * tree] = noise[bits[0], tree], noise[bits[-1], tree]
+    return out
+
+
+def all_drawn_in_full(runs, level, rooms, rng):
+    """The same, from the noise of all nodes of a block of every tree."""
+    leaves = np.arange(1, 2**level)
+    noise, highest = np.zeros((2, runs, len(rooms), len(leaves)))
+    for i in reversed(range(level)):
+        nodes = rng.laplace(size=(runs, len(rooms), 2 ** (level - i)))
+        own = leaves >> i & 1 == 1
+        highest = np.where(own & (highest == 0), nodes[:, :, leaves >> i], highest)
+        noise += np.where(own, nodes[:, :, leaves >> i], 0.0)
+    low = (noise <= -rooms[:, None]).any(axis=1)
+    first = low.argmax(axis=1)
+    row = np.arange(runs)
+    both = np.stack([noise[row, :, first], highest[row, :, first]], axis=2)  # shape (runs, trees, 2)
+    found = np.column_stack([leaves[first], both.reshape(runs, -1)])
+    return np.where(low.any(axis=1)[:, None], found, np.eye(1, found.shape[1]) * -1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("level", "rooms"), [(1, (1.5, 2.0)), (2, (3.0, 2.2, 2.2)), (4, (5.8, 5.7, 8.0, 40.0))])
+def test_the_first_low_sum_of_several_trees_is_that_of_blocks_drawn_in_full(level, rooms, failure):
+    runs, rng, given = 60_000, stream("low sums of all", level), np.array(rooms)
+    assert len(rooms) * low_sums(SET_BITS, level, min(rooms)) < 1
+    fast, plain = first_lows_of_all(runs, level, given, rng), all_drawn_in_full(runs, level, given, rng)
+    assert 0.05 < (plain[:, 0] >= 0).mean() < 0.95
+    counts = np.array([np.bincount(part[:, 0].astype(int) + 1, minlength=2**level + 1) for part in (fast, plain)])
+    assert chi2_contingency(counts[:, counts.sum(axis=0) > 0]).pvalue > failure
+    for column in range(1, fast.shape[1]):
+        parts = [part[part[:, 0] >= 0, column] for part in (fast, plain)]
+        assert ks_2samp(*parts).pvalue > failure

@@ -23,7 +23,7 @@ from bandits.policies.distributed import DistDPSE, DistRDPSE
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
 from bandits.policies.heavy_tailed import DPRUCB
-from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt
+from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
@@ -41,6 +41,7 @@ from tests.plain_loops.steps import (
     dp_se_steps,
     dp_ucb_bound_steps,
     dp_ucb_int_steps,
+    dp_ucb_tossou_steps,
     dprucb_steps,
     index_steps,
     kl_ucb_steps,
@@ -71,6 +72,11 @@ def either_tree(policy, instance, ends, rng):
 def hybrid_bound(policy, instance, ends, rng):
     bound, scale = np.sqrt(8) / policy.epsilon, hybrid_scale(policy.epsilon)
     return dp_ucb_bound_steps(instance.mean_rewards, ends[-1], ends, bound, scale, tree_levels(int(ends[-1])), rng)
+
+
+def hybrid_of_all(policy, instance, ends, rng):
+    levels = tree_levels(int(ends[-1]))
+    return dp_ucb_tossou_steps(instance.mean_rewards, ends[-1], ends, hybrid_scale(policy.epsilon), levels, rng)
 
 
 def intervals(policy, instance, ends, rng):
@@ -162,6 +168,10 @@ CASES = [
     Case(hybrid_bound, DPUCBBound(20.0), C1(5), 20_000),
     Case(hybrid_bound, DPUCBBound(100.0), C2(3), 20_000),
     Case(hybrid_bound, DPUCBBound(50.0), C4(10), 10_000),
+    Case(hybrid_of_all, DPUCBTossou(0.5), C2(3), 6_000, 3000),
+    Case(hybrid_of_all, DPUCBTossou(5.0), C1(5), 6_000, 3000),
+    Case(hybrid_of_all, DPUCBTossou(100.0), C4(10), 6_000, 3000),
+    Case(hybrid_of_all, DPUCBTossou(3.0), C2(4), 60_000, 600),
     Case(intervals, DPUCBInt(1.0, 0.01, calibrate=False), C1(3), 5_000),  # an interval of 1
     Case(intervals, DPUCBInt(0.05, 0.01, 1.5, calibrate=False), C2(5), 5_000),  # 20
     Case(intervals, DPUCBInt(1.0, 0.01), C2(4), 5_000),  # 137

@@ -8,9 +8,10 @@ from scipy.special import zeta
 from bandits import ParameterError
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.heavy_tails import S1
-from bandits.loops.hybrid_ucb import dp_ucb_int_pulls
+from bandits.loops.hybrid_ucb import SMALLEST_QUIET, Arms, Lead, dp_ucb_int_pulls, dp_ucb_pulls, quiet_level, set_rooms
 from bandits.loops.leader import before_power_of_two, pulls_of_leaders
-from bandits.mechanisms.hybrid import HybridMechanism
+from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
+from bandits.mechanisms.tree import tree_levels
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.seeds import stream
 from tests.plain_loops.steps import dp_ucb_int_steps
@@ -69,7 +70,9 @@ def bound_in_runs(instance, epsilon, horizon, rng):
 
 
 def tossou_one_by_one(instance, epsilon, horizon, rng):
-    return DPUCBTossou(epsilon).simulate(instance, horizon, np.arange(1, horizon + 1), rng)
+    """`DPUCBTossou.simulate` without blocks, so that draws are in the order of the steps."""
+    every, levels = np.arange(1, horizon + 1), tree_levels(horizon)
+    return dp_ucb_pulls(instance.mean_rewards, horizon, every, hybrid_scale(epsilon), levels, 0, rng)
 
 
 def test_calibration_by_hand():
@@ -89,6 +92,39 @@ def test_number_by_number(instance, epsilon, loop, steps):
     for replication in range(2):
         plain = steps(instance.mean_rewards, epsilon, horizon, stream("shared", replication))
         assert (plain == loop(instance, epsilon, horizon, stream("shared", replication))).all()
+
+
+@pytest.mark.parametrize("total", [600.0, -900.0], ids=["falls", "rises"])
+def test_the_leader_stays_above_the_bar_and_its_rivals_below_while_noise_is_within_their_rooms(total):
+    """With all of its room used up, each arm is at the bar at its worst step, rewards 0; the least room is large."""
+    pulls, sums = np.array([800, 90, 134]), np.array([total, 30.0, 60.0])
+    noise, unit, t, steps = np.array([-20.0, 5.0, -3.0]), 2.5, 1024, 31
+    state, rooms = Arms(np.zeros(3), pulls, sums, 1 / pulls, 1 / np.sqrt(pulls)), np.zeros(3)
+    if total < 0:
+        sums[1:] -= 500
+    least = set_rooms(Lead(0, t, math.sqrt(2 * math.log(t + 1)), unit), state, noise, steps, rooms)
+    used = sums + noise + rooms * unit * np.array([-1, 1, 1])
+    count = 800 + np.arange(1, steps + 1)
+    bar = (used[0] / count + np.sqrt(2 * math.log(t + 1) / count)).min()
+    after = used[1:] / pulls[1:] + np.sqrt(2 * math.log(t + 1 + steps) / pulls[1:])
+    assert (after <= bar).all()
+    assert after == pytest.approx([bar, bar], abs=1e-4)  # the radius of the last step is bounded
+    assert least == rooms.min()
+    if total > 0:
+        assert np.sort(rooms)[:2] == pytest.approx([rooms[0]] * 2, rel=0.05)
+
+
+def test_blocks_end_before_the_horizon_and_begin_at_multiples_of_their_length():
+    pulls = np.array([6000, 2192])
+    state, rooms = Arms(np.zeros(2), pulls, np.array([5900.0, 400.0]), 1 / pulls, 1 / np.sqrt(pulls)), np.zeros(2)
+    lead = Lead(0, 8192, math.sqrt(2 * math.log(8193)), 0.01)
+    levels = [
+        quiet_level(lead, state, np.zeros(2), most, left, rooms) for most, left in [(40, 10**6), (3, 100), (40, 31)]
+    ]
+    assert levels[0] > 4
+    assert levels[1:] == [3, 4]
+    assert quiet_level(lead._replace(t=8196), state, np.zeros(2), 40, 10**6, rooms) == 2 >= SMALLEST_QUIET
+    assert quiet_level(lead._replace(t=8194), state, np.zeros(2), 40, 10**6, rooms) == 0
 
 
 def test_runs_end_around_powers_of_two():
