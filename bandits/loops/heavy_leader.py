@@ -5,16 +5,17 @@ indices are compared again. With
 
     index_a(t) = (noisy sum of a) / n_a + bonus (L(t) / n_a)^q,    q = v / (1 + v),
 
-the leader stays ahead while noisy sum + bonus L^q n^(1-q) > threshold n. L^q is concave in t: the tangent at the start
-of the run bounds it for the rivals, and for the leader it is taken at the start, where it is least. With n = m (1 + x),
-n^(1-q) is at least m^(1-q) (1 + (1-q) x - (1-q) q x^2 / 2), as the signs of its Taylor series alternate; with x^2 at
-most x times its largest value in the run this is a line in n.
+the leader stays ahead while noisy sum + bonus L^q n^(1-q) > threshold n. L^q is concave in t: its slope at the start
+of the run, times the largest width of a rival, bounds what rivals gain at a step; for the leader L^q is taken at the
+start, where it is least. With n = m (1 + x), n^(1-q) is at least m^(1-q) (1 + (1-q) x - (1-q) q x^2 / 2), as the signs
+of its Taylor series alternate; with x^2 at most x times its largest value in the run this is a line in n.
 
-DPRUCB skips blocks of 2^level - 1 pulls as `bandits.loops.leader` does; `split_minima` is the same. Two things differ.
-The noise of a node is its bound B_n times noise of one scale: minima are drawn of the latter, and multiplied by the
-largest bound of the block. Rewards are at least 0, so that the noisy sum in the block is at least that before it plus
-these products. The rewards of a block are still drawn one by one, but without noise and comparisons, and as bounds
-grow, only a reward above the first bound of the block is compared with its own.
+DPRUCB skips blocks of 2^level - 1 pulls in which the leader surely keeps the lead. The noise of a node is its bound B_n
+times noise of one scale: minima are drawn of the latter, and multiplied by a number that no bound of the block exceeds.
+B_n is concave in n, so that its tangent at the pull before the block gives one. Rewards are at least 0, so that the
+noisy sum in the block is at least that before it plus these products. The rewards of a block are still drawn one by
+one, but without noise and comparisons, and as bounds grow, only a reward above the bound before the block is compared
+with its own.
 
 Robust-UCB judges all rewards of an arm again when its pulls double. The i-th reward x counts at step t if
 x^(1+v) <= u i / L(t), and L(t) <= L(T). Hence it counts always if x^(1+v) <= u i / L(T); only the few larger rewards,
@@ -28,8 +29,9 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.environments.pareto import Ziggurat, pareto
 from bandits.loops.front import front
-from bandits.loops.leader import LARGEST_BLOCK, closest_rival, split_minima, window_of
+from bandits.loops.leader import LARGEST_BLOCK, window_of
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace, laplace_above
 from bandits.mechanisms.tree import close_node, lowest_bit
@@ -44,12 +46,12 @@ class ParetoRewards(NamedTuple):
     Attributes
     ----------
     scales: least reward of every arm, shape (arms,).
-    shape: of every arm.
+    layers: of the ziggurat for their shape.
     order: 1 + v, the order of the known moment.
     """
 
     scales: FloatArray
-    shape: float
+    layers: Ziggurat
     order: float
 
 
@@ -91,13 +93,12 @@ class CutRewards(NamedTuple):
 
     Attributes
     ----------
-    scale, shape: of the Pareto law.
+    scale: least reward.
     rate, inverse: the n-th bound is (rate n)^inverse.
     noise_scale: as in `DPRUCBConstants`.
     """
 
     scale: float
-    shape: float
     rate: float
     inverse: float
     noise_scale: float
@@ -112,7 +113,7 @@ def dprucb_pulls(
     rng: np.random.Generator,
 ) -> IntArray:
     """Pulls of every Pareto arm at each checkpoint under DPRUCB, shape (checkpoints, arms); L(t) = log(2 t^4)."""
-    scales, shape, order = rewards
+    scales, layers, order = rewards
     bonus, rate, noise_scale, levels, largest_block = constants
     arms = len(scales)
     power = (order - 1) / order
@@ -133,9 +134,9 @@ def dprucb_pulls(
             log = math.log(2.0) + 4 * math.log(t + 1)
             radius = log**power
             leader, run = run_of(center, width, pulls, radius, 4 * power * radius / (log * (t + 1)), power, t, horizon)
-        law = CutRewards(scales[leader], shape, rate, 1 / order, noise_scale)
+        law = CutRewards(scales[leader], rate, 1 / order, noise_scale)
         count, sums[leader] = pull_leader(
-            law, run, pulls[leader], sums[leader], noise[leader], largest_block, minima, minima_right, rng
+            law, layers, run, pulls[leader], sums[leader], noise[leader], largest_block, minima, minima_right, rng
         )
         row = record_run(record, row, checkpoints, pulls, leader, t, count - pulls[leader])
         t += count - pulls[leader]
@@ -160,7 +161,7 @@ def robust_ucb_pulls(
     judged again, at the current t, whenever the number of pulls of the arm has doubled; in between,
     a new reward is judged at the step it arrives.
     """
-    scales, shape, order = rewards
+    scales, layers, order = rewards
     arms = len(scales)
     power = (order - 1) / order
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
@@ -169,9 +170,8 @@ def robust_ucb_pulls(
     sums = np.zeros(arms)
     center = np.zeros(arms)
     width = np.zeros(arms)
-    limits = moment / scales**order  # the i-th reward, scale exp(e), counts if exp(order e) <= limit i / L(t)
-    always = np.full(arms, -math.inf)  # the next rewards with an exponent e up to this count at every step
-    large = [np.zeros((0, 2)) for _ in range(arms)]  # i and e of those that count now, but may not later
+    always = np.zeros(arms)  # the next rewards up to this count at every step
+    large = [np.zeros((0, 2)) for _ in range(arms)]  # i and reward of those that count now, but may not later
 
     t = 0
     while t < horizon:
@@ -180,27 +180,27 @@ def robust_ucb_pulls(
             log = 2 * math.log(t + 1)
             radius = log**power
             leader, run = run_of(center, width, pulls, radius, 2 * power * radius / (log * (t + 1)), power, t, horizon)
-        count, total, scale = pulls[leader], sums[leader], scales[leader]
+        count, total, scale, limit = pulls[leader], sums[leader], scales[leader], always[leader]
         before = count
         while True:
-            exponent = rng.standard_exponential() / shape
+            reward = scale * pareto(layers, rng)
             count += 1
-            if exponent <= always[leader]:
-                total += scale * math.exp(exponent)
-            elif counts(exponent, order, limits[leader], count, t + count - before):
-                total += scale * math.exp(exponent)
-                large[leader] = np.concatenate((large[leader], np.array([[float(count), exponent]])))
+            if reward <= limit:
+                total += reward
+            elif counts(reward, order, moment, count, t + count - before):
+                total += reward
+                large[leader] = np.concatenate((large[leader], np.array([[float(count), reward]])))
             if count & (count - 1) == 0:
-                always[leader] = math.log(limits[leader] * count / (2 * math.log(horizon))) / order
+                limit = (moment * count / (2 * math.log(horizon))) ** (1 / order)
                 kept = np.ones(len(large[leader]), dtype=np.bool_)
                 for k in range(len(kept)):
-                    i, exponent = large[leader][k]
-                    kept[k] = counts(exponent, order, limits[leader], i, t + count - before)
-                    total -= 0.0 if kept[k] else scale * math.exp(exponent)
+                    i, reward = large[leader][k]
+                    kept[k] = counts(reward, order, moment, i, t + count - before)
+                    total -= 0.0 if kept[k] else reward
                 large[leader] = large[leader][kept]
             if count == run.end or total <= run.first + run.slope * count:
                 break
-        sums[leader] = total
+        sums[leader], always[leader] = total, limit
         row = record_run(record, row, checkpoints, pulls, leader, t, count - before)
         pulls[leader] = count
         t += count - before
@@ -210,9 +210,9 @@ def robust_ucb_pulls(
 
 
 @compiled
-def counts(exponent: float, order: float, limit: float, i: float, step: int) -> bool:
-    """Whether the i-th reward of an arm, scale exp(exponent), counts at this step under Robust-UCB."""
-    return bool(math.exp(order * exponent) <= limit * i / (2 * math.log(step)))
+def counts(reward: float, order: float, moment: float, i: float, step: int) -> bool:
+    """Whether the i-th reward of an arm counts at this step under Robust-UCB."""
+    return bool(reward**order <= moment * i / (2 * math.log(step)))
 
 
 @borrowing
@@ -231,8 +231,7 @@ def run_of(
     before = pulls[leader]
     advance = center[leader] + width[leader] * radius - closest
     window = min(window_of(advance, widest, growth, t, horizon), 1 + before // SHARE)
-    if window > 1:
-        closest, _ = closest_rival(center, width, radius + growth * (window - 1), leader)
+    closest += widest * growth * (window - 1)
     gain = width[leader] * radius * (1 - power) * (1 - power * window / (2 * before))
     return leader, Run((gain - width[leader] * radius) * before, closest - gain, before + window)
 
@@ -240,6 +239,7 @@ def run_of(
 @borrowing
 def pull_leader(
     law: CutRewards,
+    layers: Ziggurat,
     run: Run,
     count: int,
     total: float,
@@ -253,16 +253,18 @@ def pull_leader(
 
     `noise` is the leader's row of prefix noises, updated in place.
     """
-    advance = -math.inf
+    advance, cut = -math.inf, 0.0
     while True:
-        level = block_level(law, run, count, advance, largest_block)
+        level = block_level(law, run, count, cut, advance, largest_block)
         if level >= SMALLEST_BLOCK:
-            count, total, fell = skip_block(law, run, count, total, noise, level, minima, minima_right, rng)
+            count, total, fell = skip_block(
+                law, layers, run, count, cut, total, noise, level, minima, minima_right, rng
+            )
             if fell:
                 return count, total
         count += 1
         cut = bound(law, count)
-        total += reward_up_to(law, cut, rng)
+        total += reward_up_to(law, layers, cut, rng)
         prefix_noise = close_node(noise, count, laplace(law.noise_scale * cut, rng))
         advance = total + prefix_noise - run.first - run.slope * count
         if advance <= 0 or count == run.end:
@@ -276,32 +278,37 @@ def bound(law: CutRewards, count: int) -> float:
 
 
 @borrowing
-def reward_up_to(law: CutRewards, cut: float, rng: np.random.Generator) -> float:
+def reward_up_to(law: CutRewards, layers: Ziggurat, cut: float, rng: np.random.Generator) -> float:
     """A reward, or 0 if it is above `cut`."""
-    reward = law.scale * math.exp(rng.standard_exponential() / law.shape)
+    reward = law.scale * pareto(layers, rng)
     return reward if reward <= cut else 0.0
 
 
 @borrowing
-def walked_rewards(law: CutRewards, first: int, number: int, rng: np.random.Generator) -> float:
-    """The sum of this `number` of rewards from the `first`-th on, each cut off at its own bound."""
-    total, smallest = 0.0, bound(law, first)
-    for count in range(first, first + number):
-        reward = law.scale * math.exp(rng.standard_exponential() / law.shape)
-        if reward <= smallest or reward <= bound(law, count):
+def walked_rewards(
+    law: CutRewards, layers: Ziggurat, before: int, cut: float, number: int, rng: np.random.Generator
+) -> float:
+    """The sum of the next `number` rewards after `before`, each cut off at its own bound, at least `cut`."""
+    total = 0.0
+    for count in range(before + 1, before + 1 + number):
+        reward = law.scale * pareto(layers, rng)
+        if reward <= cut or reward <= bound(law, count):
             total += reward
     return total
 
 
 @compiled
-def block_level(law: CutRewards, run: Run, count: int, advance: float, largest_block: int) -> int:
-    """Level of a block at `count` that probably need not be cut: a wrong guess costs time, never exactness."""
+def block_level(law: CutRewards, run: Run, count: int, cut: float, advance: float, largest_block: int) -> int:
+    """Level of a block at `count` that probably need not be cut: a wrong guess costs time, never exactness.
+
+    `cut` is the bound of the latest reward.
+    """
     if advance <= 0:
         return 0
     level = min(lowest_bit(count), largest_block)
-    scale = law.noise_scale * bound(law, count) if level >= SMALLEST_BLOCK else 0.0
+    scale = law.noise_scale * cut
     while level >= SMALLEST_BLOCK and (
-        count + 2**level > run.end or advance <= 0.35 * scale * level**2 + run.slope * 2**level
+        count + (1 << level) > run.end or advance <= 0.35 * scale * level * level + run.slope * (1 << level)
     ):
         level -= 1
     return level
@@ -310,8 +317,10 @@ def block_level(law: CutRewards, run: Run, count: int, advance: float, largest_b
 @borrowing
 def skip_block(
     law: CutRewards,
+    layers: Ziggurat,
     run: Run,
     count: int,
+    cut: float,
     total: float,
     noise: FloatArray,
     level: int,
@@ -321,22 +330,23 @@ def skip_block(
 ) -> tuple[int, float, bool]:
     """The 2^level - 1 pulls after `count`: new count and sum, and whether the noisy sum fell to the line of the run.
 
-    `minima` and `minima_right` are those of `bandits.loops.leader.split_minima`, of noise of scale 1.
+    `cut` is the bound of the reward before them. `minima` and `minima_right` are those of `split_minima`, of noise of
+    scale 1.
     """
-    end = count + 2**level
+    end = count + (1 << level)
     for i in range(level):
-        minima[level, i] = -rng.standard_exponential() / 2 ** (level - 1 - i)
+        minima[level, i] = -rng.standard_exponential() / (1 << (level - 1 - i))
     while True:
-        while level > 0 and not stays_ahead(law, run, count, total, noise, level, minima[level]):
+        while level > 0 and not stays_ahead(law, run, count, cut, total, noise, level, minima[level]):
             split_minima(minima, minima_right, level, rng)
             level -= 1
-        inside = 2**level - 1
-        total += walked_rewards(law, count + 1, inside, rng)
+        inside = (1 << level) - 1
+        total += walked_rewards(law, layers, count, cut, inside, rng)
         count += inside + 1
         if count == end:
             return count - 1, total, False
         cut = bound(law, count)
-        total += reward_up_to(law, cut, rng)
+        total += reward_up_to(law, layers, cut, rng)
         level = lowest_bit(count)
         fresh = laplace_above(minima_right[level, level], law.noise_scale * cut)
         if total + close_node(noise, count, fresh) <= run.first + run.slope * count:
@@ -346,13 +356,39 @@ def skip_block(
 
 
 @borrowing
+def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: np.random.Generator) -> None:
+    """Distribute the least noise of the nodes of a block over its halves and the node between.
+
+    `minima[level, i]` is the logarithm of Pr[Laplace noise > the least of the 2^(level-1-i) nodes of level i in a block
+    of `level`]; `minima_right` is the same for right halves, and its entry [level, level] is for the node before the
+    right half of that level. Each minimum lies in either half with probability 1/2; that of the other half is larger.
+    """
+    half = level - 1
+    minima_right[half, half] = minima[level, half]
+    for i in range(half):
+        nodes = 1 << (half - 1 - i)
+        smaller = minima[level, i]
+        larger = smaller - rng.standard_exponential() / nodes
+        if rng.random() < 0.5:
+            minima[half, i], minima_right[half, i] = smaller, larger
+        else:
+            minima[half, i], minima_right[half, i] = larger, smaller
+
+
+@borrowing
 def stays_ahead(
-    law: CutRewards, run: Run, count: int, total: float, noise: FloatArray, level: int, minima: FloatArray
+    law: CutRewards, run: Run, count: int, cut: float, total: float, noise: FloatArray, level: int, minima: FloatArray
 ) -> bool:
-    """Whether the noisy sum is sure to stay above the line of the run in the 2^level - 1 pulls after `count`."""
-    last = count + 2**level - 1
-    scale = law.noise_scale * bound(law, last)
+    """Whether the noisy sum is sure to stay above the line of the run in the 2^level - 1 pulls after `count`.
+
+    `cut` is the bound of the reward before them. Bounds are concave in the pulls: none is above the tangent there.
+    """
+    last = count + (1 << level) - 1
+    scale = law.noise_scale * cut * (1 + law.inverse * (last - count) / count)
+    least = run.first + max(run.slope * (count + 1), run.slope * last)
     lowest = total + noise[lowest_bit(count)]
     for i in range(level):
+        if lowest <= least:
+            return False
         lowest += min(0.0, laplace_above(minima[i], scale))
-    return bool(lowest > run.first + max(run.slope * (count + 1), run.slope * last))
+    return bool(lowest > least)

@@ -345,23 +345,3 @@ def stays_ahead(run: Run, count: int, total: float, level: int) -> bool:
     first = needed(run, count + 1)
     last = needed(run, count + (1 << level) - 1)
     return bool(total + run.bonus > max(first, last))
-
-
-@borrowing
-def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: np.random.Generator) -> None:
-    """Distribute the least noise of the nodes of a block over its halves and the node between (`heavy_leader`).
-
-    `minima[level, i]` is the logarithm of Pr[Laplace noise > the least of the 2^(level-1-i) nodes of level i in a block
-    of `level`]; `minima_right` is the same for right halves, and its entry [level, level] is for the node before the
-    right half of that level. Each minimum lies in either half with probability 1/2; that of the other half is larger.
-    """
-    half = level - 1
-    minima_right[half, half] = minima[level, half]
-    for i in range(half):
-        nodes = 1 << (half - 1 - i)
-        smaller = minima[level, i]
-        larger = smaller - rng.standard_exponential() / nodes
-        if rng.random() < 0.5:
-            minima[half, i], minima_right[half, i] = smaller, larger
-        else:
-            minima[half, i], minima_right[half, i] = larger, smaller

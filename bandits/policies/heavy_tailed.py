@@ -18,6 +18,7 @@ from bandits.audit.ledger import Domain, LaplaceRelease, Release
 from bandits.audit.running_sums import adaptive_tree
 from bandits.environments.bandit import Instance
 from bandits.environments.heavy_tails import HeavyTailedInstance, ParetoInstance
+from bandits.environments.pareto import ziggurat
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from bandits.loops.heavy_leader import DPRUCBConstants, ParetoRewards, dprucb_pulls, robust_ucb_pulls
 from bandits.mechanisms.tree import AdaptiveTreeMechanism, tree_levels
@@ -287,7 +288,7 @@ class DPRUCB(HeavyTailedPolicy):
     name: ClassVar[str] = "dprucb"
     label: ClassVar[str] = "DPRUCB"
     citation: ClassVar[str] = "Tao, Wu, Zhao and Wang (2022), Algorithms 1 and 2"
-    revision: ClassVar[int] = 2  # its loop skips blocks; revision 1 drew the noise of every pull
+    revision: ClassVar[int] = 3  # draws rewards by a ziggurat; revision 2 took a power for each
     tree_budget: Literal["levels", "natural"] = "levels"
 
     @property
@@ -305,7 +306,7 @@ class DPRUCB(HeavyTailedPolicy):
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         assert isinstance(instance, ParetoInstance)
-        rewards = ParetoRewards(instance.scales, instance.tail_index, 1 + instance.v)
+        rewards = ParetoRewards(instance.scales, ziggurat(instance.tail_index), 1 + instance.v)
         constants = self.loop_arguments(self.moment(instance), horizon)
         return dprucb_pulls(rewards, horizon, checkpoints, constants, rng)
 
@@ -359,6 +360,7 @@ class RobustUCB(Policy):
     name: ClassVar[str] = "robust_ucb"
     label: ClassVar[str] = "Robust-UCB"
     citation: ClassVar[str] = "Bubeck, Cesa-Bianchi and Lugosi (2013), section 3"
+    revision: ClassVar[int] = 2  # draws rewards by a ziggurat; revision 1 took a power for each
     u: float | None = None
 
     def __post_init__(self) -> None:
@@ -377,7 +379,7 @@ class RobustUCB(Policy):
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         assert isinstance(instance, ParetoInstance)
         u, order = instance.moment if self.u is None else self.u, 1 + instance.v
-        rewards = ParetoRewards(instance.scales, instance.tail_index, order)
+        rewards = ParetoRewards(instance.scales, ziggurat(instance.tail_index), order)
         bonus = 4 * u ** (1 / order)
         return robust_ucb_pulls(rewards, horizon, checkpoints, bonus, u, rng)
 

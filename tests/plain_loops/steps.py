@@ -6,6 +6,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.environments.pareto import Ziggurat, pareto
 from bandits.loops.perturbed_values import Constants, draw, parameters
 from bandits.mechanisms.hybrid import close_hybrid, fresh_levels
 from bandits.mechanisms.laplace import laplace
@@ -305,7 +306,7 @@ def perturbed_leader_steps(
 @compiled
 def dprucb_steps(
     scales: FloatArray,
-    shape: float,
+    layers: Ziggurat,
     order: float,
     horizon: int,
     bonus: float,
@@ -328,7 +329,7 @@ def dprucb_steps(
             arm = int(np.argmax(center + width * (math.log(2.0) + 4 * math.log(t)) ** power))
         pulls[arm] += 1
         truncation = (truncation_rate * pulls[arm]) ** (1 / order)
-        reward = scales[arm] * math.exp(rng.standard_exponential() / shape)
+        reward = scales[arm] * pareto(layers, rng)
         if reward <= truncation:
             sums[arm] += reward
         released = sums[arm] + close_node(noise[arm], pulls[arm], laplace(noise_scale * truncation, rng))

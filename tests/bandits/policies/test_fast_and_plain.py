@@ -14,6 +14,7 @@ from bandits import Instance, Policy, StepwisePolicy, regret
 from bandits.arrays import IntArray
 from bandits.environments.bernoulli import C1, C2, C4, Bernoulli, RandomMeans
 from bandits.environments.heavy_tails import S1, S3
+from bandits.environments.pareto import ziggurat
 from bandits.environments.resampling import Beta
 from bandits.loops.tree_ucb import gamma
 from bandits.mechanisms.hybrid import hybrid_scale
@@ -108,7 +109,8 @@ def leaders(policy, instance, ends, rng):
 
 def truncated(policy, instance, ends, rng):
     asked = policy.loop_arguments(policy.moment(instance), int(ends[-1]))
-    return dprucb_steps(instance.scales, instance.tail_index, 1 + instance.v, ends[-1], *asked[:4], rng)[None]
+    layers = ziggurat(instance.tail_index)
+    return dprucb_steps(instance.scales, layers, 1 + instance.v, ends[-1], *asked[:4], rng)[None]
 
 
 def local_reports(policy, instance, ends, rng):
@@ -215,9 +217,9 @@ CASES = [
     Case(table_of_rewards, DPTSUCB(1.0, level=0.6), TWO_BETAS, 600, 150),
     Case(table_of_rewards, DistDPSE(2.0, batch_base=4), Bernoulli((0.95, 0.5, 0.05)), 3_000, 80),
     Case(table_of_rewards, DistRDPSE(0.5, 1e-6), Bernoulli((1.0, 0.7, 0.2)), 4_000, 80),
-    Case(truncated, DPRUCB(5.0, "custom", 0.02), S1(0.9), 6_000),
-    Case(truncated, DPRUCB(50.0, "custom", 0.005), S3(0.5), 6_000),
-    Case(truncated, DPRUCB(1.0), S3(0.9), 6_000),
+    Case(truncated, DPRUCB(5.0, "custom", 0.02), S1(0.9), 6_000, 3_000),
+    Case(truncated, DPRUCB(50.0, "custom", 0.005), S3(0.5), 6_000, 3_000),
+    Case(truncated, DPRUCB(1.0), S3(0.9), 6_000, 3_000),
     Case(local_reports, LDPUCBB(1.0), FOUR_ARMS, 1_500),
     Case(steps_of_the_class, LDPUCBB(1.0), TWO_BETAS, 1_500, 120),
     Case(local_reports, LDPUCBL(1.0), FOUR_ARMS, 1_500),

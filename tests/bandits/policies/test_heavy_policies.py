@@ -4,7 +4,9 @@ import math
 import numpy as np
 import pytest
 
+from bandits.compiled import compiled
 from bandits.environments.heavy_tails import S1, S3, Pareto
+from bandits.environments.pareto import pareto, ziggurat
 from bandits.loops.heavy_leader import ParetoRewards, dprucb_pulls, robust_ucb_pulls
 from bandits.mechanisms.tree import tree_levels
 from bandits.policies.elimination import Epoch
@@ -92,8 +94,9 @@ def test_dprucb_is_algorithm_1_number_by_number(scale, epsilon):
     u, v, log = instance.moment, 0.9, math.log(horizon)
     bonus = 18 * scale * u ** (1 / (1 + v)) * (log ** (1.5 + 1 / v) / epsilon) ** (v / (1 + v))
     rate, noise_scale, levels = epsilon * u / log**1.5, 2 * tree_levels(horizon) / epsilon, tree_levels(horizon)
-    given = (instance.scales, instance.tail_index, 1 + v, horizon, bonus, rate, noise_scale, levels)
-    rewards = ParetoRewards(instance.scales, instance.tail_index, 1 + v)
+    layers = ziggurat(instance.tail_index)
+    given = (instance.scales, layers, 1 + v, horizon, bonus, rate, noise_scale, levels)
+    rewards = ParetoRewards(instance.scales, layers, 1 + v)
     constants = policy.loop_arguments(policy.moment(instance), horizon)._replace(largest_block=0)
     different = 0
     for replication in range(12):
@@ -102,28 +105,33 @@ def test_dprucb_is_algorithm_1_number_by_number(scale, epsilon):
     assert different <= 1  # a tie of one run may be rounded to the other side
 
 
+@compiled
+def one_pareto(layers, rng):
+    return pareto(layers, rng)
+
+
 def plain_robust_ucb(instance, horizon, rng):
     """Truncated means of Bubeck et al. (2013); whenever a count doubles, all rewards are truncated again."""
     arms, order, u = len(instance.mean_rewards), 1 + instance.v, instance.moment
     power = instance.v / order
-    exponents = [[] for _ in range(arms)]
+    rewards = [[] for _ in range(arms)]
     sums = np.zeros(arms)
     for t in range(1, horizon + 1):
-        pulls = np.array([len(kept) for kept in exponents])
+        pulls = np.array([len(kept) for kept in rewards])
         log = math.log(t**2)
         arm = t - 1
         if t > arms:
             arm = int(np.argmax(sums / pulls + 4 * u ** (1 / order) * (log / pulls) ** power))
-        exponents[arm].append(rng.standard_exponential() / instance.tail_index)
-        count = len(exponents[arm])
+        rewards[arm].append(instance.scales[arm] * one_pareto(ziggurat(instance.tail_index), rng))
+        count = len(rewards[arm])
         fresh = 0 if count & (count - 1) == 0 else count - 1
         kept = 0.0 if fresh == 0 else sums[arm]
         for i in range(fresh, count):
-            reward = instance.scales[arm] * math.exp(exponents[arm][i])
+            reward = rewards[arm][i]
             if log == 0 or reward <= (u * (i + 1) / log) ** (1 / order):
                 kept += reward
         sums[arm] = kept
-    return np.array([len(kept) for kept in exponents])
+    return np.array([len(kept) for kept in rewards])
 
 
 def test_robust_ucb_is_the_plain_loop_number_by_number():
@@ -134,7 +142,7 @@ def test_robust_ucb_is_the_plain_loop_number_by_number():
 
 
 def test_robust_ucb_learns_and_remembers():
-    rewards = ParetoRewards(S1(0.9).scales, shape=1.95, order=1.9)
+    rewards = ParetoRewards(S1(0.9).scales, ziggurat(1.95), order=1.9)
     pulls = robust_ucb_pulls(rewards, 200_000, np.array([200_000]), 1.0, 8.142, stream("learn", 0))
     assert pulls[-1].argmax() == 0
 
