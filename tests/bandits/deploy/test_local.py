@@ -131,7 +131,7 @@ def test_arms_are_those_of_the_policy_if_no_bit_is_late(policy):
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_the_law_is_that_of_simulate(policy, failure):
     """Pulls of servers on messages that nothing delays, and of `simulate`; messages have their law by tests above."""
-    instance, horizon, runs = Bernoulli((0.9, 0.6, 0.2)), 300, 100
+    instance, horizon, runs = Bernoulli((0.9, 0.6, 0.2)), 100, 100
 
     def served(run):
         rng, pulls = stream("served", run), np.zeros(3)
