@@ -14,8 +14,8 @@ from scipy.stats import binom
 
 from bandits.parameters import require
 
-REACH = 80.0  # standard deviations below the largest term, beyond which all terms together are below rounding
-SMALLEST, LARGEST = 1e-4, 700.0  # epsilon: the number of coins has at most 64 bits; e^epsilon does not overflow
+REACH = 80.0  # standard deviations below the largest term, where all terms together are below any rounding
+SMALLEST, LARGEST = 1e-4, 700.0  # epsilon: so many coins are a number of 64 bits; e^epsilon does not overflow
 
 
 def last_above(coins: int, epsilon: float) -> int:

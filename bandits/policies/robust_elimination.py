@@ -82,7 +82,7 @@ class RobustElimination(EpochElimination):
     ) -> PrivacyCost:
         """What the ledger allows, and what the costliest batch of two arms shows that ends before the horizon.
 
-        In units of the bound, widths and noise depend on neither u nor v, so any moment gives the same bounds.
+        In units of the bound, widths and noise depend on neither u nor v, so that any moment will do.
         """
         whole = super().transcript_within(releases, arms, horizon, domain, convention)
         assert whole.epsilon is not None
@@ -158,7 +158,7 @@ class RobustBitSE(RobustElimination):
     With q = tanh(epsilon/2) a user sends +1 with probability 1/2 + q x 1{|x| <= M} / (2M), else -1. The adversary acts
     before (`order` is `ctl`, corruption, then privacy: the reward is replaced) or after (`ltc`: the bit is). With A = 2
     alpha, or 2 alpha / q for `ltc`, L = log(4 |S| tau^2 T) and M = (u / (A + sqrt(2L/n) / q))^(1/k) the mean is M/q
-    times that of the bits, and r = u M^(1-k) + A M + (M/q) sqrt(2L/n). Other messages are dropped.
+    times that of the bits, and r = u M^(1-k) + A M + (M/q) sqrt(2L/n). What is not +1 or -1 is dropped.
 
     Guarantee: epsilon-local DP: a bit is at most (1 + q)/(1 - q) = e^epsilon times as likely under another reward.
     """
