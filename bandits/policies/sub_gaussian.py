@@ -24,7 +24,7 @@ from bandits.policies.elimination import Epoch, MeanElimination, require_beta
 
 
 class SubGaussianElimination(MeanElimination):
-    """What DP-SE-Gauss and Shuffle-SE share: DP-SE, with other noise of the sum of an arm in an epoch.
+    """Base of DP-SE-Gauss and Shuffle-SE: DP-SE, with other noise of the sum of an arm in an epoch.
 
     With S the viable arms, e the epoch, Delta_e = 2^-e and L = log(8 |S| e^2 / beta), each is pulled ceil(R) times,
     R = max(32 L / Delta_e^2, 8 s / Delta_e) + 1, where the noise of a sum exceeds s = `noise_bound`(L) with probability
