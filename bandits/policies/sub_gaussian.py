@@ -46,7 +46,7 @@ class SubGaussianElimination(MeanElimination):
 
     @abstractmethod
     def strays(self, epoch: Epoch) -> float:
-        """The chance that one arm removes another in an epoch in which their sums are equal."""
+        """The probability that one arm removes another in an epoch in which their sums are equal."""
 
     def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
         inverse = horizon if self.beta is None else 1 / self.beta
@@ -66,7 +66,7 @@ class SubGaussianElimination(MeanElimination):
     ) -> PrivacyCost:
         """A lower bound from the costliest epoch that ends before the horizon: the next pull shows a sole survivor.
 
-        In earlier epochs all sums are equal; the bound is reduced by the chance that such an epoch removes an arm.
+        In earlier epochs all sums are equal; the bound is reduced by the probability that such an epoch removes an arm.
         """
         require_domain(0.0, domain)
         found, kept_all = [], 1.0
