@@ -11,7 +11,7 @@ FLOOR = 1e-300  # the least positive probability: below it a double loses digits
 
 
 def grown(chances: FloatArray, epsilon: float) -> FloatArray:
-    """e^epsilon times the probabilities `chances`; infinite where that overflows a double, 0 where the chance is 0."""
+    """e^epsilon times the probabilities `chances`; infinite where that overflows a double, 0 where they are 0."""
     if epsilon < LARGEST_EXPONENT:
         return math.exp(epsilon) * chances
     with np.errstate(divide="ignore", over="ignore"):

@@ -34,8 +34,8 @@ WIDER = {
     Scope.SHUFFLE: Scope.DISTRIBUTED,
     Scope.DISTRIBUTED: Scope.TRANSCRIPT,
     Scope.TRANSCRIPT: Scope.DECISION,
-}  # a promise about the key implies one about the value, with the same epsilon except about a decision
-ROUNDING = 1e-9  # relative; promises that differ by less are equal
+}  # a guarantee about the key implies one about the value, with the same epsilon except about a decision
+ROUNDING = 1e-9  # relative; guarantees that differ by less are equal
 
 
 class Neighbours(StrEnum):
@@ -54,7 +54,7 @@ class Guarantee:
     Gaussian differential privacy has a `level` beside the one pair (epsilon, delta) at which it is quoted, and
     `delta_at` gives the others; likewise zero-concentrated privacy, zCDP, has a `rho`. Gaussian noise has a level,
     which implies rho = level^2 / 2 and says more. Raises `ParameterError` for a negative or undefined epsilon, a delta
-    outside [0, 1), a scope that contradicts epsilon, a promise that is not declared, a level beside a rho, or a level
+    outside [0, 1), a scope that contradicts epsilon, a guarantee that is not declared, a level beside a rho, or a level
     or rho that does not imply (epsilon, delta).
     """
 

@@ -76,7 +76,7 @@ def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: flo
     """Pure epsilon of the event that at least `least` of twice `rounds` bits favour one of two arms, and its witness.
 
     A bit favours the arm with the first of the `chances` if it is its own, with the second if it is the other's. One
-    bit, of the arm with the smaller chance, has the chance `changed` under the neighbouring input.
+    bit, of the arm with the smaller probability, has the probability `changed` under the neighbouring input.
     """
     low = min(chances)
     witness = f"arm 2 alone survives a batch of {rounds} bits of each arm; rewards are against it, one then for it"

@@ -1,8 +1,8 @@
 """Lower bounds on delta from the choices of a policy that compares means with normal noise.
 
-Every arm is pulled once, and the arm with the largest noisy reward is chosen first. The chance of an arm against others
-is an integral over its noise. So is that of an arm that wins several choices in a row against one other: the noisy mean
-of the other does not change, and those of the winner are fresh and independent.
+Every arm is pulled once, and the arm with the largest noisy reward is chosen first. The probability that an arm beats
+others is an integral over its noise. So is that of an arm that wins several choices in a row against one other: the
+noisy mean of the other does not change, and those of the winner are fresh and independent.
 """
 
 import math
@@ -51,7 +51,7 @@ def first_choice_delta(level: float, epsilon: float, arms: int) -> Bounds:
 
 
 def _chance(level: float, reward: int, ones: int, zeros: int) -> float:
-    """The chance of an arm with this reward against `ones` arms with reward 1 and `zeros` arms with reward 0."""
+    """The probability that an arm with this reward beats `ones` arms with reward 1 and `zeros` arms with reward 0."""
     nodes, weights = nodes_between(np.linspace(-REACH, REACH, 97))
     log = (
         norm.logpdf(nodes)

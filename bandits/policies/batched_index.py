@@ -152,7 +152,7 @@ class BatchedIndex(Policy):
 
 @dataclass(frozen=True)
 class AdaP(BatchedIndex):
-    """What AdaP-UCB and AdaP-KLUCB share: each episode doubles the pulls of its arm, and only the last one counts.
+    """Base of AdaP-UCB and AdaP-KLUCB: each episode doubles the pulls of its arm, and only the last one counts.
 
     The episodes of an arm have 1, 1, 2, 4, 8, ... pulls. n is the length of its last episode, m the noisy mean of
     exactly these rewards, and b = alpha log(t) / (epsilon n), t the step at which the episode is chosen. The paper
@@ -292,13 +292,13 @@ class AdaCUCB(BatchedIndex):
         return found
 
     def width(self, rewards: int, step: int) -> float:
-        """What the index of an arm adds to its noisy mean of so many rewards."""
+        """The width that the index of an arm adds to its noisy mean of `rewards` rewards."""
         return math.sqrt((1 / (2 * rewards) + 1 / (self.rho * rewards**2)) * self.alpha * math.log(step))
 
 
 @dataclass(frozen=True)
 class PrivateDivergence(BatchedIndex):
-    """What DP-KLUCB and DP-IMED share: growing batches, all of them counted, and the divergence d_epsilon.
+    """Base of DP-KLUCB and DP-IMED: growing batches, all of them counted, and the divergence d_epsilon.
 
     The noisy sums of all batches of an arm are added up; n is the number of its pulls, and [m] their noisy mean clipped
     to [0, 1]. The paper's grid of batches is not known here, only that batches grow by a ratio above 1. Ours is a

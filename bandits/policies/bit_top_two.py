@@ -73,7 +73,7 @@ class CTBTT(Identifier):
 
         All bits of arm 1 are 1 and all others 0; all arms are pulled equally often until it stops. If no other
         bits stop with arm 1 after these numbers of pulls, then this history has the probability of its bits times that
-        of its coins: one reward changes it as much as the chance of its bit, by e^epsilon.
+        of its coins: one reward changes it as much as the probability of its bit, by e^epsilon.
         """
         whole = super().transcript_within(releases, arms, horizon, domain, convention)
         pulls = self._earliest(arms)

@@ -68,7 +68,7 @@ class DistributedRun(EliminationRun):
 
 
 class DistributedElimination(EpochElimination):
-    """What `DistDPSE` and `DistRDPSE` share. Subclasses are frozen dataclasses of their parameters.
+    """Base of `DistDPSE` and `DistRDPSE`. Subclasses are frozen dataclasses of their parameters.
 
     Batch b = 1, 2, ... takes l = `batch_base`^b new users for every viable arm, arm after arm. A user with the
     reward x in [0, 1] sends floor(x g) + Bernoulli(x g - floor(x g)) + noise modulo m, m = l g + 2 tau + 1. The server

@@ -26,7 +26,7 @@ from bandits.recording import PullLog
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an elimination policy does in one epoch.
+    """One epoch of an elimination policy.
 
     Attributes
     ----------

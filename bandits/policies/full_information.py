@@ -193,10 +193,10 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
 
     `simulate` draws, for a block of steps, the losses of the arm that leads, and a uniform level u for each step. As
     losses are not negative, the other arms stay behind by at least their present lag less the leader's losses; this
-    gives the `doubt` d, a bound on the chance that another arm is played at a step of the block. If u is in [d, 1 - d)
-    the leader is played. At the few other steps `choose` sees all sums, for which the losses of the other arms since
-    the last such step are drawn as one sum. They are independent of u and of the leader's losses, so that the law of
-    all plays is that of a loop over the steps; where losses never vary the plays are the same.
+    gives the `doubt` d, a bound on the probability that another arm is played at a step of the block. If u is in [d,
+    1 - d) the leader is played. At the few other steps `choose` sees all sums, for which the losses of the other arms
+    since the last such step are drawn as one sum. They are independent of u and of the leader's losses, so that the law
+    of all plays is that of a loop over the steps; where losses never vary the plays are the same.
     """
 
     @property
@@ -219,7 +219,7 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
 
     @abstractmethod
     def doubt(self, leads: FloatArray, step: int) -> float:
-        """A bound on the chance that another arm than the leader is played at a step up to `step`.
+        """A bound on the probability that an arm other than the leader is played at a step up to `step`.
 
         The other arms are behind by at least `leads`, of shape (arms - 1,).
         """

@@ -126,7 +126,7 @@ class DPUCBBound(Policy):
             sums[arm] = released[arm].add((yield arm))
 
     def released(self, horizon: int) -> NoisySums:
-        """What the loop of index policies needs to know."""
+        """The parameters of the loop of index policies."""
         bound, levels = math.sqrt(8) / self.epsilon, tree_levels(horizon)
         return NoisySums(0.0, hybrid_scale(self.epsilon), levels, hybrid=True, noise_bound=bound)
 

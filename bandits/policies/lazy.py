@@ -68,7 +68,7 @@ class LazyThompsonRun(LazyRun):
 
 @dataclass(frozen=True)
 class Lazy(Policy):
-    """What Anytime-Lazy-UCB and Lazy-DP-TS share: when private means change, and the logarithm L.
+    """Base of Anytime-Lazy-UCB and Lazy-DP-TS: when private means change, and the logarithm L.
 
     Every arm is pulled once, and that reward with noise is its first private mean. After a mean of n rewards, the next
     2n rewards make a new mean that replaces it: the means are of 1, 2, 4, ... rewards. The arm is chosen anew at every

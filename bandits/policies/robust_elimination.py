@@ -36,7 +36,7 @@ from bandits.policies.heavy_tailed import Moment, moment_caveats, require_moment
 
 @dataclass(frozen=True)
 class RobustElimination(EpochElimination):
-    """What the two policies share.
+    """Base of `RobustSE` and `RobustBitSE`.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class RobustElimination(EpochElimination):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """What the ledger allows, and what the costliest batch of two arms shows that ends before the horizon.
+        """The ledger's epsilon, and what the costliest batch of two arms shows that ends before the horizon.
 
         In units of the bound, widths and noise depend on neither u nor k, so that any moment with k <= 2 will do. (With
         k > 2 the widths of `RobustSE` are larger, and less is shown.)

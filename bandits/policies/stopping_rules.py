@@ -124,7 +124,7 @@ class HoeffdingRule(StoppingRule):
         return required_sum(samples, self._number(samples), self.constants(bound))
 
     def constants(self, bound: float) -> Constants:
-        """What the compiled functions know about the rule."""
+        """The parameters of the rule that the compiled functions use."""
         return Constants(bound, self.accuracy, self.beta, self.mean_share, self.scales(bound))
 
     def release(self, total: float, samples: int, bound: float, rng: np.random.Generator) -> Estimate:

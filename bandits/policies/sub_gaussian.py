@@ -24,7 +24,7 @@ from bandits.policies.elimination import Epoch, MeanElimination, require_beta
 
 
 class SubGaussianElimination(MeanElimination):
-    """What DP-SE-Gauss and Shuffle-SE share: DP-SE, with other noise of the sum of an arm in an epoch.
+    """Base of DP-SE-Gauss and Shuffle-SE: DP-SE, with other noise of the sum of an arm in an epoch.
 
     With S the viable arms, e the epoch, Delta_e = 2^-e and L = log(8 |S| e^2 / beta), each is pulled ceil(R) times,
     R = max(32 L / Delta_e^2, 8 s / Delta_e) + 1, where the noise of a sum exceeds s = `noise_bound`(L) with probability
@@ -46,7 +46,7 @@ class SubGaussianElimination(MeanElimination):
 
     @abstractmethod
     def strays(self, epoch: Epoch) -> float:
-        """The chance that one arm removes another in an epoch in which their sums are equal."""
+        """The probability that one arm removes another in an epoch in which their sums are equal."""
 
     def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
         inverse = horizon if self.beta is None else 1 / self.beta
@@ -66,7 +66,7 @@ class SubGaussianElimination(MeanElimination):
     ) -> PrivacyCost:
         """A lower bound from the costliest epoch that ends before the horizon: the next pull shows a sole survivor.
 
-        In earlier epochs all sums are equal; the bound is reduced by the chance that such an epoch removes an arm.
+        In earlier epochs all sums are equal; the bound is reduced by the probability that such an epoch removes an arm.
         """
         require_domain(0.0, domain)
         found, kept_all = [], 1.0
