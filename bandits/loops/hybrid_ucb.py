@@ -24,7 +24,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
-from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, first_low_of_all, low_sums, scratch
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, Scratch, first_low_of_all, low_sums, scratch
 from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import continued, fresh_levels
 from bandits.mechanisms.laplace import laplace
@@ -92,24 +92,19 @@ def dp_ucb_pulls(
     t = leader = 0
     radius = 0.0
     while t < horizon:
-        arm, steps, first = leader, 1, -1
+        arm, steps, known = leader, 1, False
         if t < arms:
             arm = t
         else:
             lead, noise = Lead(leader, t, radius, scale * fresh_levels(t + 1)), prefix_noise[lowest_bit(t)]
             level = quiet_level(lead, state, noise, largest_block, horizon - t, rooms)
             if level >= SMALLEST_QUIET:
-                first = first_low_of_all(level, rooms, fresh, found, rng)
-                steps = first if first > 0 else 1 << level
-                for i in range(level):
-                    if first > 0 and first >> i & 1 == 1:
-                        for a in range(arms):
-                            prefix_noise[i, a] = noise[a] + (lead.unit if a == leader else -lead.unit) * fresh[i, a]
+                steps, known = sure_steps(lead, level, rooms, noise, prefix_noise, fresh, found, rng)
         row = record_run(record, row, checkpoints, state.pulls, arm, t, steps)
         t += steps
         pull(state, arm, steps, rng)
         noise = prefix_noise[lowest_bit(t)]
-        if first < 0:
+        if not known:
             earlier = prefix_noise[lowest_bit(continued(t))] if t > 1 else no_noise
             draw_noise(noise, earlier, scale * fresh_levels(t), rng)
         radius = math.sqrt(2 * math.log(t + 1))
@@ -145,6 +140,31 @@ def leading(state: Arms, noise: FloatArray, radius: float) -> int:
         if index > largest:
             leader, largest = arm, index
     return leader
+
+
+@borrowing
+def sure_steps(
+    lead: Lead,
+    level: int,
+    rooms: FloatArray,
+    noise: FloatArray,
+    prefix_noise: FloatArray,
+    fresh: FloatArray,
+    found: Scratch,
+    rng: np.random.Generator,
+) -> tuple[int, bool]:
+    """Steps of a block in which the leader is pulled, and whether `prefix_noise` has the noise of all sums after them.
+
+    It has if an arm uses up its room then. `noise` is that of all sums now; `fresh`, shape (levels, arms), is scratch.
+    """
+    first = first_low_of_all(level, rooms, fresh, found, rng)
+    if first < 0:
+        return 1 << level, False
+    for i in range(level):
+        if first >> i & 1 == 1:
+            for arm in range(len(rooms)):
+                prefix_noise[i, arm] = noise[arm] + (lead.unit if arm == lead.arm else -lead.unit) * fresh[i, arm]
+    return first, True
 
 
 @borrowing

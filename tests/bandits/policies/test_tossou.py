@@ -4,14 +4,27 @@ import math
 import numpy as np
 import pytest
 from scipy.special import zeta
+from scipy.stats import chi2_contingency, ks_2samp
 
 from bandits import ParameterError
+from bandits.compiled import compiled
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.heavy_tails import S1
-from bandits.loops.hybrid_ucb import SMALLEST_QUIET, Arms, Lead, dp_ucb_int_pulls, dp_ucb_pulls, quiet_level, set_rooms
+from bandits.loops.hybrid_ucb import (
+    SMALLEST_QUIET,
+    Arms,
+    Lead,
+    dp_ucb_int_pulls,
+    dp_ucb_pulls,
+    quiet_level,
+    set_rooms,
+    sure_steps,
+)
 from bandits.loops.leader import before_power_of_two, pulls_of_leaders
-from bandits.mechanisms.hybrid import HybridMechanism, hybrid_scale
-from bandits.mechanisms.tree import tree_levels
+from bandits.loops.low_sums import scratch
+from bandits.mechanisms.hybrid import HybridMechanism, close_hybrid, hybrid_scale
+from bandits.mechanisms.laplace import laplace
+from bandits.mechanisms.tree import lowest_bit, tree_levels
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.seeds import stream
 from tests.plain_loops.steps import dp_ucb_int_steps
@@ -125,6 +138,45 @@ def test_blocks_end_before_the_horizon_and_begin_at_multiples_of_their_length():
     assert levels[1:] == [3, 4]
     assert quiet_level(lead._replace(t=8196), state, np.zeros(2), 40, 10**6, rooms) == 2 >= SMALLEST_QUIET
     assert quiet_level(lead._replace(t=8194), state, np.zeros(2), 40, 10**6, rooms) == 0
+
+
+@compiled
+def blocks(runs, skip, t, level, rooms, begin, unit, rng):
+    """Per block after step t: its steps; if an arm used up its room, the noise of all arms then and 5 steps later."""
+    arms = len(rooms)
+    out, found = np.zeros((runs, 1 + 2 * arms)), scratch(20)
+    noise, fresh = np.zeros((20, arms)), np.zeros((20, arms))
+    for run in range(runs):
+        noise[:] = 0.0
+        noise[lowest_bit(t)] = begin
+        steps, known = 0, False
+        if skip:
+            steps, known = sure_steps(Lead(1, t, 4.0, unit), level, rooms, begin, noise, fresh, found, rng)
+        while not skip and not known and steps < 2**level - 1:
+            steps += 1
+            for arm in range(arms):
+                close_hybrid(noise[:, arm], t + steps, laplace(unit, rng))
+                now = noise[lowest_bit(t + steps), arm] - begin[arm]
+                known = known or (-now if arm == 1 else now) >= rooms[arm] * unit
+        out[run, 0] = steps if known else 2**level
+        for arm in range(arms):
+            if known:
+                out[run, 1 + arm] = noise[lowest_bit(t + steps), arm]
+                for later in range(t + steps + 1, t + steps + 6):
+                    out[run, 1 + arms + arm] = close_hybrid(noise[:, arm], later, laplace(unit, rng))
+    return out
+
+
+@pytest.mark.slow
+def test_a_block_ends_when_an_arm_uses_up_its_room(failure):
+    """Against blocks that are walked: the steps, and noise where an arm used up its room; the leader is arm 1."""
+    given = 3 * 256, 4, np.array([6.0, 6.5, 7.0]), np.array([40.0, -30.0, 10.0]), 3.0
+    fast, plain = (blocks(40_000, skip, *given, stream("blocks", skip)) for skip in (True, False))
+    assert 0.05 < (plain[:, 0] < 16).mean() < 0.95
+    counts = np.array([np.bincount(part[:, 0].astype(int), minlength=17) for part in (fast, plain)])
+    assert chi2_contingency(counts[:, counts.sum(axis=0) > 0]).pvalue > failure
+    for column in range(1, 7):
+        assert ks_2samp(*(part[part[:, 0] < 16, column] for part in (fast, plain))).pvalue > failure
 
 
 def test_runs_end_around_powers_of_two():
