@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
 from bandits.audit.costs import Bounds, PrivacyCost, unseen
@@ -86,11 +87,17 @@ def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: flo
         return 0.0, witness
     own, other = chances
     ones = np.arange(rounds + 1)
-    weights = binom.pmf(ones, rounds, own) * binom.sf(least - ones - 1, rounds, other) ** (arms - 2)
-    needed = float(weights @ binom.sf(least - ones - 1, rounds - 1, other))
-    one_less = float(weights @ binom.sf(least - ones - 2, rounds - 1, other))
-    before, after = (chance * one_less + (1 - chance) * needed for chance in (other, changed))
-    return (math.log(after / before) if before > 0 else 0.0), witness
+    with np.errstate(divide="ignore"):
+        weights = binom.logpmf(ones, rounds, own)
+        for _ in range(arms - 2):
+            weights += binom.logsf(least - ones - 1, rounds, other)
+        needed = float(logsumexp(weights + binom.logsf(least - ones - 1, rounds - 1, other)))
+        one_less = float(logsumexp(weights + binom.logsf(least - ones - 2, rounds - 1, other)))
+    if math.isinf(one_less):
+        return 0.0, witness
+    rest = math.exp(needed - one_less)
+    before, after = (chance + (1 - chance) * rest for chance in (other, changed))
+    return math.log(after / before), witness
 
 
 def shown_by_leads(releases: PrivacyCost, found: Sequence[tuple[float, str]]) -> PrivacyCost:
