@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
 from bandits.audit.costs import Bounds, PrivacyCost, unseen
@@ -72,22 +73,32 @@ def _of_leads(lead: int, rounds: int, arms: int) -> str:
     return f"sums of {rounds} rewards {lead} apart{others}, one more of the last arm; it alone is ahead"
 
 
-def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: float) -> tuple[float, str]:
-    """Pure epsilon of the event that at least `least` of twice `rounds` bits favour one of two arms, and its witness.
+def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: float, arms: int = 2) -> tuple[float, str]:
+    """Pure epsilon of the event that the last arm is ahead of each rival by a lead, and its witness.
 
-    A bit favours the arm with the first of the `chances` if it is its own, with the second if it is the other's. One
-    bit, of the arm with the smaller probability, has the probability `changed` under the neighbouring input.
+    Each has `rounds` bits; of the bits of the last arm and of a rival at least `least` are to favour the last arm. A
+    bit does so with the first of the `chances` if it is its own, with the second, no larger, if it is a rival's. One
+    bit of a rival has the probability `changed` under the neighbouring input. Given the bits of the last arm, rivals
+    are independent.
     """
-    low = min(chances)
-    witness = f"arm 2 alone survives a batch of {rounds} bits of each arm; rewards are against it, one then for it"
+    witness = (
+        f"the last arm alone survives a batch of {rounds} bits of each arm; rewards are against it, one then for it"
+    )
     if rounds > MOST_BITS:
         return 0.0, witness
-    rest = np.convolve(
-        binom.pmf(np.arange(rounds + 1), rounds, max(chances)), binom.pmf(np.arange(rounds), rounds - 1, low)
-    )
-    needed, one_less = float(rest[least:].sum()), float(rest[least - 1 :].sum())
-    before, after = (chance * one_less + (1 - chance) * needed for chance in (low, changed))
-    return (math.log(after / before) if before > 0 else 0.0), witness
+    own, other = chances
+    ones = np.arange(rounds + 1)
+    with np.errstate(divide="ignore"):
+        weights = binom.logpmf(ones, rounds, own)
+        for _ in range(arms - 2):
+            weights += binom.logsf(least - ones - 1, rounds, other)
+        needed = float(logsumexp(weights + binom.logsf(least - ones - 1, rounds - 1, other)))
+        one_less = float(logsumexp(weights + binom.logsf(least - ones - 2, rounds - 1, other)))
+    if math.isinf(one_less):
+        return 0.0, witness
+    rest = math.exp(needed - one_less)
+    before, after = (chance + (1 - chance) * rest for chance in (other, changed))
+    return math.log(after / before), witness
 
 
 def shown_by_leads(releases: PrivacyCost, found: Sequence[tuple[float, str]]) -> PrivacyCost:

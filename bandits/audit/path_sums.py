@@ -18,7 +18,7 @@ DEEPEST = 5  # tree for which linear programmes are solved, one for each of 32 i
 
 
 def paths(depth: int) -> FloatArray:
-    """1 where a node is above a leaf, else 0; shape (leaves, nodes)."""
+    """1 where a node is above a leaf, else 0; shape (leaves, nodes), the root last."""
     nodes = [(level, place) for level in range(depth + 1) for place in range(1 << (depth - level))]
     return np.array([[leaf >> level == place for level, place in nodes] for leaf in range(1 << depth)], dtype=float)
 
@@ -42,9 +42,11 @@ class PathSums(NoisySums):
     depth: int
     items: int
     scale: float
+    root: bool = True
 
     @property
     def scales(self) -> FloatArray:  # type: ignore[override]
+        """Also of the root, draw 1, if it holds no noise and is in no sum."""
         return np.full((2 << self.depth) - 1, self.scale)
 
     @property
@@ -58,16 +60,17 @@ class PathSums(NoisySums):
     def draws_in(self, items: int) -> list[int]:
         """Each draw is named by the number of its node: 1 is the root, and 2n and 2n + 1 are the children of n."""
         leaf = (1 << self.depth) + items - 1
-        return [leaf >> level for level in range(self.depth + 1)]
+        return [leaf >> level for level in range(self.depth + self.root)]
 
     def cost(self, domain: Domain) -> Bounds:
         require_domain(0.0, domain)
-        losses = path_losses(self.depth, self.items)
+        losses = path_losses(self.depth, self.items, root=self.root)
         item = int(np.argmax(losses))
         kept = float(losses[item] / self.scale)
         shown, method = kept, "theorem 9.1"
         if self.depth <= DEEPEST:
-            shown = float(least_moves(paths(self.depth)[: self.items]).max()) / self.scale
+            above = paths(self.depth)[: self.items, : None if self.root else -1]
+            shown = float(least_moves(above).max()) / self.scale
             method += ", linear programmes"
         witness = (
             f"item {item + 1} of {self.items} from 0 to 1: {losses[item]} nodes move by 1; all sums that contain it "

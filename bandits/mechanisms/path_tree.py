@@ -26,10 +26,10 @@ def path_depth(length: int) -> int:
     return max(1, (length - 1).bit_length())
 
 
-def path_nodes(depth: int) -> int:
-    """Nodes on the path from the root to a leaf, depth + 1."""
+def path_nodes(depth: int, *, root: bool = True) -> int:
+    """Nodes on the path from the root to a leaf, depth + 1, or depth without the root."""
     require(depth >= 1, "depth", depth, "a whole number >= 1")
-    return depth + 1
+    return depth + root
 
 
 def path_loss(depth: int, *, root: bool = True) -> int:
@@ -61,14 +61,15 @@ def path_losses(depth: int, items: int, *, root: bool = True) -> IntArray:
     return outside
 
 
-def path_node_scale(length: int, epsilon: float, *, printed: bool = False) -> float:
+def path_node_scale(length: int, epsilon: float, *, printed: bool = False, root: bool = True) -> float:
     """Scale of the noise of every node for which the whole release is exactly epsilon-DP.
 
-    `printed` is log2(T) / epsilon, which spends about half of epsilon (`path_loss`).
+    `printed` is log2(T) / epsilon, which spends about half of epsilon (`path_loss`), but twice epsilon for two items
+    without the root.
     """
     require_epsilon(epsilon)
     depth = path_depth(length)
-    return (depth if printed else path_loss(depth)) / epsilon
+    return (depth if printed else path_loss(depth, root=root)) / epsilon
 
 
 def path_variances(length: int, epsilon: float, *, printed: bool = False) -> FloatArray:
@@ -80,8 +81,9 @@ def path_variances(length: int, epsilon: float, *, printed: bool = False) -> Flo
 def next_path(above: FloatArray, count: int, scale: float, rng: np.random.Generator) -> float:
     """The noise of the sum of `count` items, from that of `count` - 1 items.
 
-    `above[i]`, shape (depth + 1,), is the sum of the variables from the root down to level i (0: the leaf); it is
-    updated in place. Item `count` begins the node of level i where 2^i divides `count` - 1.
+    `above[i]`, shape (nodes of a path,), is the sum of the variables from the top down to level i (0: the leaf); it is
+    updated in place. The top is the root, or one of its two children in a tree without a variable at the root. Item
+    `count` begins the node of level i where 2^i divides `count` - 1.
     """
     top = len(above) - 1
     level = lowest_bit(count - 1) if count > 1 else top
@@ -97,20 +99,21 @@ def next_path(above: FloatArray, count: int, scale: float, rng: np.random.Genera
 class PathTreeMechanism:
     """Running sum of at most `length` items in [0, 1], released with Lap(`scale`) at each of the nodes above a leaf.
 
-    Guarantee: (path_loss / scale)-DP of the whole sequence of released sums, one item changed, even if items depend on
-    earlier releases. Raises `ParameterError` for parameters out of range, `ValueError` for an item outside [0, 1] and
-    `OverflowError` when more than `length` items arrive.
+    Without `root` the root holds no noise. Guarantee: (path_loss / scale)-DP of the whole sequence of released sums,
+    one item changed, even if items depend on earlier releases. Raises `ParameterError` for parameters out of range,
+    `ValueError` for an item outside [0, 1] and `OverflowError` when more than `length` items arrive.
     """
 
     length: int
     scale: float
     rng: np.random.Generator
+    root: bool = True
     count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         require(self.scale > 0, "scale", self.scale, "a number > 0")
         self._sum = 0.0
-        self._above = np.zeros(path_nodes(path_depth(self.length)))
+        self._above = np.zeros(path_nodes(path_depth(self.length), root=self.root))
 
     def add(self, item: float) -> float:
         """Take the next item and release the private sum of all items so far."""

@@ -49,7 +49,8 @@ class DPUCB(Policy):
 
     Guarantee: epsilon-DP of the transcript, one reward changed. A reward enters one tree only, so that trees of budget
     epsilon already give it (parallel composition), and with `split_budget` the transcript is in fact (epsilon / K)-DP.
-    With the printed scale a path tree spends about half of that.
+    With the printed scale a path tree spends about half of that. (Without `root` two items would spend twice it, but
+    within two steps no arm of two has two items.)
     """
 
     name: ClassVar[str] = "dp_ucb"
@@ -62,12 +63,14 @@ class DPUCB(Policy):
     gamma: float = 0.1
     tree: Literal["binary", "path"] = "binary"
     path_scale: Literal["exact", "printed"] = "exact"
+    root: bool = True
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
         require(0 < self.gamma < 1, "gamma", self.gamma, "a number in (0, 1)")
         scaled = self.tree == "path" or self.path_scale == "exact"
         require(scaled, "path_scale", self.path_scale, "exact, as the tree is binary and has no other scale")
+        require(self.tree == "path" or self.root, "root", self.root, "true, as the tree is binary: no node is left out")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -75,6 +78,7 @@ class DPUCB(Policy):
 
     def legend(self) -> str:
         path = "" if self.tree == "binary" else f", path tree, {self.path_scale} scale"
+        path += "" if self.root else ", no root"
         return f"{self.label} ({self.confidence}{'' if self.split_budget else ', undivided budget'}{path})"
 
     def check(self, instance: Instance) -> None:
@@ -100,8 +104,8 @@ class DPUCB(Policy):
         if self.tree == "binary":
             scale, draws = node_scale(horizon, epsilon), tree_levels(horizon)
         else:
-            scale = path_node_scale(horizon, epsilon, printed=self.path_scale == "printed")
-            draws = path_nodes(path_depth(horizon))
+            scale = path_node_scale(horizon, epsilon, printed=self.path_scale == "printed", root=self.root)
+            draws = path_nodes(path_depth(horizon), root=self.root)
         return TreeSums(self.tree == "path", scale, draws, self.bonus(arms, horizon), exponent)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
@@ -113,7 +117,7 @@ class DPUCB(Policy):
         if self.tree == "binary":
             return tree(horizon, self.tree_epsilon(arms), items)
         scale = self.released(arms, horizon).scale
-        return PathSums("path tree", self.path_scale, path_depth(horizon), max(1, items), scale)
+        return PathSums("path tree", self.path_scale, path_depth(horizon), max(1, items), scale, self.root)
 
     def index_rule(self, arms: int, horizon: int) -> IndexRule:
         return IndexRule(self._sums(arms, horizon), self._added(arms, horizon))
@@ -135,7 +139,7 @@ class DPUCB(Policy):
     def _mechanism(self, arms: int, horizon: int, rng: np.random.Generator) -> TreeMechanism | PathTreeMechanism:
         if self.tree == "binary":
             return TreeMechanism(horizon, self.tree_epsilon(arms), rng)
-        return PathTreeMechanism(horizon, self.released(arms, horizon).scale, rng)
+        return PathTreeMechanism(horizon, self.released(arms, horizon).scale, rng, self.root)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)

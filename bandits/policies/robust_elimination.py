@@ -74,13 +74,16 @@ class RobustElimination(EpochElimination):
         """Batch 1, 2, ... with `viable` arms left, for that moment."""
 
     @abstractmethod
-    def batch_bounds(self, batch: Epoch, domain: Domain) -> Bounds:
-        """Pure epsilon of the arm that alone survives a batch of two arms."""
+    def batch_bounds(self, batch: Epoch, arms: int, domain: Domain) -> Bounds:
+        """Pure epsilon of the arm that alone survives a batch of so many."""
 
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """The ledger's epsilon, and what the costliest batch of two arms shows that ends before the horizon.
+        """The ledger's epsilon, and what the costliest batch of all arms shows that ends before the horizon.
+
+        Whether an earlier batch keeps all arms does not depend on the reward that changes. The next pull is of the last
+        arm if that is alone.
 
         In units of the bound, widths and noise depend on neither u nor k, so that any moment with k <= 2 will do. (With
         k > 2 the widths of `RobustSE` are larger, and less is shown.)
@@ -88,12 +91,12 @@ class RobustElimination(EpochElimination):
         whole = super().transcript_within(releases, arms, horizon, domain, convention)
         assert whole.epsilon is not None
         worst, pulls = whole.epsilon, 0
-        for number in itertools.count(1) if arms == 2 else ():
+        for number in itertools.count(1):
             batch = self.epoch_of(Moment(1.0, 1.0), arms, number, horizon)
             pulls += arms * batch.rounds
             if pulls >= horizon:
                 break
-            worst = max(worst, self.batch_bounds(batch, domain), key=lambda found: found.shown)
+            worst = max(worst, self.batch_bounds(batch, arms, domain), key=lambda found: found.shown)
         method = worst.method if worst is whole.epsilon else f"ledger; {worst.method}"
         return replace(whole, epsilon=replace(worst, kept=whole.epsilon.kept, method=method))
 
@@ -142,7 +145,8 @@ class RobustSE(RobustElimination):
     def noise_scale(self, epoch: Epoch) -> float:
         return 2 * epoch.truncation / (epoch.rounds * self.epsilon)
 
-    def batch_bounds(self, batch: Epoch, domain: Domain) -> Bounds:
+    def batch_bounds(self, batch: Epoch, arms: int, domain: Domain) -> Bounds:
+        """That of two arms: more rivals only raise the ratio (`bandits.audit.epoch_costs`)."""
         width = batch.truncation * (1.0 if domain is Domain.NONNEGATIVE else 2.0)
         return epoch_bounds(batch.rounds, batch.threshold / width, self.noise_scale(batch) / width)
 
@@ -203,14 +207,14 @@ class RobustBitSE(RobustElimination):
         """The mean of a batch with so many bits +1."""
         return epoch.truncation / self.contrast * (2 * ones / epoch.rounds - 1)
 
-    def batch_bounds(self, batch: Epoch, domain: Domain) -> Bounds:
-        """Bits of both arms favour the survivor with the least chance; then a reward of one changes."""
+    def batch_bounds(self, batch: Epoch, arms: int, domain: Domain) -> Bounds:
+        """Bits of all arms favour the survivor with the least chance; then a reward of a rival changes."""
         q = self.contrast
         other = float(expit(-self.epsilon))
         own = 1 / 2 if domain is Domain.NONNEGATIVE else other
         lead = batch.threshold * batch.rounds * q / (2 * batch.truncation)  # by which its ones must exceed the other's
-        shown, witness = bit_lead(batch.rounds, batch.rounds + math.floor(lead) + 1, (own, other), 1 - own)
-        return Bounds(math.inf, shown, witness, "closed form, two arms", 1e-9)
+        shown, witness = bit_lead(batch.rounds, batch.rounds + math.floor(lead) + 1, (own, other), 1 - own, arms)
+        return Bounds(math.inf, shown, witness, f"closed form, {arms} arms", 1e-9)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward, in units of the bound of its batch."""

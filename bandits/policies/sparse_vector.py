@@ -132,13 +132,15 @@ class SVTSE(Policy):
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
-        """The ledger's epsilon, and for two arms what the first epoch shows: its end, with arm 1 alone.
+        """The ledger's epsilon, and what the first epoch shows: when it ends, with arm 1 alone.
 
-        The epoch is one that ends with equal sums, see `Spread.ending`. Given the sums its end and the noisy sums are
-        independent, so that log ratios add up; after it one arm is pulled twice in a row.
+        All other arms have the rewards of arm 2, so that the spread is that of two arms, and more rivals only raise the
+        ratio of the arm that is alone (`bandits.audit.epoch_costs`). The epoch is one that ends with equal sums, see
+        `Spread.ending`. Given the sums its end and the noisy sums are independent, so that log ratios add up; after it
+        one arm is pulled twice in a row.
         """
         whole = super().transcript_within(releases, arms, horizon, domain, convention)
-        if arms != 2 or whole.epsilon is None:
+        if whole.epsilon is None:
             return whole
         most = max(1, ((horizon - 2) // arms).bit_length() - 1)
         epoch = self._first_epoch(arms, horizon, most)

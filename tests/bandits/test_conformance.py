@@ -38,6 +38,7 @@ VARIANTS = {
         ["policy.confidence=tight", "policy.split_budget=false"],
         ["policy.tree=path", "policy.confidence=chernoff"],
         ["policy.tree=path", "policy.path_scale=printed"],
+        ["policy.tree=path", "policy.root=false", "policy.split_budget=false"],
     ],
     "guess_dp_se": [[], ["policy.growth=square"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import binom, norm
+from scipy.stats import binom, laplace, norm
 
-from bandits.audit.epoch_costs import bit_lead, coin_lead, gaussian_lead
+from bandits.audit.epoch_costs import bit_lead, coin_lead, epoch_bounds, gaussian_lead
 from bandits.audit.gaussian_choices import Comparison, first_choice_delta, repeated_delta
 from bandits.audit.ledger import Domain
 from bandits.audit.noisy_max import noisy_max_cost, vote_cost
@@ -91,6 +91,37 @@ def test_the_first_stop_of_adap_tt(failure):
     assert transcript(policy, 2, 10).epsilon.shown == pytest.approx(math.log(chances[1] / chances[0]))
 
 
+@pytest.mark.parametrize(("rounds", "threshold", "scale"), [(8, 0.5, 0.3), (64, 1.3, 0.05), (2, 3.0, 1.0)])
+def test_more_rivals_only_raise_the_ratio(rounds, threshold, scale):
+    """The chance that arm 1 alone survives among K arms, by adding up over its noise; of two arms it is the formula."""
+    noise = np.linspace(-40, 60, 400_001) * scale
+    density = laplace.pdf(noise, scale=scale)
+    ratios = []
+    for rivals in (1, 2, 9):
+        chances = [
+            (density * laplace.cdf(noise - 1 + own / rounds - threshold, scale=scale) ** rivals).sum() for own in (0, 1)
+        ]
+        ratios.append(math.log(chances[1] / chances[0]))
+    shown = epoch_bounds(rounds, threshold, scale).shown
+    assert ratios[0] == pytest.approx(shown, rel=1e-5)
+    assert ratios == sorted(ratios)
+    assert ratios[-1] <= 1 / (rounds * scale) * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("arms", [3, 10])
+def test_batches_and_epochs_of_more_arms(arms):
+    """Every promise has both numbers, and what is shown is below it."""
+    cases = [
+        (RobustSE(1.0), 10**4, Domain.SIGNED, 0.98),
+        (RobustBitSE(1.0), 10**4, Domain.SIGNED, 0.7),
+        (SVTSE(1.0), 10**9, Domain.UNIT, 0.99),
+    ]
+    for policy, horizon, domain, least in cases:
+        found = transcript(policy, arms, horizon, domain).epsilon
+        assert least < found.shown <= found.kept == pytest.approx(1.0)
+        assert transcript(policy, arms, arms, domain).epsilon.shown == 0  # before any batch ends
+
+
 def test_bits_of_a_batch_by_enumeration():
     rounds, own, other, changed = 3, 0.5, 0.2, 0.5
     chances = []
@@ -104,6 +135,17 @@ def test_bits_of_a_batch_by_enumeration():
             )
         )
     assert bit_lead(rounds, 5, (own, other), changed)[0] == pytest.approx(math.log(chances[1] / chances[0]))
+    three = []
+    for last in (other, changed):
+        own_bits, rival, second = [own] * rounds, [other] * rounds, [other] * (rounds - 1) + [last]
+        three.append(
+            sum(
+                math.prod(p if bit else 1 - p for p, bit in zip(own_bits + rival + second, word, strict=True))
+                for word in itertools.product((0, 1), repeat=3 * rounds)
+                if sum(word[:6]) >= 5 and sum(word[:3] + word[6:]) >= 5
+            )
+        )
+    assert bit_lead(rounds, 5, (own, other), changed, 3)[0] == pytest.approx(math.log(three[1] / three[0]))
     assert bit_lead(rounds, 6, (0.2, 0.2), 0.8)[0] == pytest.approx(math.log(4))  # all bits are needed
     assert bit_lead(rounds, 7, (0.2, 0.2), 0.8)[0] == 0
 
@@ -113,11 +155,11 @@ def test_bits_of_a_batch_by_enumeration():
 def test_what_robust_batches_show_depends_on_no_moment(kind, domain):
     policy = kind(1.0, 0.01)
     batches = [policy.epoch_of(moment, 2, 6, 1000) for moment in (Moment(1.0, 1.0), Moment(7.0, 0.4))]
-    shown = [policy.batch_bounds(batch, domain).shown for batch in batches]
+    shown = [policy.batch_bounds(batch, 2, domain).shown for batch in batches]
     assert shown[0] == pytest.approx(shown[1], rel=1e-9)
     found = transcript(policy, 2, 1000, domain).epsilon
     assert 0.9 * found.kept < found.shown <= found.kept
-    assert transcript(policy, 3, 1000, domain).epsilon.shown == 0
+    assert transcript(policy, 2, 2, domain).epsilon.shown == 0
 
 
 def test_the_first_question_of_a_sparse_vector_by_hand():

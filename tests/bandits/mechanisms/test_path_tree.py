@@ -115,6 +115,33 @@ def test_which_nodes_are_drawn_when():
     assert len(nodes) == 2 * 16 - 1
 
 
+def test_without_the_root_its_children_are_two_trees():
+    scale, depth = 2.0, 3
+    rng, same = stream("no root", 0), stream("no root", 0)
+    above = np.zeros(path_nodes(depth, root=False))
+    mechanism, nodes = PathTreeMechanism(8, scale, stream("no root", 0), root=False), {}
+    for leaf in range(1 << depth):
+        noise = next_path(above, leaf + 1, scale, rng)
+        for level in reversed(range(depth)):
+            if (level, leaf >> level) not in nodes:
+                nodes[level, leaf >> level] = next_path(np.zeros(1), 1, scale, same)
+        assert noise == pytest.approx(sum(nodes[level, leaf >> level] for level in range(depth)))
+        assert mechanism.add(0.0) == pytest.approx(noise)
+    assert len(nodes) == 2 * 8 - 2
+
+
+@pytest.mark.parametrize(("horizon", "kept"), [(2, 2.0), (4, 1.0), (8, 1.0), (16, 0.75), (2**20, 11 / 20)])
+def test_the_ledger_without_the_root(horizon, kept):
+    """Lap(log2(T) / epsilon) of all T sums: 2 epsilon at T = 2, by theorem and, up to 32 items, by programmes."""
+    depth = path_depth(horizon)
+    found = PathSums("path tree", "printed", depth, horizon, depth / 0.7, root=False)
+    cost = found.cost(Domain.UNIT)
+    assert cost.kept == pytest.approx(0.7 * kept)
+    assert cost.shown == pytest.approx(0.7 * kept)
+    assert all(1 not in found.draws_in(items) for items in range(1, min(horizon, 9)))
+    assert len(found.draws_in(1)) == depth
+
+
 def test_the_mechanism():
     mechanism = PathTreeMechanism(3, 1e-9, stream("path tree", 1))
     assert [mechanism.add(item) for item in (1.0, 0.0, 0.5)] == pytest.approx([1, 1, 1.5], abs=1e-6)

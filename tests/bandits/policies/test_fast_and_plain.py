@@ -166,6 +166,9 @@ CASES = [
     Case(either_tree, DPUCB(3.0, False, "chernoff", tree="path"), C2(3), 3_000),
     Case(either_tree, DPUCB(50.0, False, "chernoff", tree="path", path_scale="printed"), C1(2), 3_000),
     Case(either_tree, DPUCB(3.0, True, "tight", tree="path"), C2(3), 3_000),
+    Case(
+        either_tree, DPUCB(3.0, False, "chernoff", tree="path", root=False), C2(3), 4_096
+    ),  # both children of the root
     Case(either_tree, DPUCB(5.0, False, "chernoff"), C2(4), 3_000),
     Case(hybrid_bound, DPUCBBound(20.0), C1(5), 20_000),
     Case(hybrid_bound, DPUCBBound(100.0), C2(3), 20_000),

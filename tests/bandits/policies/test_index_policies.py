@@ -40,6 +40,10 @@ def test_chernoff_by_hand():
     assert binary.released(5, 10**6) == TreeSums(False, 40.0, 20, 0.0, 4.0)
     assert path.released(5, 10**6) == TreeSums(True, 22.0, 21, 0.0, 4.0)
     assert replace(path, path_scale="printed").released(5, 10**6) == TreeSums(True, 40.0, 21, 0.0, 4.0)
+    rootless = replace(path, root=False)  # floor(21 / 2) + 1 = 11 of 20 nodes
+    assert rootless.released(5, 10**6) == TreeSums(True, 22.0, 20, 0.0, 4.0)
+    assert rootless.released(5, 2**19) == TreeSums(True, 22.0, 19, 0.0, 4.0)  # 20 / 2 + 1; with the root 10
+    assert replace(rootless, path_scale="printed").released(5, 10**6) == TreeSums(True, 40.0, 20, 0.0, 4.0)
     assert replace(path, split_budget=True, confidence="tight").released(5, 10**6) == TreeSums(
         True, 110.0, 21, 10 * math.log(10**6) ** 2.5, 0.0
     )
@@ -61,6 +65,9 @@ def test_labels_and_refusals_of_trees():
     )
     with pytest.raises(ParameterError, match="path_scale"):
         DPUCB(1.0, path_scale="printed")
+    assert DPUCB(1.0, False, tree="path", root=False).legend().endswith("path tree, exact scale, no root)")
+    with pytest.raises(ParameterError, match="root: must be true, as the tree is binary"):
+        DPUCB(1.0, root=False)
 
 
 def arguments(instance, horizon, policy):
