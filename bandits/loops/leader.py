@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import compiled
+from bandits.compiled import borrowing, compiled
 from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, low_sums, proposed
 from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import fresh_levels
@@ -182,7 +182,7 @@ def leader_of(center: FloatArray, width: FloatArray, radius: float) -> int:
     return leader
 
 
-@compiled
+@borrowing
 def closest_rival(center: FloatArray, width: FloatArray, radius: float, leader: int) -> tuple[float, float]:
     """The largest index center + width x radius of an arm other than the leader, and the largest such width."""
     closest = -math.inf
