@@ -9,12 +9,26 @@ A report is a bit, or a bit with Laplace noise. While one arm leads, its rivals'
 its index needs, or until the window ends, before the first step that may be forced. The need is convex in the pulls, so
 a chord over the window is above it: a run may end too early, which costs only a comparison of all indices.
 
-Well above the need, reports are drawn many at a time. What lowers the sum is drawn first, for all pulls of a block at
-once: the number of bits that are 0, the number of negative noises, and their sum, a Gamma variable. If the sum of
-reports stays above the need even with all this at the beginning, no pull of the block ends the run, and the positive
-noises are one more Gamma variable. Otherwise the pulls are drawn one by one, given these counts and sums: bits and
-signs without replacement, and exponential variables given their sum. Exact up to rounding. The other loops on bits pull
-their leader in the same way.
+Well above the need, bits are drawn many at a time: the number of ones of a block first. If the sum of reports stays
+above the need even with all zeros at the beginning, no pull of the block ends the run. Otherwise the pulls are drawn
+one by one, without replacement. The other loops on bits pull their leader in the same way.
+
+Noise of a block comes from a Brownian motion W with variance 2 t at time t, which is looked at after waiting times that
+are standard exponential variables: each increment is a Laplace variable of scale 1, as E exp(i s W(E)) =
+E exp(-s^2 E) = 1 / (1 + s^2). Let the sum of reports be `room` scales above the need, less the most that bits of the
+block can lose. No pull before W is at -room ends the run. W is there first at the time hit = room^2 / (2 Z^2), Z
+standard normal (by the reflection principle). The last pull of the block is at a Gamma variable, `end`, whatever W does.
+
+- If hit > end, all pulls are made. Given hit, W + room is before it a Bessel bridge of dimension 3 from room to 0
+  (Williams 1974): at the time `end` the length of a vector of three normal variables with mean
+  (room (1 - end / hit), 0, 0) and variances 2 end (1 - end / hit).
+- If not, each pull before the last is before hit with probability hit / end, independently. Pulls are a Poisson process
+  and W is independent of it, so that, given how many are before hit, all is after it as at the beginning, and `end` is
+  not used again: the next pull is an exponential waiting time later, and the noise up to it is -room and a Laplace
+  variable. Bits up to it are drawn without replacement. If the run does not end there, the rest of the block goes on
+  like this, with its new room and the bits that are left.
+
+Exact up to rounding.
 """
 
 import math
@@ -32,6 +46,7 @@ SHARE = 8  # a window is no longer than this share of the leader's pulls, so tha
 SMALLEST_BLOCK = 32  # pulls; fewer are drawn one by one
 LONGEST = 41.0  # log of more steps than any horizon that is run
 DEVIATIONS = 2.0  # standard deviations allowed for the loss of a block's sum: more make blocks shorter
+FAR = 6.0  # scales of noise; nearer to the need, pulls are drawn one by one
 
 
 class Reports(NamedTuple):
@@ -144,16 +159,21 @@ def pull_leader(run: Run, total: float, smallest: int, rng: np.random.Generator)
     Pulls are drawn one by one if a block of `smallest` would probably end the run.
     """
     pulled = 0
-    cost = run.scale / 2 + uncovered(run.slope, 1 - run.mean, run.mean)  # mean of what lowers the sum, per pull
+    cost = uncovered(run.slope, 1 - run.mean, run.mean)  # mean of what bits lose, per pull
     enough = cost * (smallest + DEVIATIONS * math.sqrt(smallest))
+    if run.scale > 0:
+        enough = max(FAR * run.scale, 2 * cost * smallest)
     while True:
-        ahead = total - run.first - run.slope * pulled
-        if ahead > enough and run.window - pulled >= smallest:
-            made, total = pull_block(run, total, pulled, block_length(ahead / cost, run.window - pulled, smallest), rng)
-            pulled += made
-        else:
+        ahead, left = total - run.first - run.slope * pulled, run.window - pulled
+        if ahead <= enough or left < smallest:
             total += report(run.mean, run.scale, rng)
             pulled += 1
+        else:
+            if run.scale > 0:
+                made, total = pull_noisy_block(run, total, pulled, int(min(ahead / (2 * cost), float(left))), rng)
+            else:
+                made, total = pull_block(run, total, pulled, block_length(ahead / cost, left, smallest), rng)
+            pulled += made
         if pulled == run.window or total <= run.first + run.slope * pulled:
             return pulled, total
 
@@ -178,42 +198,70 @@ def report(mean: float, scale: float, rng: np.random.Generator) -> float:
 
 @borrowing
 def pull_block(run: Run, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
-    """The next `block` pulls, or those up to the end of the run; returns their number, and the new sum."""
+    """The next `block` pulls of bits, or those up to the end of the run; returns their number, and the new sum."""
     ones = rng.binomial(block, run.mean)
-    falls = rng.binomial(block, 0.5) if run.scale > 0 else 0
-    fall = run.scale * gamma(falls, rng)
-    if total - fall > run.first + run.slope * pulled + uncovered(run.slope, block - ones, ones):
-        rise = run.scale * gamma(block - falls, rng) if run.scale > 0 else 0.0
-        return block, total + ones + rise - fall
+    if total > run.first + run.slope * pulled + uncovered(run.slope, block - ones, ones):
+        return block, total + ones
     for left in range(block, 0, -1):
         if rng.random() * left < ones:
             ones -= 1
             total += 1.0
-        if rng.random() * left < falls:
-            part = fall * share_of_first(falls, rng)
-            falls -= 1
-            fall -= part
-            total -= part
-        elif run.scale > 0:
-            total += run.scale * rng.standard_exponential()
+        rng.random()  # not used; without it, all stored numbers of policies on bits would change
         if total <= run.first + run.slope * (pulled + block + 1 - left):
             return block + 1 - left, total
     return block, total
+
+
+@borrowing
+def pull_noisy_block(run: Run, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
+    """The next `block` pulls with noise, or those up to the end of the run; returns their number, and the new sum."""
+    ahead = total - run.first - run.slope * pulled
+    counted = max(run.slope, 0.0) * block > ahead / SHARE  # else all bits may be 0, at little cost
+    ones = rng.binomial(block, run.mean) if counted else 0
+    left = block
+    while left > 0 and ahead > 0:
+        room, made = (ahead - uncovered(run.slope, left - ones, ones)) / run.scale, 1
+        if room < FAR:
+            room = 0.0  # near to the need, pulls are made one by one
+        else:
+            end, normal = rng.standard_gamma(float(left)), rng.standard_normal()
+            hit = room * room / (2 * normal * normal)
+            if hit > end:
+                ones = ones if counted else rng.binomial(left, run.mean)
+                return block, total + ones + run.scale * place_before(room, end, hit, rng)
+            made = 1 + rng.binomial(left - 1, hit / end)
+        if counted:
+            first = ones_in_first(made, ones, left, rng)
+            ones -= first
+        else:
+            first = rng.binomial(made, run.mean)
+        noise = run.scale * rng.standard_exponential()
+        total += first - run.scale * room + (noise if rng.random() < 0.5 else -noise)
+        left -= made
+        ahead = total - run.first - run.slope * (pulled + block - left)
+    return block - left, total
+
+
+@borrowing
+def place_before(room: float, end: float, hit: float, rng: np.random.Generator) -> float:
+    """W at the time `end`, given that it is at -`room` for the first time at `hit` > `end`."""
+    left = 1 - end / hit
+    spread = math.sqrt(2 * end * left)
+    along = room * left + spread * rng.standard_normal()
+    return math.sqrt(along * along + 2 * spread * spread * rng.standard_exponential()) - room
+
+
+@borrowing
+def ones_in_first(number: int, ones: int, block: int, rng: np.random.Generator) -> int:
+    """How many of the first `number` bits are 1, if `ones` in the `block` are, in any order."""
+    first = 0
+    for left in range(block, block - number, -1):
+        if rng.random() * left < ones - first:
+            first += 1
+    return first
 
 
 @compiled
 def uncovered(slope: float, zeros: float, ones: float) -> float:
     """The largest growth of the need beyond what the bits add, over all orders of the zeros and ones."""
     return max(slope, 0.0) * zeros + max(slope - 1, 0.0) * ones
-
-
-@borrowing
-def gamma(shape: int, rng: np.random.Generator) -> float:
-    """The sum of `shape` exponential variables."""
-    return rng.standard_gamma(float(shape)) if shape > 0 else 0.0
-
-
-@borrowing
-def share_of_first(count: int, rng: np.random.Generator) -> float:
-    """The first of `count` exponential variables, divided by their sum."""
-    return 1.0 if count == 1 else 1 - rng.random() ** (1 / (count - 1))

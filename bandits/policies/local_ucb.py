@@ -126,7 +126,7 @@ class LDPUCBL(LocalPolicy):
     name: ClassVar[str] = "ldp_ucb_l"
     label: ClassVar[str] = "LDP-UCB-L"
     citation: ClassVar[str] = "Ren, Zhou, Liu and Shroff (2020), arXiv 2007.03121"
-    revision: ClassVar[int] = 2  # its loop draws many reports at a time; revision 1 drew each
+    revision: ClassVar[int] = 3  # noise of blocks by a Brownian motion; revision 2 drew its falls and rises
     epsilon: float
 
     def __post_init__(self) -> None:

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta, chi2_contingency, ks_2samp, kstest, laplace, norm
+from scipy.integrate import quad
+from scipy.stats import chi2_contingency, chisquare, hypergeom, ks_2samp, kstest, laplace, norm
 
 from bandits import ParameterError
 from bandits.environments.bernoulli import Bernoulli
@@ -16,10 +17,12 @@ from bandits.loops.local_ucb import (
     chord,
     free_steps,
     neglected,
+    ones_in_first,
+    place_before,
     pull_block,
     pull_leader,
+    pull_noisy_block,
     report,
-    share_of_first,
     uncovered,
 )
 from bandits.policies.local_bits import KLUCBCF, TSCF
@@ -87,14 +90,29 @@ def test_what_bits_do_not_cover():
         assert uncovered(slope, 2, 3) == pytest.approx(farthest)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7])
-def test_the_share_of_the_first_exponential(count, failure):
-    rng = stream("shares", count)
-    found = [share_of_first(count, rng) for _ in range(5_000)]
-    if count == 1:
-        assert set(found) == {1.0}
-    else:
-        assert kstest(found, beta(1, count - 1).cdf).pvalue > failure
+def test_noise_that_stays_above(failure):
+    """W at time 2, if it is at -1 for the first time at 3, plus 1.
+
+    By the reflection principle: its density is that at 2 without a hit before, times that of a first hit 1 later.
+    """
+    rng = stream("above", 0)
+    found = np.array([place_before(1.0, 2.0, 3.0, rng) for _ in range(20_000)]) + 1
+
+    def density(y):
+        return (math.exp(-((y - 1) ** 2) / 8) - math.exp(-((y + 1) ** 2) / 8)) * y * math.exp(-(y**2) / 4)
+
+    whole = quad(density, 0, 40)[0]
+    ends = np.linspace(0.0, 8.0, 41)
+    shares = np.cumsum([quad(density, *pair)[0] for pair in itertools.pairwise(ends)]) / whole
+    counts = np.histogram(found, [*ends[:-8], math.inf])[0]
+    chances = np.diff([0.0, *shares[: len(counts) - 1], 1.0])
+    assert chisquare(counts, chances * len(found)).pvalue > failure
+
+
+def test_ones_of_the_first_bits(failure):
+    rng = stream("ones", 0)
+    found = np.bincount([ones_in_first(3, 4, 9, rng) for _ in range(5_000)], minlength=4)
+    assert chisquare(found, 5_000 * hypergeom(9, 4, 3).pmf(np.arange(4))).pvalue > failure
 
 
 @pytest.mark.slow
@@ -109,9 +127,11 @@ def test_a_noisy_report(failure):
 
 BLOCKS = {  # lead over the need: reached in about half of the cases, or never
     "far ahead": (Run(0.6, 1.0, 0.0, 0.7, 100), 100.0),
-    "near": (Run(0.6, 1.0, 0.0, 0.7, 100), 6.0),
+    "near": (Run(0.6, 1.0, 0.0, 0.7, 100), 10.0),
     "near, steep": (Run(0.6, 1.0, 0.0, 1.5, 100), 30.0),
-    "near, falling need": (Run(0.6, 3.0, 0.0, -0.2, 100), 9.0),
+    "near, falling need": (Run(0.6, 3.0, 0.0, -0.2, 100), 20.0),
+    "almost bits alone": (Run(0.6, 0.01, 0.0, 0.62, 100), 3.0),
+    "almost noise alone": (Run(0.6, 30.0, 0.0, 0.7, 100), 150.0),
     "bits alone": (Run(0.5, 0.0, 0.0, 0.52, 100), 2.6),
     "bits alone, mostly one by one": (Run(0.5, 0.0, 0.0, 0.5, 100), 5.0),
     "bits alone, far": (Run(0.5, 0.0, 0.0, 0.52, 100), 12.6),
@@ -131,7 +151,8 @@ def test_a_block_has_the_law_of_single_pulls(run, ahead, failure):
                 return made, total
         return block, total
 
-    fast = np.array([pull_block(run, ahead, 0, block, rng) for _ in range(runs)])
+    draw = pull_block if run.scale == 0 else pull_noisy_block
+    fast = np.array([draw(run, ahead, 0, block, rng) for _ in range(runs)])
     plain = np.array([one_by_one(ahead) for _ in range(runs)])
     assert_same_law(fast, plain, failure)
     ended = [[(made < block).sum(), (made == block).sum()] for made in (fast[:, 0], plain[:, 0])]
