@@ -17,7 +17,7 @@ Noise of a block comes from a Brownian motion W with variance 2 t at time t, whi
 are standard exponential variables: each increment is a Laplace variable of scale 1, as E exp(i s W(E)) =
 E exp(-s^2 E) = 1 / (1 + s^2). Let the sum of reports be `room` scales above the need, less the most that bits of the
 block can lose. No pull before W is at -room ends the run. W is there first at the time hit = room^2 / (2 Z^2), Z
-standard normal (by the reflection principle). The last pull of the block is at a Gamma variable, `end`, whatever W does.
+standard normal (by the reflection principle). The last pull is at a Gamma variable, `end`, whatever W does.
 
 - If hit > end, all pulls are made. Given hit, W + room is before it a Bessel bridge of dimension 3 from room to 0
   (Williams 1974): at the time `end` the length of a vector of three normal variables with mean
