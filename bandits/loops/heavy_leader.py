@@ -1,4 +1,4 @@
-"""The loops of index policies on Pareto rewards that are cut off at a growing bound: exact, and few comparisons.
+"""The loops of index policies on Pareto rewards that are truncated at a growing bound: exact, with few comparisons.
 
 As in `bandits.loops.leader`, the leader is pulled until its index falls to a bound on its rivals' indices; then all
 indices are compared again. With
@@ -88,7 +88,7 @@ class Run(NamedTuple):
     end: int
 
 
-class CutRewards(NamedTuple):
+class TruncatedRewards(NamedTuple):
     """Rewards of the leader under DPRUCB, with their bounds and noise.
 
     Attributes
@@ -134,7 +134,7 @@ def dprucb_pulls(
             log = math.log(2.0) + 4 * math.log(t + 1)
             radius = log**power
             leader, run = run_of(center, width, pulls, radius, 4 * power * radius / (log * (t + 1)), power, t, horizon)
-        law = CutRewards(scales[leader], rate, 1 / order, noise_scale)
+        law = TruncatedRewards(scales[leader], rate, 1 / order, noise_scale)
         count, sums[leader] = pull_leader(
             law, layers, run, pulls[leader], sums[leader], noise[leader], largest_block, minima, minima_right, rng
         )
@@ -238,7 +238,7 @@ def run_of(
 
 @borrowing
 def pull_leader(
-    law: CutRewards,
+    law: TruncatedRewards,
     layers: Ziggurat,
     run: Run,
     count: int,
@@ -272,13 +272,13 @@ def pull_leader(
 
 
 @compiled
-def bound(law: CutRewards, count: int) -> float:
+def bound(law: TruncatedRewards, count: int) -> float:
     """B_n of the n-th reward, n = `count`."""
     return float((law.rate * count) ** law.inverse)
 
 
 @borrowing
-def reward_up_to(law: CutRewards, layers: Ziggurat, cut: float, rng: np.random.Generator) -> float:
+def reward_up_to(law: TruncatedRewards, layers: Ziggurat, cut: float, rng: np.random.Generator) -> float:
     """A reward, or 0 if it is above `cut`."""
     reward = law.scale * pareto(layers, rng)
     return reward if reward <= cut else 0.0
@@ -286,9 +286,9 @@ def reward_up_to(law: CutRewards, layers: Ziggurat, cut: float, rng: np.random.G
 
 @borrowing
 def walked_rewards(
-    law: CutRewards, layers: Ziggurat, before: int, cut: float, number: int, rng: np.random.Generator
+    law: TruncatedRewards, layers: Ziggurat, before: int, cut: float, number: int, rng: np.random.Generator
 ) -> float:
-    """The sum of the next `number` rewards after `before`, each cut off at its own bound, at least `cut`."""
+    """The sum of the next `number` rewards after `before`, each truncated at its own bound, at least `cut`."""
     total = 0.0
     for count in range(before + 1, before + 1 + number):
         reward = law.scale * pareto(layers, rng)
@@ -298,8 +298,8 @@ def walked_rewards(
 
 
 @compiled
-def block_level(law: CutRewards, run: Run, count: int, cut: float, advance: float, largest_block: int) -> int:
-    """Level of a block at `count` that probably need not be cut: a wrong guess costs time, never exactness.
+def block_level(law: TruncatedRewards, run: Run, count: int, cut: float, advance: float, largest_block: int) -> int:
+    """Level of a block at `count` that probably need not be split: a wrong guess costs time, never exactness.
 
     `cut` is the bound of the latest reward.
     """
@@ -316,7 +316,7 @@ def block_level(law: CutRewards, run: Run, count: int, cut: float, advance: floa
 
 @borrowing
 def skip_block(
-    law: CutRewards,
+    law: TruncatedRewards,
     layers: Ziggurat,
     run: Run,
     count: int,
@@ -377,7 +377,14 @@ def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: 
 
 @borrowing
 def stays_ahead(
-    law: CutRewards, run: Run, count: int, cut: float, total: float, noise: FloatArray, level: int, minima: FloatArray
+    law: TruncatedRewards,
+    run: Run,
+    count: int,
+    cut: float,
+    total: float,
+    noise: FloatArray,
+    level: int,
+    minima: FloatArray,
 ) -> bool:
     """Whether the noisy sum is sure to stay above the line of the run in the 2^level - 1 pulls after `count`.
 

@@ -1,4 +1,4 @@
-"""The loop of index policies: exact, without looking at every step.
+"""The loop of index policies: exact, with indices compared only where the leader may change.
 
 An index policy pulls each arm once and then, at every step t, the arm with the largest
 
@@ -21,7 +21,7 @@ their rewards, which were not looked at, are one binomial draw, put off until th
 decide whether the run ends. With one, the pulls up to it are made, their rewards are drawn, and it is seen whether the
 run ends there. Later nodes are independent of all this.
 
-Without noise (UCB1) a block is skipped if even rewards of 0 cannot end the run; else it is cut into two halves.
+Without noise (UCB1) a block is skipped if even rewards of 0 cannot end the run; else it is split into two halves.
 
 A hybrid mechanism is a tree between powers of two, whose nodes have a scale that depends on the powers alone. So runs
 end before and after a pull that makes the count a power of two, and all else is the same: at such a pull there is only
@@ -308,7 +308,7 @@ def needed(run: Run, count: int) -> float:
 
 @borrowing
 def block_level(count: int, room: int, advance: float, largest_block: int) -> int:
-    """Level of a block at `count` that probably need not be cut: a wrong guess costs time, never exactness."""
+    """Level of a block at `count` that probably need not be split: a wrong guess costs time, never exactness."""
     if advance <= 0.8 * 2**SMALLEST_BLOCK:
         return 0
     level = min(lowest_bit(count), largest_block)
@@ -322,7 +322,7 @@ def skip_block(run: Run, count: int, total: float, level: int, rng: np.random.Ge
     """The 2^level - 1 pulls after `count`, without noise: new count and sum, and whether the index fell.
 
     If rewards of 0 would keep the index above the threshold in all of them, their rewards are one binomial draw.
-    Otherwise the block is cut into two halves and a pull between them.
+    Otherwise the block is split into two halves and a pull between them.
     """
     end = count + (1 << level)
     while True:

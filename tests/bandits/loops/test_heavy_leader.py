@@ -7,7 +7,7 @@ import pytest
 
 from bandits.compiled import compiled
 from bandits.environments.pareto import pareto, ziggurat
-from bandits.loops.heavy_leader import CutRewards, Run, stays_ahead, walked_rewards
+from bandits.loops.heavy_leader import Run, TruncatedRewards, stays_ahead, walked_rewards
 from bandits.seeds import stream
 
 
@@ -32,7 +32,7 @@ def test_a_block_stays_ahead_while_its_least_noise_cannot_reach_the_line(slope, 
     The noises are at least 6.717514 log(.2) = -10.811422, and 6.717514 log(2) = 4.656226. The line is highest at
     5 + .5 x 11 = 10.5, or at 5 - .5 x 9 = .5. The node that is closed has noise -1.
     """
-    law = CutRewards(scale=1.0, rate=1.0, inverse=0.5, noise_scale=2.0)
+    law = TruncatedRewards(scale=1.0, rate=1.0, inverse=0.5, noise_scale=2.0)
     run = Run(first=5.0, slope=slope, end=100)
     noise = np.array([7.0, 7.0, 7.0, -1.0])
     minima = np.array([math.log(0.9), math.log(0.25), math.log(0.999)])
@@ -41,7 +41,7 @@ def test_a_block_stays_ahead_while_its_least_noise_cannot_reach_the_line(slope, 
 
 
 def test_every_reward_of_a_block_has_its_own_bound():
-    law, layers = CutRewards(scale=1.0, rate=2.0, inverse=0.5, noise_scale=1.0), ziggurat(0.8)
+    law, layers = TruncatedRewards(scale=1.0, rate=2.0, inverse=0.5, noise_scale=1.0), ziggurat(0.8)
     drawn = rewards_one_by_one(layers, 200, stream("walked", 0))
     bounds = np.sqrt(2.0 * np.arange(5, 205))
     assert ((drawn > bounds[0]) & (drawn <= bounds)).any()
