@@ -147,11 +147,12 @@ def test_dp_ftpl_new_keeps_theorem_16():
 
 
 ANYWHERE = {"gaps": np.array([0.05, 0.07]), "gap": 0.05, "least_gap": 0.05, "arms": 3, "epsilon": 0.5, "delta": 0.01}
-ANYWHERE |= {"horizon": 10**19, "v": 0.5, "u": 1.0, "noise": "laplace", "slack": 0.01, "scale": 1.0, "power": 0.5}
+ANYWHERE |= {"horizon": 10**19, "v": 0.5, "u": 0.5, "noise": "laplace", "slack": 0.01, "scale": 1.0, "power": 0.5}
 ANYWHERE |= {"means": np.array([0.3, 0.22, 0.21]), "mean": 0.1, "variance": 0.2, "bound": 1.0, "accuracy": 0.5}
 ANYWHERE |= {"alpha": 3.1, "ratio": 2.0, "rounds": 4, "beta": 0.05, "rule": DPExponentialNAS(0.5, 0.5, 0.05)}
 ANYWHERE |= {"moments": np.array([0.5, 0.4, 0.4]), "mean_gap": 0.04, "spread": 2.0, "scales": 100.0}
 ANYWHERE |= {"start": 8, "value_variance": 2.0, "c": 3.0, "rho": 0.125, "deviation": 0.4}
+ANYWHERE |= {"corruption": 0.001}
 
 
 def arguments(name, **changed):
@@ -209,7 +210,7 @@ WRONG = {
 }
 ANY_NUMBER = [-1.0, 0.0, math.nan]
 NOT_ASKED = {"rule": "is a policy, which asks for its own", "mean": "may be negative", "spread": "may be 0"}
-NOT_ASKED |= {"deviation": "may be 0"}
+NOT_ASKED |= {"deviation": "may be 0", "corruption": "may be 0"}
 WITHOUT_PRIVACY = {  # bounds that allow the limit epsilon = inf
     "azize2025.lower_bound_slope",
     "azize2025.lower_bound_line",
