@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ from experiments.stored import Replications, Stored
 from experiments.stored_cells import Cells
 from experiments.user_code import playing
 
+EXPENSIVE = 20  # policies that `reproduce` names with their time
 QUICK = 0.01  # seconds: if one replication of a cell takes less, several are simulated,
 MOST = 5  # up to this many
 
@@ -259,13 +261,16 @@ def reproduce() -> None:
     stored = {found.cell.key: found for found in Cells.of(map(stored_cells, plans))}  # all that any plan reads of it
     folder_of = {request.cell.key: _folder(asked) for asked in reversed(plans) for request in asked.requests}
     took = dict.fromkeys(map(_folder, plans), 0.0)
+    of_policy = Counter[str]()  # seconds
     different = rounded = 0
     with _reproduced(command) as scratch:
         run_on(runner_of(plans), look_up(requests, scratch), scratch, costs=Store.of(plans[0]))
         for request in requests:
             before, after = stored[request.cell.key], scratch.read(request.cell)
             assert after is not None
-            took[folder_of[request.cell.key]] += sum(run["seconds"] for run in after.footer["runs"])
+            seconds = sum(run["seconds"] for run in after.footer["runs"])
+            took[folder_of[request.cell.key]] += seconds
+            of_policy[request.cell.policy.name] += seconds
             if not (found := difference(before, after)):
                 continue
             if (compared := _rounded(before, after)) is not None and compared.agreement is Agreement.SAME:
@@ -274,7 +279,8 @@ def reproduce() -> None:
             different += 1
             evidence = f": {compared.evidence}" if compared else ""
             print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}{evidence}")
-    print("on one core: " + ", ".join(f"{name} {duration(seconds)}" for name, seconds in took.items()))
+    for names, spent in [("on one core", took.items()), ("most expensive policies", of_policy.most_common(EXPENSIVE))]:
+        print(f"{names}: " + ", ".join(f"{name} {duration(seconds)}" for name, seconds in spent))
     print(
         f"{len(requests)} cells simulated again in {duration(time.perf_counter() - began)}: "
         f"{len(requests) - different - rounded} identical, "

@@ -25,8 +25,8 @@ class Replications:
     rows: an array for each of the cell's `fields`, whose first axis is the replication.
     footer: metadata and provenance of the cell, see `experiments.simulate.block.footer_of_block` and
         `experiments.simulate.Job.stored_now`.
-    log: `replication`, the number of each, if they are not 0, 1, ..., and the `seconds` that each took, if it is not
-        stored yet.
+    log: `replication`, the number of each, if they are not 0, 1, ..., and the processor `seconds` that each took, if it
+        is not stored yet.
     """
 
     rows: Rows
@@ -44,7 +44,7 @@ class Replications:
 
     @property
     def seconds(self) -> FloatArray:
-        """The time that each replication took, shape (replications,); only for replications not stored yet."""
+        """The processor time that each replication took, shape (replications,); if not stored yet."""
         return self.log["seconds"]
 
     @property

@@ -1,4 +1,4 @@
-"""Index policies, DP-SE and perturbed leaders, one step and one comparison of all arms at a time."""
+"""Index policies, DP-SE and perturbed leaders, one step and one comparison of all arms at a time; single rewards."""
 
 import math
 
@@ -441,3 +441,12 @@ def bit_thompson_steps(means: FloatArray, horizon: int, rng: np.random.Generator
         else:
             zeros[arm] += 1
     return (ones + zeros).astype(np.int64)
+
+
+@compiled
+def pareto_draws(layers: Ziggurat, number: int, rng: np.random.Generator) -> FloatArray:
+    """Pareto rewards drawn one by one, without a bound; shape (number,)."""
+    drawn = np.empty(number)
+    for i in range(number):
+        drawn[i] = pareto(layers, rng)
+    return drawn

@@ -8,19 +8,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binomtest, chisquare, kstest
 
-from bandits.compiled import compiled
 from bandits.environments.pareto import LAYERS, pareto, ziggurat
 from bandits.seeds import stream
+from tests.plain_loops.steps import pareto_draws
 
 SHAPES = [1.01, 1.55, 1.95, 3.0, 50.0, 1e6]
-
-
-@compiled
-def draws(layers, number, rng):
-    drawn = np.empty(number)
-    for i in range(number):
-        drawn[i] = pareto(layers, rng)
-    return drawn
 
 
 @pytest.mark.parametrize("shape", [1.01, 1.55, 3.0, 50.0])
@@ -74,7 +66,7 @@ def test_draws_by_hand():
 def test_the_law_of_many_draws(shape, failure):
     """In 1,000 bins of the same probability, and in the tail up to a probability of 1e-5."""
     number = 2_000_000
-    survival = draws(ziggurat(shape), number, stream("pareto", 0)) ** -shape
+    survival = pareto_draws(ziggurat(shape), number, stream("pareto", 0)) ** -shape
     assert kstest(survival, "uniform").pvalue > failure
     assert chisquare(np.histogram(survival, 1000, (0, 1))[0]).pvalue > failure
     for chance in (1e-3, 1e-4, 1e-5):

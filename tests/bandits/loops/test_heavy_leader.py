@@ -6,18 +6,10 @@ import numpy as np
 import pytest
 
 from bandits.compiled import compiled
-from bandits.environments.pareto import pareto, ziggurat
+from bandits.environments.pareto import ziggurat
 from bandits.loops.heavy_leader import Run, TruncatedRewards, stays_ahead, walked_rewards
 from bandits.seeds import stream
-
-
-@compiled
-def rewards_one_by_one(layers, number, rng):
-    """Each with no bound."""
-    drawn = np.empty(number)
-    for i in range(number):
-        drawn[i] = pareto(layers, rng)
-    return drawn
+from tests.plain_loops.steps import pareto_draws
 
 
 @compiled
@@ -42,7 +34,7 @@ def test_a_block_stays_ahead_while_its_least_noise_cannot_reach_the_line(slope, 
 
 def test_every_reward_of_a_block_has_its_own_bound():
     law, layers = TruncatedRewards(scale=1.0, rate=2.0, inverse=0.5, noise_scale=1.0), ziggurat(0.8)
-    drawn = rewards_one_by_one(layers, 200, stream("walked", 0))
+    drawn = pareto_draws(layers, 200, stream("walked", 0))
     bounds = np.sqrt(2.0 * np.arange(5, 205))
     assert ((drawn > bounds[0]) & (drawn <= bounds)).any()
     assert (drawn > bounds).any()

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from experiments import complete
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
 from experiments.progress import Progress
-from experiments.simulate import Job
+from experiments.simulate import Job, simulate_block
 from experiments.simulate.work import Work
 from experiments.store import Store
 from experiments.store.costs import Costs
@@ -186,3 +187,17 @@ def test_memory_is_reported_in_megabytes():
     """The peak memory of this process, which the system reports in kB."""
     (most,) = re.findall(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), flags=re.MULTILINE)
     assert complete._megabytes([]) == pytest.approx(int(most) / 1024, rel=0.05)
+
+
+def test_seconds_are_those_of_the_processor_not_of_the_clock(monkeypatch):
+    """On a busy machine a replication waits; what it then took by the clock would mislead every later estimate."""
+    cell, replicate = RegretCell(C1(3), UCB1(), 100), RegretCell.replicate
+    simulate_block(cell, 0, 1)  # compiles
+
+    def delayed(self, replication):
+        time.sleep(0.5)
+        return replicate(self, replication)
+
+    monkeypatch.setattr(RegretCell, "replicate", delayed)
+    (seconds,) = simulate_block(cell, 0, 1).seconds
+    assert 0 < seconds < 0.5

@@ -49,7 +49,7 @@ def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
     call(*asked)
     identical = call(*asked, main=rerun.reproduce).out
     assert "1 identical, 0 the same but for rounding, 0 different" in identical
-    assert "on one core: no experiment 0 s" in identical
+    assert "on one core: no experiment 0 s\nmost expensive policies: dp_se 0 s\n" in identical
     kept, times = tmp_path / "again", []
     for _ in range(2):
         assert "1 identical" in call(*asked, f"reproduce_dir={kept}", main=rerun.reproduce).out
