@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bandits import Guarantee, ParameterError, StepwisePolicy
-from bandits.conformance import CHECKS
+from bandits.conformance import CHECKS, batches_as_declared
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.policies.elimination import DPSE
 from bandits.policies.perturbed_leader import GDPElimNew
@@ -318,6 +318,12 @@ def test_the_suite_catches_broken_policies(policy, name):
     (check,) = (check for check in CHECKS if check.__name__ == name)
     with pytest.raises(AssertionError):
         check(policy)
+
+
+def test_what_a_batched_release_costs_is_compared_with_the_ledger():
+    """Its guarantee refuses it as well, with another message."""
+    with pytest.raises(AssertionError, match=r"a release costs 2, and the largest cost in the ledger is 1"):
+        batches_as_declared(HalfTheNoise(1.0))
 
 
 @pytest.mark.parametrize("policy", [Uniform(), SaysSo(1.0)], ids=repr)

@@ -10,13 +10,15 @@ from scipy.special import logsumexp
 
 from bandits.audit import halting
 from bandits.audit.costs import AuditVerdict, Bounds, verdict_on
+from bandits.audit.decision_laws import LaplaceLaw, TruncatedLaw, largest_of
 from bandits.audit.epoch_costs import phase_delta
 from bandits.audit.halting import _where_it_counts, log_halting
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.environments.bernoulli import C2, Bernoulli
-from bandits.exponents import grown
+from bandits.exponents import FLOOR, grown
 from bandits.loops.stopping import Scales, required_sum
+from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from bandits.policies.distributed import DistRDPSE
 from bandits.policies.full_information import RNMFTNL
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
@@ -73,6 +75,15 @@ def test_a_probability_that_underflows_is_not_impossible(epsilon):
     assert found.epsilon.shown > 299
     assert policy.sequence_cost(10).epsilon.shown <= policy.sequence_cost(10).epsilon.kept
     assert math.isinf(DPFTPLNew(1.0, 0.01).sequence_cost(30).epsilon.shown)  # bounded noise makes arms impossible
+
+
+def test_the_largest_of_two_by_hand():
+    """P(X > Y + d) = (1/2 + d/4) e^-d for two Laplace variables: 10.5 e^-40 for d = 40, and no double for d = 1000."""
+    near, far = (largest_of([LaplaceLaw(0.0, 1.0), LaplaceLaw(d, 1.0)]) for d in (40.0, 1000.0))
+    assert near == pytest.approx([10.5 * math.exp(-40), 1.0], rel=1e-9)
+    assert far == pytest.approx([FLOOR, 1.0], rel=1e-9)
+    noises = [TruncatedLaplace(1.0, 0.1, 1.0, center) for center in (0.0, 10.0)]
+    assert largest_of([TruncatedLaw(noise) for noise in noises]) == pytest.approx([0.0, 1.0], rel=1e-9, abs=0)
 
 
 def test_chances_beyond_the_largest_double():

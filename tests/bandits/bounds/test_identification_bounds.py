@@ -70,6 +70,7 @@ def test_lower_bounds():
     means = MEANS[0]
     # kl(0.01, 0.99) = 0.98 log 99 = 4.503218
     assert samples_lower_bound(means, 0.1, 0.01) == pytest.approx(4.503218 * characteristic_time(means, 0.1), rel=1e-6)
+    means = [0.95, 0.5, 0.05]  # of whose bits T* at epsilon = 0.5 is larger than that without privacy
     bits = [0.5 + (mean - 0.5) * math.tanh(0.25) for mean in means]
     assert local_samples_lower_bound(means, 0.5, 0.01) == pytest.approx(samples_lower_bound(bits, math.inf, 0.01))
     assert characteristic_time(means, 50.0) == pytest.approx(characteristic_time(means, math.inf), rel=1e-9)
