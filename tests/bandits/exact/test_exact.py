@@ -154,7 +154,7 @@ def test_one_best_arm_and_many_others_with_exponential_noise():
         a = math.exp(-0.25 * 16)
         wanted = -math.expm1((arms + 1) * math.log1p(-a)) / (a * (arms + 1))
         assert selection_probabilities([0.5, 0.75], [1, arms], "exponential", 1.0, 16)[0] == pytest.approx(
-            wanted, rel=1e-11
+            wanted, rel=1e-11, abs=0
         )
 
 
@@ -244,7 +244,7 @@ def test_one_best_arm_and_many_others_without_noise():
             / ((arms + 1) * other)
         )
         chances = selection_probabilities(means, [1, arms], "none", 1.0, rounds, "bernoulli")
-        assert chances[0] == pytest.approx(float(best @ share), rel=1e-8)
+        assert chances[0] == pytest.approx(float(best @ share), rel=1e-8, abs=0)
 
 
 @pytest.mark.parametrize("noise", PRIVATE)
@@ -266,7 +266,7 @@ def test_binomial_law():
         k = -np.arange(law.bottom, law.top + 1)
         bulk = law.mass > 1e-25
         # The error of SciPy grows with the number of rounds.
-        assert law.mass[bulk] == pytest.approx(binom.pmf(k, rounds, mean)[bulk], rel=1e-9)
+        assert law.mass[bulk] == pytest.approx(binom.pmf(k, rounds, mean)[bulk], rel=1e-9, abs=0)
         assert k @ law.mass == pytest.approx(rounds * mean, rel=1e-13)
         assert (k - rounds * mean) ** 2 @ law.mass == pytest.approx(law.variance, rel=1e-11)
         assert law.mass[[0, -1]].max() < 1e-38 or rounds == 7

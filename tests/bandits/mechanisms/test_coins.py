@@ -24,8 +24,8 @@ def test_the_exact_delta_by_adding_up(coins, epsilon):
     law, ratio = chances(coins), Fraction(math.exp(epsilon))
     up = sum(max(law[k] - ratio * law[k - 1], 0) for k in range(1, coins + 2))
     down = sum(max(law[k - 1] - ratio * law[k], 0) for k in range(1, coins + 3))
-    assert coins_delta(coins, epsilon) == pytest.approx(float(up), rel=1e-11)
-    assert coins_delta(coins, epsilon) == pytest.approx(float(down), rel=1e-11)
+    assert coins_delta(coins, epsilon) == pytest.approx(float(up), rel=1e-11, abs=0)
+    assert coins_delta(coins, epsilon) == pytest.approx(float(down), rel=1e-11, abs=0)
     largest = max(k for k in range(coins + 1) if law[k + 1] > ratio * law[k])
     assert last_above(coins, epsilon) == largest
 
