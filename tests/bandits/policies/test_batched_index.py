@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import binom, norm
+from scipy.stats import binom, kstest, laplace, norm
 
 from bandits import ParameterError
 from bandits.audit.costs import AuditVerdict
@@ -22,6 +22,7 @@ from bandits.loops.batches import (
     batches_in,
     chosen,
     index,
+    noise,
 )
 from bandits.noisy_sums import cost_above
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaCUCB, AdaPKLUCB, AdaPUCB
@@ -102,6 +103,14 @@ def chance_below(policy, n, t, mean):
     widths = [index(policy.rule, float(n), float(total), math.log(t), 0.0) - total / n for total in k]
     above = (n * (mean - np.array(widths)) - k) * policy.level
     return float(binom.pmf(k, n, mean) @ norm.cdf(above))
+
+
+def test_the_noise_of_a_batch(failure):
+    """Laplace of scale 1 / epsilon, or normal with variance 1 / (2 rho)."""
+    for policy, law in [(DPKLUCB(0.5), laplace(scale=2.0)), (AdaCUCB(0.125), norm(scale=2.0))]:
+        rng = stream("noise", 0)
+        draws = [noise(policy.rule, rng) for _ in range(3000)]
+        assert kstest(draws, law.cdf).pvalue > failure
 
 
 @pytest.mark.parametrize("rho", [0.005, 0.5, 50.0])

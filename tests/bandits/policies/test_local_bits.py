@@ -11,7 +11,7 @@ from scipy.stats import beta, binomtest, chisquare, kstest
 from bandits import ParameterError
 from bandits.divergences import bernoulli_divergence, divergence_lower_mean
 from bandits.environments.bernoulli import Bernoulli
-from bandits.loops.bit_thompson import chance_above, contested, draw_above, lead_of, tangent
+from bandits.loops.bit_thompson import chance_above, contested, draw_above, follow, lead_of, leader_below, tangent
 from bandits.loops.kl_ucb import KLIndex, add_turns, exploration, kl_ucb_pulls, need_over
 from bandits.loops.perturbed_values import Arms
 from bandits.policies.local_bits import KLUCBCF, TSCF
@@ -218,6 +218,30 @@ def test_a_contested_step_has_the_exact_law(sizes, means, failure):
     assert expected.sum() == pytest.approx(runs, rel=1e-6)
     assert chisquare(counts, expected * runs / expected.sum()).pvalue > failure
     assert sorted(counts)[-2] > 20
+
+
+def test_the_leader_below_the_bar(failure):
+    """It is proposed with the bound, accepted with the ratio of probability to bound, and has the law below the bar."""
+    state, rng = posterior(*STATES[0]), stream("below", 0)
+    lead = lead_of(state)
+    a, b = state.first[lead.arm], state.second[lead.arm]
+    draws = np.array([leader_below(a, b, lead, rng) for _ in range(20_000)])
+    below = draws[draws < math.inf]
+    chance = beta(a, b).cdf(lead.bar)
+    assert binomtest(len(below), len(draws), chance / lead.low).pvalue > failure
+    assert kstest(below, lambda x: beta(a, b).cdf(x) / chance).pvalue > failure
+
+
+def test_a_rival_that_is_pulled_gets_the_bound_of_its_new_posterior():
+    state, rng = posterior(*STATES[0]), stream("pulled", 0)
+    lead, pulls = lead_of(state), np.array(STATES[0][0])
+    before, record = pulls.copy(), np.zeros((1, len(pulls)), dtype=np.int64)
+    for _ in range(50):
+        follow(lead, state, pulls, np.array([0.6, 0.5, 0.4]), 350, record, 0, np.array([10**6]), 360, rng)
+        for arm in range(1, len(pulls)):
+            bound = chance_above(state.first[arm], state.second[arm], lead.bar)
+            assert state.hazard[arm] == pytest.approx(-math.log1p(-bound), rel=1e-12, abs=0)
+    assert (pulls[1:] > before[1:]).any()
 
 
 def test_the_leader_stays_above_the_bar_as_long_as_its_sum_does():
