@@ -64,6 +64,9 @@ def test_choices_by_hand():
     sums, counts = [400.0, 800.0, 400.0], [1000.0, 1000.0, 1000.0]
     assert choice(policy, sums, counts, 2.0) == (1, -1)
     assert choice(policy, sums, counts, 1e60) == (1, 0)
+    # Every rival must be far from the leader, not only the last one.
+    assert choice(policy, [790.0, 800.0, 400.0], counts, 2.0) == (1, 0)
+    assert choice(policy, [400.0, 800.0, 790.0], counts, 2.0) == (1, 2)
     # W to arm 0 is 15.1 and to arm 1 is 14.6, by a search; log 60 - log 30 = 0.69 decides.
     assert choice(policy, [15.0, 4.0, 54.0], [60.0, 30.0, 60.0], 1e9) == (2, 1)
 
