@@ -15,6 +15,7 @@ import math
 from bandits.compiled import compiled
 
 NEWTON_STEPS = 200  # a step that leaves the bracket halves it: 53 of these are the most that are needed
+PRECISE = 1e-14  # twice what Newton's method may leave of a minimum
 HALVINGS = 48  # of an interval of means; at a minimum an error of the mean counts by its square
 
 
@@ -77,10 +78,23 @@ def cost_below(total: float, count: float, batches: float, mean: float, epsilon:
 
 
 @compiled
-def slope_above(total: float, count: float, batches: float, mean: float, epsilon: float) -> float:
-    """The derivative of D+ in the mean, -n (e^x - 1) / (1 - u + u e^x) at the best x."""
+def slopes_above(total: float, count: float, batches: float, mean: float, epsilon: float) -> tuple[float, float]:
+    """The first and second derivative of D+ in the mean.
+
+    With A = e^x - 1 at the best x the first is -n A / (1 + u A); as the root x of the slope in x moves with u, the
+    second is n (A^2 + n e^(2x) / (1 + u A)^2 / c) / (1 + u A)^2, c the curvature in x.
+    """
     tilt = best_tilt(total, count, batches, mean, epsilon)
-    return -count * math.expm1(tilt) / (1 + mean * math.expm1(tilt))
+    excess = math.expm1(tilt)
+    moment = 1 + mean * excess
+    first = -count * excess / moment
+    if tilt == 0 or tilt == epsilon:  # where the best x does not move
+        return first, count * (excess / moment) ** 2
+    room = (epsilon - tilt) * (epsilon + tilt)
+    tilted = mean * (1 + excess) / moment
+    curve = count * tilted * (1 - tilted) + 2 * batches * (epsilon**2 + tilt**2) / room**2
+    moved = count * ((1 + excess) / moment) ** 2 / curve
+    return first, count * (excess**2 + moved) / moment**2
 
 
 @compiled
@@ -121,15 +135,19 @@ def cost_of_order(first: tuple[float, float, float], second: tuple[float, float,
         return 0.0
     low = min(max(second[0] / second[1], 0.0), 1.0)
     high = min(max(first[0] / first[1], 0.0), 1.0)
+    mean = (low + high) / 2
     for _ in range(HALVINGS):
-        mean = (low + high) / 2
-        falling = slope_above(first[0], first[1], first[2], mean, epsilon)
-        rising = -slope_above(second[1] - second[0], second[1], second[2], 1 - mean, epsilon)
-        if falling + rising < 0:
+        falling, of_falling = slopes_above(first[0], first[1], first[2], mean, epsilon)
+        rising, of_rising = slopes_above(second[1] - second[0], second[1], second[2], 1 - mean, epsilon)
+        slope, curve = falling - rising, of_falling + of_rising
+        if slope < 0:
             low = mean
         else:
             high = mean
-    mean = (low + high) / 2
+        if slope**2 <= PRECISE * curve:
+            break
+        following = mean - slope / curve
+        mean = following if low < following < high else (low + high) / 2
     above = cost_above(first[0], first[1], first[2], mean, epsilon)
     return above + cost_below(second[0], second[1], second[2], mean, epsilon)
 

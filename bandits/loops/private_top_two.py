@@ -1,7 +1,8 @@
 """The loop of DP-TT: leader and challenger take turns until a batch of one of them is full.
 
 Nothing changes between two releases: the pulls of both until the next one are known, and a batch is one binomial draw.
-So a run costs a few dozen decisions, whatever its number of samples.
+So a run costs a few dozen decisions, whatever its number of samples. A release changes one noisy sum, and only the
+costs that depend on it are computed again.
 """
 
 import math
@@ -49,6 +50,7 @@ def private_top_two(
     missing = np.zeros(arms, dtype=np.int64)  # rewards that this batch lacks
     finished = np.zeros(arms, dtype=np.int64)  # batches
     sums, counts, batches = np.zeros(arms), np.zeros(arms), np.zeros(arms)  # of which costs are computed
+    costs, led = np.zeros(arms), -1  # the W of every arm, and the last leader
     arm, begun = 0, 1
     while True:
         released = rng.binomial(length[arm], means[arm]) + laplace(1 / rule.epsilon, rng)
@@ -60,7 +62,9 @@ def private_top_two(
         if begun < arms:
             arm, begun = begun, begun + 1
             continue
-        leader, challenger = pair(rule, sums, counts, batches, finished)
+        leader = int(np.argmax(sums / counts))
+        update_costs(costs, leader, -1 if arm == leader or led != leader else arm, sums, counts, batches, rule.epsilon)
+        led, challenger = leader, challenger_of(rule, leader, costs, counts, finished)
         if challenger < 0:
             return samples, leader
         arm = leader if missing[leader] <= missing[challenger] else challenger
@@ -82,23 +86,32 @@ def next_length(rule: PrivateTopTwo, count: float) -> int:
 
 
 @compiled
-def pair(
-    rule: PrivateTopTwo, sums: FloatArray, counts: FloatArray, batches: FloatArray, finished: IntArray
-) -> tuple[int, int]:
-    """The leader, with the largest noisy mean, and its challenger, with the least W + log n; -1 if the rule stops.
+def update_costs(
+    costs: FloatArray,
+    leader: int,
+    released: int,
+    sums: FloatArray,
+    counts: FloatArray,
+    batches: FloatArray,
+    epsilon: float,
+) -> None:
+    """Write W, the cost of the opposite order of leader and arm, of the arm that was `released`; of all if it is -1."""
+    for arm in range(len(costs)):
+        if arm != leader and released in (-1, arm):
+            of_leader = sums[leader], counts[leader], batches[leader]
+            costs[arm] = cost_of_order(of_leader, (sums[arm], counts[arm], batches[arm]), epsilon)
 
-    The rule stops when no W, the cost of the opposite order of leader and arm, is below its threshold.
-    """
-    leader = int(np.argmax(sums / counts))
-    of_leader = sums[leader], counts[leader], batches[leader]
+
+@compiled
+def challenger_of(rule: PrivateTopTwo, leader: int, costs: FloatArray, counts: FloatArray, finished: IntArray) -> int:
+    """The arm with the least W + log n; -1 if the rule stops, as no W is below its threshold."""
     best, challenger, stops = math.inf, -1, True
-    for arm in range(len(sums)):
+    for arm in range(len(costs)):
         if arm != leader:
-            cost = cost_of_order(of_leader, (sums[arm], counts[arm], batches[arm]), rule.epsilon)
-            stops = stops and cost >= threshold(rule.beta, len(sums), finished[leader], finished[arm])
-            if cost + math.log(counts[arm]) < best:
-                best, challenger = cost + math.log(counts[arm]), arm
-    return leader, -1 if stops else challenger
+            stops = stops and costs[arm] >= threshold(rule.beta, len(costs), finished[leader], finished[arm])
+            if costs[arm] + math.log(counts[arm]) < best:
+                best, challenger = costs[arm] + math.log(counts[arm]), arm
+    return -1 if stops else challenger
 
 
 @compiled

@@ -15,7 +15,7 @@ from bandits.audit.releases import RandomBit
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
-from bandits.loops.bit_top_two import bit_pair, bit_top_two, fit, slack
+from bandits.loops.bit_top_two import bit_pair, bit_top_two, fit, logs, slack
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import require_unit_rewards
 from bandits.policies.identification import Identification
@@ -106,9 +106,9 @@ class CTBTT(Identifier):
 
     def _pair(self, pulls: IntArray, sums: IntArray, arms: int) -> tuple[int, int]:
         """The leader and its challenger after bits with these `sums`, or -1 if it stops; of `arms` that compete."""
-        fits, slacks = (np.array([of(n, s) for n, s in zip(pulls, sums, strict=True)]) for of in (fit, slack))
-        return bit_pair(pulls, sums, fits, slacks, self.beta * (len(pulls) - 1) / (arms - 1))
+        fits, slacks = (np.array([of(n, s, logs()) for n, s in zip(pulls, sums, strict=True)]) for of in (fit, slack))
+        return bit_pair(pulls, sums, fits, slacks, self.beta * (len(pulls) - 1) / (arms - 1), logs())
 
     def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
-        samples, arm = bit_top_two(self.chance(instance.mean_rewards), max_samples, float(self.beta), rng)
+        samples, arm = bit_top_two(self.chance(instance.mean_rewards), max_samples, float(self.beta), logs(), rng)
         return Identification(samples, arm if arm >= 0 else None)

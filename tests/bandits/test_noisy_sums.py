@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import binom
 
 from bandits.divergences import private_divergence
-from bandits.noisy_sums import cost_above, cost_below, cost_of_order, highest_mean, level_of_two
+from bandits.noisy_sums import cost_above, cost_below, cost_of_order, highest_mean, level_of_two, slopes_above
 from tests.plain_loops.top_two import searched_cost, searched_order
 
 SUMS = [  # total, count, batches, mean, epsilon
@@ -71,6 +71,19 @@ def test_a_cost_of_c_has_probability_at_most_exp_minus_c(count, mean, epsilon):
         assert chance >= math.exp(-1.25 * c - 3)
 
 
+@pytest.mark.parametrize("given", SUMS, ids=str)
+def test_slopes_are_those_of_costs(given):
+    total, count, batches, mean, epsilon = given
+    mean = min(max(mean, 0.01), 0.99)
+    first, second = slopes_above(total, count, batches, mean, epsilon)
+    step = 1e-6
+    ends = [mean - step, mean + step]
+    below, above = (cost_above(total, count, batches, u, epsilon) for u in ends)
+    assert first == pytest.approx((above - below) / (2 * step), rel=1e-4, abs=1e-6)
+    below, above = (slopes_above(total, count, batches, u, epsilon)[0] for u in ends)
+    assert second == pytest.approx((above - below) / (2 * step), rel=1e-4, abs=1e-6)
+
+
 def test_an_order_costs_the_least_of_both():
     for first, second, epsilon in [
         ((70.0, 100.0, 2.0), (40.0, 80.0, 1.0), 0.5),
@@ -83,6 +96,27 @@ def test_an_order_costs_the_least_of_both():
         assert found == pytest.approx(searched_order(first, second, epsilon), rel=1e-5)
         assert found > 0
         assert cost_of_order(second, first, epsilon) == 0
+
+
+def test_the_least_of_both_is_found_to_many_digits():
+    """Against a search between both means of plain costs, which has the digits of a minimum."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        epsilon = float(rng.choice([0.03, 0.3, 3.0, 30.0]))
+        counts = np.ceil(4 / epsilon) * 2.0 ** rng.integers(0, 12, 2)
+        batches = rng.integers(1, 12, 2).astype(float)
+        sums = rng.binomial(counts.astype(int), rng.random(2)) + rng.laplace(scale=2 / epsilon, size=2)
+        one, other = ((float(s), float(n), float(m)) for s, n, m in zip(sums, counts, batches, strict=True))
+        first, second = (one, other) if one[0] / one[1] > other[0] / other[1] else (other, one)
+
+        def both(mean, first=first, second=second, epsilon=epsilon):
+            return cost_above(*first, mean, epsilon) + cost_below(*second, mean, epsilon)
+
+        ends = np.clip([second[0] / second[1], first[0] / first[1]], 0, 1)
+        least = minimize_scalar(both, bounds=ends, method="bounded", options={"xatol": 1e-12}).fun
+        found = cost_of_order(first, second, epsilon)
+        assert found <= min(least, both(ends[0]), both(ends[1])) * (1 + 1e-10) + 1e-10
+        assert found == pytest.approx(min(least, both(ends[0]), both(ends[1])), rel=1e-6, abs=1e-10)
 
 
 def test_highest_means_are_inverse():

@@ -14,7 +14,7 @@ from bandits.audit.ledger import Domain
 from bandits.audit.noisy_max import noisy_max_cost, vote_cost
 from bandits.audit.transcripts import Convention
 from bandits.environments.bernoulli import Bernoulli
-from bandits.loops.bit_top_two import bit_pair, fit, slack
+from bandits.loops.bit_top_two import bit_pair, fit, logs, slack
 from bandits.policies.batched_index import AdaCUCB
 from bandits.policies.bit_top_two import CTBTT
 from bandits.policies.heavy_tailed import Moment
@@ -41,8 +41,11 @@ def histories(policy, rewards, horizon):
         if len(arms) < len(rewards):
             choices = [(len(arms), 1.0)]
         else:
-            of = [np.array([function(n, s) for n, s in zip(pulls, sums, strict=True)]) for function in (fit, slack)]
-            leader, challenger = bit_pair(np.array(pulls), np.array(sums), *of, policy.beta)
+            of = [
+                np.array([function(n, s, logs()) for n, s in zip(pulls, sums, strict=True)])
+                for function in (fit, slack)
+            ]
+            leader, challenger = bit_pair(np.array(pulls), np.array(sums), *of, policy.beta, logs())
             if challenger < 0:
                 key = (*arms, leader)
                 found[key] = found.get(key, 0.0) + chance

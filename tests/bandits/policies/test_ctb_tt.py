@@ -12,7 +12,7 @@ from bandits.audit.ledger import Domain
 from bandits.divergences import bernoulli_divergence
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.resampling import Beta
-from bandits.loops.bit_top_two import bit_pair, fit, slack
+from bandits.loops.bit_top_two import TABLED, Logs, bit_pair, bit_top_two, fit, logs, slack
 from bandits.policies.bit_top_two import CTBTT
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
@@ -21,7 +21,7 @@ from tests.plain_loops.top_two import ctb_tt_steps
 
 def evidence(n, s, mean):
     """exp(n kl(s / n, mean) - r)."""
-    return math.exp(n * bernoulli_divergence(s / n, mean) - slack(n, s))
+    return math.exp(n * bernoulli_divergence(s / n, mean) - slack(n, s, logs()))
 
 
 @pytest.mark.parametrize("mean", [0.03, 0.4, 0.5, 0.9])
@@ -36,32 +36,49 @@ def test_the_slack_makes_a_martingale(mean):
 
 def test_the_slack_by_hand():
     # 3 bits of sum 1: 4 x 3 x (1/3) (2/3)^2 = 16/9; 2 of sum 2: 3
-    assert slack(3, 1) == pytest.approx(math.log(16 / 9))
-    assert slack(2, 2) == pytest.approx(math.log(3))
-    assert fit(3, 1) == pytest.approx(math.log(4 / 27))
+    assert slack(3, 1, logs()) == pytest.approx(math.log(16 / 9))
+    assert slack(2, 2, logs()) == pytest.approx(math.log(3))
+    assert fit(3, 1, logs()) == pytest.approx(math.log(4 / 27))
+
+
+def test_tables_hold_what_is_computed():
+    assert logs().numbers[[0, 1, 7]].tolist() == [0, 0, math.log(7)]
+    assert logs().factorials[:5] == pytest.approx(np.log([1, 1, 2, 6, 24]))
+    assert not logs().numbers.flags.writeable
+    short = Logs(logs().numbers[:4], logs().factorials[:4])  # beyond them numbers are computed
+    for n, s in [(2, 1), (6, 3), (50, 3), (50, 50), (1000, 650)]:
+        assert fit(n, s, short) == fit(n, s, logs())
+        assert slack(n, s, short) == slack(n, s, logs())
+    assert slack(TABLED + 5, TABLED // 3, logs()) == slack(TABLED + 5, TABLED // 3, short)
+    for run in range(5):
+        one, other = (
+            bit_top_two(np.array([0.6, 0.5, 0.4]), 10**5, 0.1, tables, stream("tables", run))
+            for tables in (logs(), short)
+        )
+        assert one == other
 
 
 def state(pulls, sums):
     pulls, sums = np.array(pulls), np.array(sums)
-    fits = np.array([fit(*of) for of in zip(pulls, sums, strict=True)])
-    return pulls, sums, fits, np.array([slack(*of) for of in zip(pulls, sums, strict=True)])
+    fits = np.array([fit(*of, logs()) for of in zip(pulls, sums, strict=True)])
+    return pulls, sums, fits, np.array([slack(*of, logs()) for of in zip(pulls, sums, strict=True)])
 
 
 def test_choices_by_hand():
     # 15, 10 and 10 of 20 bits are 1: both rivals cost the same, and the first is the challenger.
-    assert bit_pair(*state([20, 20, 20], [15, 10, 10]), 0.1) == (0, 1)
+    assert bit_pair(*state([20, 20, 20], [15, 10, 10]), 0.1, logs()) == (0, 1)
     # 38 of 40 against 20 of 40: W = 40 (kl(.95, .725) + kl(.5, .725)) less both r, against log((K - 1) / beta).
     two = state([40, 40], [38, 20])
     gap = 40 * (bernoulli_divergence(0.95, 0.725) + bernoulli_divergence(0.5, 0.725)) - two[3].sum()
-    assert bit_pair(*two, math.exp(-gap + 0.01)) == (0, -1)
-    assert bit_pair(*two, math.exp(-gap - 0.01)) == (0, 1)
+    assert bit_pair(*two, math.exp(-gap + 0.01), logs()) == (0, -1)
+    assert bit_pair(*two, math.exp(-gap - 0.01), logs()) == (0, 1)
     three = state([40, 40, 40], [38, 20, 20])
-    assert bit_pair(*three, 2 * math.exp(-gap + 0.01)) == (0, -1)
-    assert bit_pair(*three, 2 * math.exp(-gap - 0.01)) == (0, 1)
+    assert bit_pair(*three, 2 * math.exp(-gap + 0.01), logs()) == (0, -1)
+    assert bit_pair(*three, 2 * math.exp(-gap - 0.01), logs()) == (0, 1)
     # 3 of 5 twice: the first leads, W = 0 to the second. To 0 of 3: 5 kl(.6, .375) + 3 kl(0, .375) = 1.93
-    assert bit_pair(*state([5, 5, 3], [3, 3, 0]), 0.1) == (0, 1)  # log 5 is below 1.93 + log 3
+    assert bit_pair(*state([5, 5, 3], [3, 3, 0]), 0.1, logs()) == (0, 1)  # log 5 is below 1.93 + log 3
     # 1 of 3 against 12 of 20: 20 kl(.6, .5652) + 3 kl(.3333, .5652) = 0.38, and log 20 is above 0.38 + log 3
-    assert bit_pair(*state([20, 20, 3], [12, 12, 1]), 0.1) == (0, 2)
+    assert bit_pair(*state([20, 20, 3], [12, 12, 1]), 0.1, logs()) == (0, 2)
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.resampling import Beta
-from bandits.loops.private_top_two import next_length, pair, threshold
+from bandits.loops import private_top_two
+from bandits.loops.private_top_two import challenger_of, next_length, threshold, update_costs
 from bandits.policies.top_two import DPTT
 from bandits.seeds import stream
 from experiments.cells.identification import IdentificationCell
@@ -46,19 +47,50 @@ def test_batches_by_hand():
     assert lengths(DPTT(0.3, 0.1, 1.5, "last")) == [14, 21, 32, 48, 72]
 
 
+def choice(policy, sums, counts, finished):
+    """The leader and its challenger after one noise for each arm."""
+    counts, sums, costs = np.array(counts), np.array(sums), np.zeros(len(sums))
+    leader = int(np.argmax(sums / counts))
+    update_costs(costs, leader, -1, sums, counts, np.ones(len(sums)), policy.epsilon)
+    return leader, challenger_of(policy.rule, leader, costs, counts, np.full(len(sums), finished))
+
+
 def test_choices_by_hand():
-    rule = DPTT(1.0, 0.1).rule
-    ones = np.ones(3)
+    policy = DPTT(1.0, 0.1)
     # Equal means: the first leads, both rivals cost 0, and the one with fewer pulls is the challenger.
-    assert pair(rule, np.array([6.0, 6.0, 3.0]), np.array([8.0, 8.0, 4.0]), ones, ones) == (0, 2)
-    assert pair(rule, np.array([6.0, 6.0, 6.0]), np.array([8.0, 8.0, 8.0]), ones, ones) == (0, 1)
-    # Far apart: it stops. Closer, and with so many batches that the threshold is not met: it continues.
-    sums, counts = np.array([400.0, 800.0, 400.0]), np.array([1000.0, 1000.0, 1000.0])
-    assert pair(rule, sums, counts, 2 * ones, 2 * ones) == (1, -1)
-    assert pair(rule, sums, counts, 2 * ones, 1e60 * ones)[1] == 0
+    assert choice(policy, [6.0, 6.0, 3.0], [8.0, 8.0, 4.0], 1.0) == (0, 2)
+    assert choice(policy, [6.0, 6.0, 6.0], [8.0, 8.0, 8.0], 1.0) == (0, 1)
+    # Far apart: it stops. So many batches that the threshold is not met: it continues.
+    sums, counts = [400.0, 800.0, 400.0], [1000.0, 1000.0, 1000.0]
+    assert choice(policy, sums, counts, 2.0) == (1, -1)
+    assert choice(policy, sums, counts, 1e60) == (1, 0)
+    # Every rival must be far from the leader, not only the last one.
+    assert choice(policy, [790.0, 800.0, 400.0], counts, 2.0) == (1, 0)
+    assert choice(policy, [400.0, 800.0, 790.0], counts, 2.0) == (1, 2)
     # W to arm 0 is 15.1 and to arm 1 is 14.6, by a search; log 60 - log 30 = 0.69 decides.
-    sums, counts = np.array([15.0, 4.0, 54.0]), np.array([60.0, 30.0, 60.0])
-    assert pair(rule, sums, counts, ones, 1e9 * ones) == (2, 1)
+    assert choice(policy, [15.0, 4.0, 54.0], [60.0, 30.0, 60.0], 1e9) == (2, 1)
+
+
+def test_only_costs_that_changed_are_computed():
+    sums, counts, batches, costs = np.array([4.0, 9.0, 2.0]), np.full(3, 10.0), np.ones(3), np.full(3, -1.0)
+    update_costs(costs, 1, 2, sums, counts, batches, 1.0)
+    assert costs[:2].tolist() == [-1, -1]
+    released = costs[2]
+    update_costs(costs, 1, -1, sums, counts, batches, 1.0)
+    assert costs[1] == -1
+    assert costs[2] == released > costs[0] > 0
+
+
+def test_runs_are_those_that_compute_every_cost_again(monkeypatch):
+    def all_again(costs, leader, released, *noisy):
+        update_costs(costs, leader, -1, *noisy)
+
+    monkeypatch.setattr(private_top_two, "update_costs", all_again)
+    policy, means = DPTT(0.5, 0.05), C2(5).mean_rewards
+    for run in range(20):
+        again = private_top_two.private_top_two.py_func(means, 10**9, policy.rule, stream("again", run))
+        found = policy.simulate(C2(5), 10**9, stream("again", run))
+        assert (found.samples, found.arm) == again
 
 
 LAW = [
