@@ -23,14 +23,15 @@ from typing import NamedTuple
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.compiled import borrowing, compiled
+from bandits.compiled import borrowing, compiled, inlined
 from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, Scratch, first_low_of_all, low_sums, scratch
 from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import continued, fresh_levels
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit
 
-SMALLEST_QUIET = 2  # level below which walking is faster than asking for a low sum
+SMALLEST_QUIET = 2  # level below which walking is faster than asking for a low sum,
+QUIET_STEPS = 1 << SMALLEST_QUIET  # and the length of a block of this level
 
 
 class Arms(NamedTuple):
@@ -48,6 +49,22 @@ class Arms(NamedTuple):
     sums: FloatArray
     inverse: FloatArray
     width: FloatArray
+
+
+class Memory(NamedTuple):
+    """Memory of `dp_ucb_pulls`, made once.
+
+    Attributes
+    ----------
+    prefix_noise: the noise of the sums of all arms, as in `bandits.mechanisms.hybrid.close_hybrid`, shape
+        (levels, arms).
+    fresh: of `first_low_of_all`, shape (levels, arms).
+    rooms: of the arms, shape (arms,).
+    """
+
+    prefix_noise: FloatArray
+    fresh: FloatArray
+    rooms: FloatArray
 
 
 class Lead(NamedTuple):
@@ -84,35 +101,60 @@ def dp_ucb_pulls(
     """
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
-    row = 0
     state = Arms(means, np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms))
-    no_noise, rooms = np.zeros(arms), np.zeros(arms)
-    prefix_noise, fresh = np.zeros((levels, arms)), np.zeros((levels, arms))
-    found = scratch(levels)
-    t = leader = 0
-    radius = 0.0
-    while t < horizon:
-        arm, steps, known = leader, 1, False
-        if t < arms:
-            arm = t
-        else:
-            lead, noise = Lead(leader, t, radius, scale * fresh_levels(t + 1)), prefix_noise[lowest_bit(t)]
-            level = quiet_level(lead, state, noise, largest_block, horizon - t, rooms)
-            if level >= SMALLEST_QUIET:
-                steps, known = sure_steps(lead, level, rooms, noise, prefix_noise, fresh, found, rng)
-        row = record_run(record, row, checkpoints, state.pulls, arm, t, steps)
-        t += steps
-        pull(state, arm, steps, rng)
-        noise = prefix_noise[lowest_bit(t)]
-        if not known:
-            earlier = prefix_noise[lowest_bit(continued(t))] if t > 1 else no_noise
-            draw_noise(noise, earlier, scale * fresh_levels(t), rng)
-        radius = math.sqrt(2 * math.log(t + 1))
-        leader = leading(state, noise, radius)
+    memory = Memory(np.zeros((levels, arms)), np.zeros((levels, arms)), np.zeros(arms))
+    play(record, checkpoints, horizon, state, scale, memory, largest_block, scratch(levels), rng)
     return record
 
 
 @borrowing
+def play(
+    record: IntArray,
+    checkpoints: IntArray,
+    horizon: int,
+    state: Arms,
+    scale: float,
+    memory: Memory,
+    largest_block: int,
+    found: Scratch,
+    rng: np.random.Generator,
+) -> None:
+    """Fill the `record` of `dp_ucb_pulls`, from the first step to the last: skip a block, or walk where none can be."""
+    arms, prefix_noise = len(state.pulls), memory.prefix_noise
+    t = leader = row = 0
+    while t < horizon:
+        lead = Lead(leader, t, math.sqrt(2 * math.log(t + 1)), scale * fresh_levels(t + 1))
+        noise = prefix_noise[lowest_bit(t) if t > 0 else 0]
+        level = quiet_level(lead, state, noise, largest_block, horizon - t, memory.rooms) if t >= arms else 0
+        if level < SMALLEST_QUIET:
+            end = min(max(t - t % QUIET_STEPS + QUIET_STEPS, arms), horizon)
+            if row < len(checkpoints):
+                end = min(end, checkpoints[row])
+            leader = walk(lead, end, state, prefix_noise, scale, rng)
+            row = record_run(record, row, checkpoints, state.pulls, leader, end, 0)
+            t = end
+        else:
+            steps, known = sure_steps(lead, level, noise, memory, found, rng)
+            row = record_run(record, row, checkpoints, state.pulls, leader, t, steps)
+            t += steps
+            pull(state, leader, steps, rng)
+            if known:
+                leader = known_leader(state, prefix_noise[lowest_bit(t)], t)
+            else:
+                leader = draw_leader(state, prefix_noise, t, scale * fresh_levels(t), rng)
+
+
+@borrowing
+def walk(lead: Lead, end: int, state: Arms, prefix_noise: FloatArray, scale: float, rng: np.random.Generator) -> int:
+    """The next steps up to `end`, of which all noise is drawn; returns the leader after them."""
+    arms, leader = len(state.pulls), lead.arm
+    for step in range(lead.t + 1, end + 1):
+        pull(state, leader if step > arms else step - 1, 1, rng)
+        leader = draw_leader(state, prefix_noise, step, scale * fresh_levels(step), rng)
+    return leader
+
+
+@inlined
 def pull(state: Arms, arm: int, steps: int, rng: np.random.Generator) -> None:
     """Pull an arm so many times."""
     if steps == 1:
@@ -124,16 +166,25 @@ def pull(state: Arms, arm: int, steps: int, rng: np.random.Generator) -> None:
     state.width[arm] = math.sqrt(state.inverse[arm])
 
 
-@borrowing
-def draw_noise(noise: FloatArray, earlier: FloatArray, scale: float, rng: np.random.Generator) -> None:
-    """Noise of the sums of all arms: that of `earlier` ones and fresh noise of this scale."""
-    for arm in range(len(noise)):
-        noise[arm] = earlier[arm] + laplace(scale, rng)
+@inlined
+def draw_leader(state: Arms, prefix_noise: FloatArray, t: int, scale: float, rng: np.random.Generator) -> int:
+    """Add fresh noise of this scale to the sums of all arms after `t` steps; returns the first arm that leads."""
+    node, earlier = lowest_bit(t), lowest_bit(continued(t)) if t > 1 else 0
+    radius = math.sqrt(2 * math.log(t + 1))
+    leader, largest = 0, -math.inf
+    for arm in range(len(state.pulls)):
+        noise = prefix_noise[earlier, arm] + laplace(scale, rng)
+        prefix_noise[node, arm] = noise
+        index = (state.sums[arm] + noise) * state.inverse[arm] + state.width[arm] * radius
+        if index > largest:
+            leader, largest = arm, index
+    return leader
 
 
 @borrowing
-def leading(state: Arms, noise: FloatArray, radius: float) -> int:
-    """The first arm with the largest index."""
+def known_leader(state: Arms, noise: FloatArray, t: int) -> int:
+    """The first arm that leads after `t` steps, given the noise of the sums of all arms."""
+    radius = math.sqrt(2 * math.log(t + 1))
     leader, largest = 0, -math.inf
     for arm in range(len(noise)):
         index = (state.sums[arm] + noise[arm]) * state.inverse[arm] + state.width[arm] * radius
@@ -146,17 +197,16 @@ def leading(state: Arms, noise: FloatArray, radius: float) -> int:
 def sure_steps(
     lead: Lead,
     level: int,
-    rooms: FloatArray,
     noise: FloatArray,
-    prefix_noise: FloatArray,
-    fresh: FloatArray,
+    memory: Memory,
     found: Scratch,
     rng: np.random.Generator,
 ) -> tuple[int, bool]:
     """Steps of a block in which the leader is pulled, and whether `prefix_noise` has the noise of all sums after them.
 
-    It has if an arm uses up its room then. `noise` is that of all sums now; `fresh`, shape (levels, arms), is scratch.
+    It has if an arm uses up its room then. `noise` is that of all sums now, and `memory.rooms` are those of the arms.
     """
+    rooms, fresh, prefix_noise = memory.rooms, memory.fresh, memory.prefix_noise
     first = first_low_of_all(level, rooms, fresh, found, rng)
     if first < 0:
         return 1 << level, False
@@ -176,31 +226,42 @@ def quiet_level(lead: Lead, state: Arms, noise: FloatArray, largest_block: int, 
     level = min(lowest_bit(lead.t), largest_block, HIGHEST)
     while level > 0 and 1 << level > left:
         level -= 1
+    enough = ENOUGH_ROOM[SET_BITS, SMALLEST_QUIET]
     while level >= SMALLEST_QUIET:
-        least = set_rooms(lead, state, noise, (1 << level) - 1, rooms)
+        least = set_rooms(lead, state, noise, (1 << level) - 1, enough, rooms)
+        if least <= enough:
+            return 0
         if least > ENOUGH_ROOM[SET_BITS, level] and len(rooms) * low_sums(SET_BITS, level, least) <= 1:
             return level
         level -= 1
-        while level > 0 and least <= ENOUGH_ROOM[SET_BITS, level]:
+        while least <= ENOUGH_ROOM[SET_BITS, level]:
             level -= 1
     return 0
 
 
 @borrowing
-def set_rooms(lead: Lead, state: Arms, noise: FloatArray, steps: int, rooms: FloatArray) -> float:
-    """The `rooms` of all arms for the sums after each of the next `steps`, in units; returns the least."""
+def set_rooms(lead: Lead, state: Arms, noise: FloatArray, steps: int, enough: float, rooms: FloatArray) -> float:
+    """The `rooms` of all arms for the sums after each of the next `steps`, in units; returns the least.
+
+    If that is at most `enough`, it may return another number that is at most `enough`, with other `rooms`.
+    """
     total, count, radius = state.sums[lead.arm] + noise[lead.arm], state.pulls[lead.arm], lead.radius
     last_radius = radius + steps / ((lead.t + 1) * radius)  # or less, as the radius is concave in the step
+    width_after_one, width_after_all = radius * math.sqrt(count + 1), radius * math.sqrt(count + steps)
     lowest = total / (count + steps) + radius / math.sqrt(count + steps)
-    bar = -math.inf
+    bar, least = -math.inf, math.inf
     for arm in range(len(rooms)):
         if arm != lead.arm:
             index = (state.sums[arm] + noise[arm]) * state.inverse[arm] + state.width[arm] * last_radius
-            bar = max(bar, index + (lowest - index) * count / (count + state.pulls[arm]))
             rooms[arm] = index
-    after_one = bar * (count + 1) - radius * math.sqrt(count + 1)
-    after_all = bar * (count + steps) - radius * math.sqrt(count + steps)
-    least = rooms[lead.arm] = (total - max(after_one, after_all)) / lead.unit
+            between = index + (lowest - index) * count / (count + state.pulls[arm])
+            if between > bar:
+                bar = between
+                needed = max(bar * (count + 1) - width_after_one, bar * (count + steps) - width_after_all)
+                least = (total - needed) / lead.unit
+                if least <= enough:  # the room of the leader, which falls as the bar rises
+                    return float(least)
+    rooms[lead.arm] = least
     for arm in range(len(rooms)):
         if arm != lead.arm:
             rooms[arm] = (bar - rooms[arm]) * state.pulls[arm] / lead.unit

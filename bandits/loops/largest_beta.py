@@ -173,25 +173,45 @@ def winning_chances(values: FloatArray, on: Grid) -> FloatArray:
     """The probability of each variable to be the largest, shape (variables,), from the densities on the grid."""
     count = len(values)
     chances = np.zeros(count)
-    beyond = np.zeros(count)  # the probability to be above the panel
-    below = np.ones((count, NODES))  # the probability to be below a point
-    others = np.empty((count, NODES))
+    add_chances(
+        values, on, chances, np.zeros(count), np.ones((count, NODES)), np.empty((count, NODES)), np.empty(NODES)
+    )
+    return chances
+
+
+@borrowing
+def add_chances(
+    values: FloatArray,
+    on: Grid,
+    chances: FloatArray,
+    beyond: FloatArray,
+    below: FloatArray,
+    others: FloatArray,
+    product: FloatArray,
+) -> None:
+    """Add the probability of each variable to be the largest to `chances`, panel by panel from the highest.
+
+    `beyond`, shape (variables,), are the probabilities to be above the panel, at first 0, and `below`, shape
+    (variables, NODES), those to be below each of its points, at first 1. `others`, of the same shape, and `product`,
+    shape (NODES,), are scratch.
+    """
+    count = len(values)
     for j in range(len(on.halves) - 1, -1, -1):
         for i in range(count):
             if j < on.panels[i]:
                 beyond[i] = integrate(values[i, j], on.halves[j], beyond[i], below[i])
-        products_of_others(below, others)
+        products_of_others(below, others, product)
         for i in range(count):
             if j < on.panels[i]:
                 for g in range(NODES):
                     chances[i] += on.halves[j] * WEIGHTS[g] * values[i, j, g] * others[i, g]
-    return chances
 
 
 @borrowing
 def integrate(density: FloatArray, half: float, beyond: float, below: FloatArray) -> float:
     """Set `below` for the points of a panel, shapes (NODES,); returns the probability to be above its lower edge."""
-    below[:] = 1 - beyond
+    for h in range(NODES):
+        below[h] = 1 - beyond
     for g in range(NODES):
         share = half * density[g]
         beyond += WEIGHTS[g] * share
@@ -201,15 +221,15 @@ def integrate(density: FloatArray, half: float, beyond: float, below: FloatArray
 
 
 @borrowing
-def products_of_others(rows: FloatArray, others: FloatArray) -> None:
-    """Set each row of `others` to the product of all other `rows`."""
+def products_of_others(rows: FloatArray, others: FloatArray, product: FloatArray) -> None:
+    """Set each row of `others` to the product of all other `rows`; `product`, shape (NODES,), is scratch."""
     count = len(rows)
     for g in range(NODES):
-        product = 1.0
-        for i in range(count):
-            others[i, g] = product
-            product *= rows[i, g]
-        product = 1.0
-        for i in range(count - 1, -1, -1):
-            others[i, g] *= product
-            product *= rows[i, g]
+        others[0, g] = product[g] = 1.0
+    for i in range(1, count):
+        for g in range(NODES):
+            others[i, g] = others[i - 1, g] * rows[i - 1, g]
+    for i in range(count - 1, -1, -1):
+        for g in range(NODES):
+            others[i, g] *= product[g]
+            product[g] *= rows[i, g]

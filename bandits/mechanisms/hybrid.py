@@ -58,9 +58,10 @@ def fresh_levels(count: int) -> int:
     if count & (count - 1) == 0:
         return 1
     levels = 0
-    while count > 1:
-        count >>= 1
-        levels += 1
+    for bits in (32, 16, 8, 4, 2, 1):  # of the highest set bit, one binary digit of its index at a time
+        if count >> bits:
+            count >>= bits
+            levels += bits
     return levels
 
 

@@ -14,6 +14,7 @@ from bandits.loops.hybrid_ucb import (
     SMALLEST_QUIET,
     Arms,
     Lead,
+    Memory,
     dp_ucb_int_pulls,
     dp_ucb_pulls,
     quiet_level,
@@ -115,7 +116,12 @@ def test_the_leader_stays_above_the_bar_and_its_rivals_below_while_noise_is_with
     state, rooms = Arms(np.zeros(3), pulls, sums, 1 / pulls, 1 / np.sqrt(pulls)), np.zeros(3)
     if total < 0:
         sums[1:] -= 500
-    least = set_rooms(Lead(0, t, math.sqrt(2 * math.log(t + 1)), unit), state, noise, steps, rooms)
+    given = Lead(0, t, math.sqrt(2 * math.log(t + 1)), unit), state, noise, steps
+    least = set_rooms(*given, -math.inf, rooms)
+    unfinished = np.zeros(3)
+    assert set_rooms(*given, least - 1e-9, unfinished) == least
+    assert (unfinished == rooms).all()
+    assert set_rooms(*given, least, unfinished) <= least
     used = sums + noise + rooms * unit * np.array([-1, 1, 1])
     count = 800 + np.arange(1, steps + 1)
     bar = (used[0] / count + np.sqrt(2 * math.log(t + 1) / count)).min()
@@ -145,13 +151,14 @@ def blocks(runs, skip, t, level, rooms, begin, unit, rng):
     """Per block after step t: its steps; if an arm used up its room, the noise of all arms then and 5 steps later."""
     arms = len(rooms)
     out, found = np.zeros((runs, 1 + 2 * arms)), scratch(20)
-    noise, fresh = np.zeros((20, arms)), np.zeros((20, arms))
+    memory = Memory(np.zeros((20, arms)), np.zeros((20, arms)), rooms)
+    noise = memory.prefix_noise
     for run in range(runs):
         noise[:] = 0.0
         noise[lowest_bit(t)] = begin
         steps, known = 0, False
         if skip:
-            steps, known = sure_steps(Lead(1, t, 4.0, unit), level, rooms, begin, noise, fresh, found, rng)
+            steps, known = sure_steps(Lead(1, t, 4.0, unit), level, begin, memory, found, rng)
         while not skip and not known and steps < 2**level - 1:
             steps += 1
             for arm in range(arms):
