@@ -130,6 +130,9 @@ def test_highest_means_are_inverse():
             assert cost_below(total, count, batches, 1 - 1e-12, epsilon) <= level
     assert highest_mean(-40.0, 10.0, 1.0, 2.0, 1.0) == 0  # even a mean of 0 costs more: about 40 - log(40)
     assert highest_mean(9.0, 10.0, 1.0, 2.0, 1.0) == 1
+    # a sum of -3 costs 3 x + log(1 - x^2) = 1.429362 at a mean of 0, x = (sqrt(10) - 1) / 3
+    assert highest_mean(-3.0, 10.0, 1.0, 1.4293, 1.0) == 0
+    assert 0 < highest_mean(-3.0, 10.0, 1.0, 1.4294, 1.0) < 1e-4
 
 
 def test_the_level_of_two_costs():

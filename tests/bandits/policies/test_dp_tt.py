@@ -122,7 +122,7 @@ def test_every_batch_costs_epsilon_and_the_first_leader_shows_most_of_it():
     assert len(policy.ledger(2, 5)) == 1
     assert len(policy.ledger(2, 6)) == 1
     assert len(policy.ledger(2, 48)) == 4  # 6, 6, 12, 24
-    assert len(DPTT(0.7, 0.1, memory="last").ledger(2, 41)) == 2  # 6, 12, 24
+    assert [len(DPTT(0.7, 0.1, memory="last").ledger(2, horizon)) for horizon in (41, 42)] == [2, 3]  # 6, 12, 24
     assert all(math.isclose(of.epsilon.kept, 0.7) for of in policy.release_costs(3, 1000, Domain.UNIT))
     assert policy.release_cost(3, 1000, Domain.UNIT).verdict(policy.guarantee) is AuditVerdict.TIGHT
     for arms in (2, 3):

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, kstest, laplace
 
 from bandits import ParameterError
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.ledger import Domain
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.resampling import Beta
-from bandits.loops.top_two import TopTwo, challenger, optimist, settled, threshold
+from bandits.loops.top_two import TopTwo, challenger, noisy_mean, optimist, settled, threshold
 from bandits.policies.top_two import AdaPTT
 from bandits.seeds import stream
 from experiments.cells import KINDS
@@ -45,6 +45,22 @@ def test_choices_by_hand():
     assert settled(noisy, length, np.ones(3, dtype=np.int64), TopTwo(1.0, 0.1, False)) == -1
     long = np.array([4000, 8000, 4000])
     assert settled(noisy, long, np.full(3, 12), TopTwo(1.0, 0.1, True)) == 1
+
+
+def test_the_arm_with_more_phases_sets_the_threshold():
+    """Between the thresholds of 3 and 12 phases nothing is settled, in whichever order the arms are."""
+    lengths, rule = np.array([1000, 1000]), TopTwo(1.0, 0.1, True)
+    low, high = (math.sqrt(threshold(1000, 1000, phase, 2, rule) * 4 / 1000) for phase in (3, 12))
+    for ahead, arm in (((low + high) / 2, -1), (high * 1.001, 1)):
+        for phases in ([3, 12], [12, 3]):
+            assert settled(np.array([0.5, 0.5 + ahead]), lengths, np.array(phases), rule) == arm
+
+
+def test_the_noise_of_a_mean(failure):
+    """Laplace of scale 1 / (epsilon length) around the mean of rewards, here all 0."""
+    rng = stream("noise", 0)
+    draws = [noisy_mean(0.0, 4, 0.5, rng) for _ in range(3000)]
+    assert kstest(draws, laplace(scale=0.5).cdf).pvalue > failure
 
 
 def test_choices_where_constants_decide():
