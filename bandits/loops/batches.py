@@ -145,10 +145,10 @@ def index(
     if rule.kind == GAUSSIAN_UCB:
         return mean + math.sqrt((1 / (2 * count) + 2 / (rule.epsilon * count) ** 2) * rule.alpha * log_t)
     if rule.kind == KL_UCB:
-        return divergence_upper_end(min(1.0, max(0.0, mean + bonus)), rule.alpha * log_t / count)
+        return divergence_upper_end(min(1.0, max(0.0, mean + bonus)), rule.alpha * log_t / count, needed)
     if rule.kind == EXACT_KL_UCB:
         return highest_mean(total, count, batches, log_t, rule.epsilon, needed)
     mean = min(1.0, max(0.0, mean))
     if rule.kind == PRIVATE_KL_UCB:
-        return private_upper_end(mean, log_t / count, rule.epsilon)
+        return private_upper_end(mean, log_t / count, rule.epsilon, needed)
     return -(count * private_divergence(mean, highest, rule.epsilon) + math.log(count))

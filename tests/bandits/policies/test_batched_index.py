@@ -164,6 +164,26 @@ def test_a_run_that_goes_on_knows_how_many_batches_it_counts():
         again.restore(whole.saved())
 
 
+@pytest.mark.parametrize(
+    "policy", [AdaPKLUCB(1.0), DPKLUCB(1.0), DPKLUCB(20.0), DPKLUCB(1.0, index="exact"), AdaPUCB(1.0)], ids=repr
+)
+def test_the_arm_with_the_largest_index_is_chosen(policy):
+    """However early the indices of other arms are left."""
+    rng = stream("largest index", 0)
+    leaders = set()
+    for _ in range(500):
+        counts, batches = np.ceil(10 ** rng.uniform(1, 4, 5)), rng.integers(1, 9, 5).astype(float)
+        sums, t = (
+            rng.binomial(counts.astype(int), rng.uniform(0.1, 0.5, 5)) + rng.laplace(size=5),
+            3 * int(counts.sum()),
+        )
+        of_arms = [index(policy.rule, *arm, math.log(t), 0.0) for arm in zip(counts, batches, sums, strict=True)]
+        if np.ptp(np.sort(of_arms)[-2:]) > 1e-12:
+            assert chosen(policy.rule, counts, batches, sums, t) == np.argmax(of_arms)
+            leaders.add(int(np.argmax(of_arms)))
+    assert len(leaders) == 5
+
+
 def test_ties():
     counts, batches, sums = np.array([4.0, 2.0, 2.0]), np.ones(3), np.array([40.0, 20.0, 20.0])
     assert chosen(AdaPKLUCB(1.0).rule, counts, batches, sums, 10) == 0
