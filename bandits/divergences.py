@@ -40,8 +40,10 @@ def private_divergence(x: float, y: float, epsilon: float) -> float:
 
 
 @compiled
-def divergence_upper_end(p: float, level: float) -> float:
+def divergence_upper_end(p: float, level: float, needed: float = -math.inf) -> float:
     """The largest q in [p, 1] with kl(p, q) <= `level`.
+
+    Where it is below `needed`, an upper bound below `needed` may be returned, which takes less time.
 
     Newton's method from the right of the root: kl(p, q) is convex in q, at least 2 (q - p)^2, and at least
     -(1 - p) log(1 - q) - h(p), h(p) the entropy.
@@ -57,7 +59,7 @@ def divergence_upper_end(p: float, level: float) -> float:
             return min(max(q, p), 1.0)
         step = (bernoulli_divergence(p, q) - level) * q * (1 - q) / (q - p)
         q -= step
-        if step <= 1e-15:
+        if step <= 1e-15 or q < needed:
             break
     return max(q, p)
 
@@ -85,11 +87,14 @@ def divergence_lower_mean(q: float, level: float) -> float:
 
 
 @compiled
-def private_upper_end(x: float, level: float, epsilon: float) -> float:
-    """The largest q in [x, 1] with d_epsilon(x, q) <= `level`; in closed form where d_epsilon is not kl."""
+def private_upper_end(x: float, level: float, epsilon: float, needed: float = -math.inf) -> float:
+    """The largest q in [x, 1] with d_epsilon(x, q) <= `level`; in closed form where d_epsilon is not kl.
+
+    Where it is below `needed`, an upper bound below `needed` may be returned.
+    """
     if x >= 1:
         return x
     last = x / (x + (1 - x) * math.exp(-epsilon))  # logit(last) = logit(x) + epsilon
     if last >= 1 or (last > 0 and level <= bernoulli_divergence(x, last)):
-        return divergence_upper_end(x, level)
+        return divergence_upper_end(x, level, needed)
     return min(1.0, math.expm1(-epsilon * x - level) / math.expm1(-epsilon))

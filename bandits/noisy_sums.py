@@ -16,6 +16,7 @@ from bandits.compiled import compiled
 
 NEWTON_STEPS = 200  # a step that leaves the bracket halves it: 53 of these are the most that are needed
 PRECISE = 1e-14  # twice what Newton's method may leave of a minimum
+CLOSE = 1e-9  # to the best x, as a share: g(x) differs from its largest value by the square of that
 HALVINGS = 48  # of an interval of means; at a minimum an error of the mean counts by its square
 
 
@@ -98,31 +99,64 @@ def slopes_above(total: float, count: float, batches: float, mean: float, epsilo
 
 
 @compiled
-def highest_mean(total: float, count: float, batches: float, level: float, epsilon: float) -> float:
+def highest_mean(
+    total: float, count: float, batches: float, level: float, epsilon: float, needed: float = -math.inf
+) -> float:
     """The largest u in [0, 1] with D-(S, n, m; u) <= `level` >= 0, and 0 if there is none.
 
-    D- <= `level` says of v = 1 - u that v >= g(x) = (exp((x (n - S) + m log(1 - x^2 / epsilon^2) - level) / n) - 1) /
-    (e^x - 1) for every x. g >= v exactly where the concave function of x in D- is at least `level`, so that g rises up
-    to its largest value and then falls; its slope has the sign of that of the concave function with v = g(x).
+    Where it is below `needed`, any upper bound on it below `needed` may be returned, which takes less time.
+
+    D- <= `level` says of v = 1 - u that v >= g(x) = (exp(h(x) / n) - 1) / (e^x - 1) for every x, where
+    h(x) = x (n - S) + m log(1 - x^2 / epsilon^2) - level. So 1 - g(x) is an upper bound, whatever x is tried. g >= v
+    exactly where the concave function of x in D- is at least `level`, so that g rises up to its largest value and then
+    falls; its slope has the sign of that of the concave function with v = g(x), which Newton's method in a bracket
+    brings to 0. The best x is above `level` / (n - S), or h is negative, and below the x at which h is largest: there
+    the concave function falls. If h is nowhere positive, every mean costs less than `level`.
     """
     wanting = count - total
-    low, high, most = 0.0, epsilon, 0.0
-    for _ in range(HALVINGS):
+    if wanting <= 0:
+        return 1.0
+    low, high = level / wanting, epsilon * (wanting * epsilon / (batches + math.hypot(batches, wanting * epsilon)))
+    peak = high * wanting + batches * math.log(2 * batches * high / (wanting * epsilon**2)) - level  # of h
+    if low >= high or peak <= 0:
+        return 1.0
+    seen = min(wanting / count, 1.0)
+    tilt = math.sqrt(2 * level / (count * seen * (1 - seen) + 2 * batches / epsilon**2))  # of normal variables
+    if not low < tilt < high:
         tilt = (low + high) / 2
+    most = 0.0
+    for _ in range(NEWTON_STEPS):
         room = (epsilon - tilt) * (epsilon + tilt)
-        if room <= 0:
-            break
-        noise = batches * (math.log1p(-tilt / epsilon) + math.log1p(tilt / epsilon))
-        share = math.expm1((tilt * wanting + noise - level) / count) / math.expm1(tilt)
+        growth = math.expm1(tilt)
+        share = math.expm1(height(tilt, wanting, batches, level, epsilon) / count) / growth
         if share >= 1:
             return 0.0
         most = max(most, share)
-        tilted = tilted_mean(max(share, 0.0), tilt)
-        if wanting - count * tilted - 2 * batches * tilt / room > 0:
+        if 1 - most < needed:
+            break
+        share = max(share, 0.0)
+        tilted = share * (1 + growth) / (1 + share * growth)
+        slope = wanting - count * tilted - 2 * batches * tilt / room
+        if slope > 0:
             low = tilt
         else:
             high = tilt
+        curve = count * tilted * (1 - tilted) + 2 * batches * (epsilon**2 + tilt**2) / room**2
+        curve += slope * (1 + growth) / ((1 + share * growth) * growth)  # as g(x) changes with x
+        following = tilt + slope / curve if curve > 0 and share > 0 else low
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - tilt) <= CLOSE * min(tilt, epsilon - tilt):
+            break
+        tilt = following
     return 1 - most
+
+
+@compiled
+def height(tilt: float, wanting: float, batches: float, level: float, epsilon: float) -> float:
+    """h(x) of `highest_mean`, 0 <= x < epsilon."""
+    noise = batches * (math.log1p(-tilt / epsilon) + math.log1p(tilt / epsilon))
+    return tilt * wanting + noise - level
 
 
 @compiled

@@ -367,17 +367,18 @@ def thresholds(rule: Rule, arm: int, step: int, own: float, rivals: float, other
     is.
     """
     found = np.empty(len(others))
-    counts, sums = np.empty(2), np.empty(2)
+    counts, batches, sums = np.empty(2), np.empty(2), np.empty(2)
     counts[arm], counts[1 - arm] = own, rivals
+    batches[arm], batches[1 - arm] = batches_in(rule, own), batches_in(rule, rivals)
     for place in range(len(others)):
         sums[1 - arm] = others[place]
         low, high = -FAR, FAR
         sums[arm] = low
-        if chosen(rule, counts, sums, step) == arm:
+        if chosen(rule, counts, batches, sums, step) == arm:
             found[place] = -math.inf
             continue
         sums[arm] = high
-        if chosen(rule, counts, sums, step) != arm:
+        if chosen(rule, counts, batches, sums, step) != arm:
             found[place] = math.inf
             continue
         while True:
@@ -385,7 +386,7 @@ def thresholds(rule: Rule, arm: int, step: int, own: float, rivals: float, other
             if middle <= low or middle >= high:
                 break
             sums[arm] = middle
-            if chosen(rule, counts, sums, step) == arm:
+            if chosen(rule, counts, batches, sums, step) == arm:
                 high = middle
             else:
                 low = middle

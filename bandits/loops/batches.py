@@ -49,11 +49,11 @@ def batch_pulls(
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     pulls = np.zeros(arms, dtype=np.int64)
-    counts = np.zeros(arms)
+    counts, batches = np.zeros(arms), np.zeros(arms)
     sums = np.zeros(arms)
     row = begun = t = 0
     while t < horizon:
-        arm = begun if begun < arms else chosen(rule, counts, sums, t + 1)
+        arm = begun if begun < arms else chosen(rule, counts, batches, sums, t + 1)
         begun = min(begun + 1, arms)
         steps = min(batch_length(rule, pulls[arm]), horizon - t)
         row = record_run(record, row, checkpoints, pulls, arm, t, steps)
@@ -61,6 +61,7 @@ def batch_pulls(
         t += steps
         released = rng.binomial(steps, means[arm]) + noise(rule, rng)
         counts[arm] = rule.kept * counts[arm] + steps
+        batches[arm] = rule.kept * batches[arm] + 1
         sums[arm] = rule.kept * sums[arm] + released
     return record
 
@@ -86,7 +87,9 @@ def batch_length(rule: Rule, pulls: int) -> int:
 
 @compiled
 def batches_in(rule: Rule, count: float) -> int:
-    """The number of batches that bring an arm to `count` pulls: the grid of batches is fixed in advance."""
+    """The number of batches whose rewards are the `count` of an index: the grid of batches is fixed in advance."""
+    if rule.kept == 0:
+        return 1
     pulls, number = 0, 0
     while pulls < count:
         pulls += batch_length(rule, pulls)
@@ -95,26 +98,36 @@ def batches_in(rule: Rule, count: float) -> int:
 
 
 @compiled
-def chosen(rule: Rule, counts: FloatArray, sums: FloatArray, t: int) -> int:
+def chosen(rule: Rule, counts: FloatArray, batches: FloatArray, sums: FloatArray, t: int) -> int:
     """The arm with the largest index at step `t`; ties go to the first arm, for a private divergence to the least
     pulled.
 
-    counts, sums: rewards that an index counts, and their noisy sum, shape (arms,).
+    counts, batches, sums: rewards that an index counts, their batches, and their noisy sum, shape (arms,).
     """
     log_t = math.log(t)
     highest = min(1.0, max(0.0, (sums / counts).max()))
     least_pulled = rule.kind == PRIVATE_KL_UCB or rule.kind == PRIVATE_IMED or rule.kind == EXACT_KL_UCB
     best, leader = -math.inf, 0
     for arm in range(len(counts)):
-        value = index(rule, counts[arm], sums[arm], log_t, highest)
+        value = index(rule, counts[arm], batches[arm], sums[arm], log_t, highest, best)
         if value > best or (value == best and least_pulled and counts[arm] < counts[leader]):
             best, leader = value, arm
     return leader
 
 
 @compiled
-def index(rule: Rule, count: float, total: float, log_t: float, highest: float) -> float:
-    """The index of an arm whose `count` rewards have the noisy sum `total`.
+def index(
+    rule: Rule,
+    count: float,
+    batches: float,
+    total: float,
+    log_t: float,
+    highest: float,
+    needed: float = -math.inf,
+) -> float:
+    """The index of an arm whose `count` rewards, in so many `batches`, have the noisy sum `total`.
+
+    Where it is below `needed`, an upper bound on it below `needed` may be returned, which takes less time.
 
     n is `count`, m the noisy mean, [m] is m clipped to [0, 1], and b = alpha log(t) / (epsilon n).
 
@@ -123,7 +136,7 @@ def index(rule: Rule, count: float, total: float, log_t: float, highest: float) 
     PRIVATE_KL_UCB: the largest q with d_epsilon([m], q) <= log(t) / n.
     PRIVATE_IMED: -(n d_epsilon([m], `highest`) + log n), `highest` the largest [m] of all arms.
     GAUSSIAN_UCB: m + sqrt((1 / (2 n) + 2 / (epsilon n)^2) alpha log(t)).
-    EXACT_KL_UCB: the largest q with D-(`total`, n, batches; q) <= log(t), see `bandits.noisy_sums`.
+    EXACT_KL_UCB: the largest q with D-(`total`, n, `batches`; q) <= log(t), see `bandits.noisy_sums`.
     """
     mean = total / count
     bonus = rule.alpha * log_t / (rule.epsilon * count)
@@ -132,10 +145,10 @@ def index(rule: Rule, count: float, total: float, log_t: float, highest: float) 
     if rule.kind == GAUSSIAN_UCB:
         return mean + math.sqrt((1 / (2 * count) + 2 / (rule.epsilon * count) ** 2) * rule.alpha * log_t)
     if rule.kind == KL_UCB:
-        return divergence_upper_end(min(1.0, max(0.0, mean + bonus)), rule.alpha * log_t / count)
+        return divergence_upper_end(min(1.0, max(0.0, mean + bonus)), rule.alpha * log_t / count, needed)
     if rule.kind == EXACT_KL_UCB:
-        return highest_mean(total, count, batches_in(rule, count), log_t, rule.epsilon)
+        return highest_mean(total, count, batches, log_t, rule.epsilon, needed)
     mean = min(1.0, max(0.0, mean))
     if rule.kind == PRIVATE_KL_UCB:
-        return private_upper_end(mean, log_t / count, rule.epsilon)
+        return private_upper_end(mean, log_t / count, rule.epsilon, needed)
     return -(count * private_divergence(mean, highest, rule.epsilon) + math.log(count))

@@ -28,6 +28,7 @@ from bandits.loops.batches import (
     Rule,
     batch_length,
     batch_pulls,
+    batches_in,
     chosen,
 )
 from bandits.mechanisms.concentrated import require_rho
@@ -45,13 +46,14 @@ class IndexRun(BatchedRun):
         self.epsilon = rule.epsilon
         self._rule = rule
         self._pulls = np.zeros(arms, dtype=np.int64)
-        self._counts, self._sums = np.zeros(arms), np.zeros(arms)
+        self._counts, self._batches, self._sums = np.zeros(arms), np.zeros(arms), np.zeros(arms)
         self._begin()
 
     def _begin(self) -> None:
         first = int(np.argmin(self._pulls > 0))
         new = self._pulls[first] == 0
-        self._arm = first if new else chosen(self._rule, self._counts, self._sums, int(self._pulls.sum()) + 1)
+        step = int(self._pulls.sum()) + 1
+        self._arm = first if new else chosen(self._rule, self._counts, self._batches, self._sums, step)
         self._length = self._left = batch_length(self._rule, int(self._pulls[self._arm]))
         self.due = ()
 
@@ -71,6 +73,7 @@ class IndexRun(BatchedRun):
         arm, kept = self._arm, self._rule.kept
         self._pulls[arm] += self._length
         self._counts[arm] = kept * self._counts[arm] + self._length
+        self._batches[arm] = kept * self._batches[arm] + 1
         self._sums[arm] = kept * self._sums[arm] + total
         self._begin()
 
@@ -83,6 +86,7 @@ class IndexRun(BatchedRun):
     def restore(self, saved: dict[str, Any]) -> None:
         for known, name in ((self._pulls, "pulls"), (self._counts, "counts"), (self._sums, "sums")):
             known[:] = saved[name]
+        self._batches[:] = [batches_in(self._rule, count) for count in self._counts]
         self._begin()
         self._left = saved["left"]
         self._end()

@@ -153,9 +153,9 @@ class Cell(ABC):
     def arms(self) -> int:
         return self.instance.number_of_arms
 
-    @property
+    @cached_property
     def checkpoints(self) -> IntArray:
-        """The steps at which regret is recorded."""
+        """The steps at which regret is recorded; not to be changed."""
         return checkpoint_grid(self.horizon, self.recorded)
 
     @cached_property

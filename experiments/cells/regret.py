@@ -101,7 +101,7 @@ class RegretCell(Cell):
     def replicate(self, replication: int) -> dict[str, Any]:
         instance = cast(Instance | FullInformation, self.instance)
         policy = cast(Policy | FullInformationPolicy, self.policy)
-        checkpoints = self.checkpoints
+        checkpoints = self.checkpoints.copy()  # a policy may change its own
         pulls = policy.simulate(instance, self.horizon, checkpoints, stream(self.identity, replication))  # type: ignore[arg-type]  # `faces` was checked
         check_pulls(pulls, checkpoints, len(instance.gaps))
         return {"t": checkpoints, "regret": regret(pulls, instance.gaps), "pulls": pulls[-1]}
@@ -122,5 +122,5 @@ def check_pulls(pulls: Any, checkpoints: IntArray, arms: int) -> None:
     if not isinstance(pulls, np.ndarray) or pulls.shape != shape or not np.issubdtype(pulls.dtype, np.integer):
         found = f"{pulls.dtype} of shape {pulls.shape}" if isinstance(pulls, np.ndarray) else type(pulls).__name__
         raise ValueError(f"simulate must return whole numbers of shape (checkpoints, arms) = {shape}, got {found}")
-    if (np.diff(pulls, axis=0, prepend=0) < 0).any() or (pulls.sum(axis=1) != checkpoints).any():
+    if (pulls[:1] < 0).any() or (pulls[1:] < pulls[:-1]).any() or (pulls.sum(axis=1) != checkpoints).any():
         raise ValueError("the pulls that simulate returns must not decrease and must add up to the step at checkpoints")

@@ -10,6 +10,8 @@ from scipy.stats import binom
 
 from bandits.divergences import private_divergence
 from bandits.noisy_sums import cost_above, cost_below, cost_of_order, highest_mean, level_of_two, slopes_above
+from bandits.seeds import stream
+from tests.plain_loops.batches import exact_end
 from tests.plain_loops.top_two import searched_cost, searched_order
 
 SUMS = [  # total, count, batches, mean, epsilon
@@ -133,6 +135,23 @@ def test_highest_means_are_inverse():
     # a sum of -3 costs 3 x + log(1 - x^2) = 1.429362 at a mean of 0, x = (sqrt(10) - 1) / 3
     assert highest_mean(-3.0, 10.0, 1.0, 1.4293, 1.0) == 0
     assert 0 < highest_mean(-3.0, 10.0, 1.0, 1.4294, 1.0) < 1e-4
+
+
+def test_highest_means_by_bisection():
+    """Every number within 1e-12; only a mean below what is needed may be replaced, by an upper bound below that."""
+    rng = stream("highest means", 0)
+    for _ in range(300):
+        count, batches = math.ceil(10 ** rng.uniform(0, 9)), int(rng.integers(1, 50))
+        epsilon, level = 10 ** rng.uniform(-2, 1.5), math.log(10 ** rng.uniform(0.3, 9))
+        total = rng.binomial(count, rng.random()) + rng.laplace(scale=2 / epsilon, size=batches).sum()
+        wanted = exact_end(total, count, batches, level, epsilon)
+        found = highest_mean(total, count, batches, level, epsilon)
+        assert found == pytest.approx(wanted, rel=0, abs=1e-8)
+        assert highest_mean(total, count, batches, level, epsilon, found) == found
+        if 0 < found < 0.99:
+            assert found <= highest_mean(total, count, batches, level, epsilon, found + 0.01) < found + 0.01
+    # of so many rewards the mean is known, and the best x is as close to 0 as it can be
+    assert highest_mean(1e18, 4e18, 1.0, 20.0, 700.0) == pytest.approx(0.25, abs=1e-8)
 
 
 def test_the_level_of_two_costs():

@@ -114,7 +114,8 @@ def test_no_longer_episode_is_followed_by_another_while_nothing_fails(rho):
             log = 3.1 * math.log(horizon)
             root = (2 * log + math.sqrt(4 * log**2 + 16 * log * gap**2 / rho)) / (2 * gap**2)
             assert root <= longest <= math.sqrt(2) * root
-            widths = [index(AdaCUCB(rho).rule, n, 0.0, math.log(horizon), 0.0) for n in (0.999 * root, 1.001 * root)]
+            rule, log_t = AdaCUCB(rho).rule, math.log(horizon)
+            widths = [index(rule, n, 1.0, 0.0, log_t, 0.0) for n in (0.999 * root, 1.001 * root)]
             assert 2 * widths[1] < gap < 2 * widths[0]
 
 

@@ -25,7 +25,7 @@ from bandits.loops.batches import (
     noise,
 )
 from bandits.noisy_sums import cost_above
-from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaCUCB, AdaPKLUCB, AdaPUCB
+from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaCUCB, AdaPKLUCB, AdaPUCB, IndexRun
 from bandits.seeds import stream
 
 
@@ -51,20 +51,20 @@ def test_batches_by_hand():
 def test_indices_by_hand():
     log_t = math.log(100)  # 4.605170
     # 2.5 / 4 + sqrt(3.1 x 4.605170 / 8) + 3.1 x 4.605170 / (.5 x 4) = .625 + 1.335854 + 7.138014
-    assert index(AdaPUCB(0.5).rule, 4.0, 2.5, log_t, 0.0) == pytest.approx(9.098868, rel=1e-6)
+    assert index(AdaPUCB(0.5).rule, 4.0, 1.0, 2.5, log_t, 0.0) == pytest.approx(9.098868, rel=1e-6)
     # rho = .125: 2.5 / 4 + sqrt((1 / 8 + 1 / (.125 x 16)) 3.1 x 4.605170) = .625 + sqrt(.625 x 14.276027)
-    assert index(AdaCUCB(0.125).rule, 4.0, 2.5, log_t, 0.0) == pytest.approx(3.612058, rel=1e-6)
+    assert index(AdaCUCB(0.125).rule, 4.0, 1.0, 2.5, log_t, 0.0) == pytest.approx(3.612058, rel=1e-6)
     # 50 rewards, epsilon = 1: p = .4 + 3.1 x 4.605170 / 50 = .6855205, kl(p, q) = .2855205 at q = .9569756
-    q = index(AdaPKLUCB(1.0).rule, 50.0, 20.0, log_t, 0.0)
+    q = index(AdaPKLUCB(1.0).rule, 50.0, 1.0, 20.0, log_t, 0.0)
     p = 0.6855205
     assert p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q)) == pytest.approx(0.2855205, rel=1e-5)
-    assert index(AdaPKLUCB(1.0).rule, 10.0, 9.0, log_t, 0.0) == 1
+    assert index(AdaPKLUCB(1.0).rule, 10.0, 1.0, 9.0, log_t, 0.0) == 1
     # d_1(.4, q) = 4.605170 / 20 = .2302585; beyond kl: (1 - e^-(.4 + .2302585)) / (1 - 1/e) = .4675453 / .6321206
-    assert index(DPKLUCB(1.0).rule, 20.0, 8.0, log_t, 0.0) == pytest.approx(0.7396458, rel=1e-5)
-    assert index(DPKLUCB(1.0).rule, 20.0, 25.0, log_t, 0.0) == 1  # a noisy mean above 1 is cut
+    assert index(DPKLUCB(1.0).rule, 20.0, 1.0, 8.0, log_t, 0.0) == pytest.approx(0.7396458, rel=1e-5)
+    assert index(DPKLUCB(1.0).rule, 20.0, 1.0, 25.0, log_t, 0.0) == 1  # a noisy mean above 1 is cut
     # 20 d_1(.4, .8) + log 20 = 20 (-.4 - log(1 - .8 x .6321206)) + 2.995732 = 20 x 0.3046055 + 2.995732
-    assert index(DPIMED(1.0).rule, 20.0, 8.0, log_t, 0.8) == pytest.approx(-9.087842, rel=1e-5)
-    assert index(DPIMED(1.0).rule, 20.0, -8.0, log_t, 0.0) == pytest.approx(-math.log(20))
+    assert index(DPIMED(1.0).rule, 20.0, 1.0, 8.0, log_t, 0.8) == pytest.approx(-9.087842, rel=1e-5)
+    assert index(DPIMED(1.0).rule, 20.0, 1.0, -8.0, log_t, 0.0) == pytest.approx(-math.log(20))
 
 
 def test_what_an_index_counts():
@@ -82,25 +82,25 @@ def test_exact_indices_by_hand():
     rule = DPKLUCB(1.0, 10, 2.0, "exact").rule
     assert [batches_in(rule, count) for count in (10, 20, 40, 80)] == [1, 2, 3, 4]
     assert [batches_in(DPKLUCB(1.0, 1, 1.2, "exact").rule, count) for count in (1, 2, 5, 6, 8)] == [1, 2, 5, 6, 7]
-    q = index(rule, 20.0, 8.0, math.log(100), 0.0)
+    q = index(rule, 20.0, 2.0, 8.0, math.log(100), 0.0)
     x = np.linspace(0, 1, 1_000_001)[:-1]
     cost = (x * 12 - 20 * np.log(q + (1 - q) * np.exp(x)) + 2 * np.log(1 - x * x)).max()
     assert cost == pytest.approx(math.log(100), rel=1e-9)
-    assert index(DPKLUCB(1.0, 20, 2.0, "exact").rule, 20.0, 8.0, math.log(100), 0.0) < q  # with less noise it is lower
+    assert index(rule, 20.0, 1.0, 8.0, math.log(100), 0.0) < q  # with less noise it is lower
     # One noise alone: 1 once 20 - S costs at most log 100; sup x s + log(1 - x^2) is log 100 at s = 5.9447
     one = DPKLUCB(1.0, 20, 2.0, "exact").rule
     s = brentq(lambda s: cost_above(s, 1.0, 1.0, 0.0, 1.0) - math.log(100), 0, 20)
-    assert index(one, 20.0, 20.001 - s, math.log(100), 0.0) == 1
-    assert 0.99 < index(one, 20.0, 19.999 - s, math.log(100), 0.0) < 1
-    assert 0 < index(one, 20.0, 0.001 - s, math.log(100), 0.0) < 0.01
-    assert index(one, 20.0, -0.001 - s, math.log(100), 0.0) == 0
-    assert index(one, 20.0, 60.0, math.log(100), 0.0) == 1
+    assert index(one, 20.0, 1.0, 20.001 - s, math.log(100), 0.0) == 1
+    assert 0.99 < index(one, 20.0, 1.0, 19.999 - s, math.log(100), 0.0) < 1
+    assert 0 < index(one, 20.0, 1.0, 0.001 - s, math.log(100), 0.0) < 0.01
+    assert index(one, 20.0, 1.0, -0.001 - s, math.log(100), 0.0) == 0
+    assert index(one, 20.0, 1.0, 60.0, math.log(100), 0.0) == 1
 
 
 def chance_below(policy, n, t, mean):
     """The chance that an index after an episode of n rewards is below their mean, by the exact law."""
     k = np.arange(n + 1)
-    widths = [index(policy.rule, float(n), float(total), math.log(t), 0.0) - total / n for total in k]
+    widths = [index(policy.rule, float(n), 1.0, float(total), math.log(t), 0.0) - total / n for total in k]
     above = (n * (mean - np.array(widths)) - k) * policy.level
     return float(binom.pmf(k, n, mean) @ norm.cdf(above))
 
@@ -153,12 +153,52 @@ def test_concentrated_privacy_of_the_episodes():
         AdaCUCB(1.0, 2.0)
 
 
+def test_a_run_that_goes_on_knows_how_many_batches_it_counts():
+    """Against the loop's rule, with the number of batches counted by hand; noise of many batches decides here."""
+    rule = DPKLUCB(0.2, 1, 1.05, "exact").rule
+    whole, again, rng = IndexRun(rule, 2), IndexRun(rule, 2), stream("goes on", 0)
+    counts, batches, sums = np.zeros(2), np.zeros(2), np.zeros(2)
+    for _ in range(200):
+        arm = whole.next_arm(rng)
+        assert again.next_arm(rng) == arm
+        if counts.all():
+            assert arm == chosen(rule, counts, batches, sums, int(counts.sum()) + 1)
+        length, total = batch_length(rule, int(counts[arm])), 0.0
+        for _ in range(length):
+            whole.pull(arm)
+            total += rng.random() < 0.5
+        total += rng.laplace(scale=5.0)
+        whole.absorb([total])
+        counts[arm], batches[arm], sums[arm] = counts[arm] + length, batches[arm] + 1, sums[arm] + total
+        again.restore(whole.saved())
+
+
+@pytest.mark.parametrize(
+    "policy", [AdaPKLUCB(1.0), DPKLUCB(1.0), DPKLUCB(20.0), DPKLUCB(1.0, index="exact"), AdaPUCB(1.0)], ids=repr
+)
+def test_the_arm_with_the_largest_index_is_chosen(policy):
+    """However early the indices of other arms are left."""
+    rng = stream("largest index", 0)
+    leaders = set()
+    for _ in range(500):
+        counts, batches = np.ceil(10 ** rng.uniform(1, 4, 5)), rng.integers(1, 9, 5).astype(float)
+        sums, t = (
+            rng.binomial(counts.astype(int), rng.uniform(0.1, 0.5, 5)) + rng.laplace(size=5),
+            3 * int(counts.sum()),
+        )
+        of_arms = [index(policy.rule, *arm, math.log(t), 0.0) for arm in zip(counts, batches, sums, strict=True)]
+        if np.ptp(np.sort(of_arms)[-2:]) > 1e-12:
+            assert chosen(policy.rule, counts, batches, sums, t) == np.argmax(of_arms)
+            leaders.add(int(np.argmax(of_arms)))
+    assert len(leaders) == 5
+
+
 def test_ties():
-    counts, sums = np.array([4.0, 2.0, 2.0]), np.array([40.0, 20.0, 20.0])
-    assert chosen(AdaPKLUCB(1.0).rule, counts, sums, 10) == 0
-    assert chosen(DPKLUCB(1.0).rule, counts, sums, 10) == 1
-    assert chosen(DPIMED(1.0).rule, counts, -sums, 10) == 1
-    assert chosen(DPKLUCB(1.0, index="exact").rule, counts, sums, 10) == 1
+    counts, batches, sums = np.array([4.0, 2.0, 2.0]), np.ones(3), np.array([40.0, 20.0, 20.0])
+    assert chosen(AdaPKLUCB(1.0).rule, counts, batches, sums, 10) == 0
+    assert chosen(DPKLUCB(1.0).rule, counts, batches, sums, 10) == 1
+    assert chosen(DPIMED(1.0).rule, counts, batches, -sums, 10) == 1
+    assert chosen(DPKLUCB(1.0, index="exact").rule, counts, batches, sums, 10) == 1
 
 
 def test_pulls_lie_on_the_lattice_of_episodes():

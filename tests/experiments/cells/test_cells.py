@@ -1,6 +1,6 @@
 """What each kind of cell records, stores and refuses."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from experiments.cells.base import check_curves
 from experiments.cells.exact import ExactCell
 from experiments.cells.identification import IdentificationCell
 from experiments.cells.privacy import PrivacyCell
-from experiments.cells.regret import RegretCell
+from experiments.cells.regret import RegretCell, check_pulls
 from experiments.cells.stopping import StoppingCell
 from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.plan import Request
@@ -46,6 +46,31 @@ CELLS = {
 
 def test_every_kind_is_tried_here():
     assert set(CELLS) == set(KINDS)
+
+
+@dataclass(frozen=True)
+class ChangesItsCheckpoints(UCB1):
+    """Changes the checkpoints that it is given, after it has used them."""
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        pulls = super().simulate(instance, horizon, checkpoints.copy(), rng)
+        checkpoints[:] = 0
+        return pulls
+
+
+def test_a_policy_changes_its_own_checkpoints_alone():
+    cell = RegretCell(C2(3), ChangesItsCheckpoints(), 500, recorded=20)
+    grid = cell.checkpoints.tolist()
+    with pytest.raises(ValueError, match="must add up to the step"):
+        cell.replicate(0)
+    assert cell.checkpoints.tolist() == grid
+
+
+@pytest.mark.parametrize("pulls", [[[2, 0], [1, 3]], [[3, -1], [3, 1]], [[2, 0], [2, 1]]])
+def test_pulls_grow_and_add_up(pulls):
+    check_pulls(np.array([[2, 0], [2, 2]]), np.array([2, 4]), 2)
+    with pytest.raises(ValueError, match="must not decrease and must add up to the step"):
+        check_pulls(np.array(pulls), np.array([2, 4]), 2)
 
 
 @pytest.mark.parametrize(
