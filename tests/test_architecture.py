@@ -129,3 +129,9 @@ def test_a_start_brings_no_compiler(command):
     """Numba is slower to import than everything else together, and neither a definition nor --help needs it."""
     script = f"import sys; sys.argv = ['experiments.run', '--help']; {command}; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_worker_starts_without_slow_parts_of_scipy():
+    """They take as long to import as numba, which a worker needs, and few policies use them."""
+    script = "import sys, experiments.complete; assert not {'scipy.stats', 'scipy.optimize'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=True)

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import binom, norm
+from scipy.special import logsumexp, ndtr
 
 from bandits.audit.costs import Bounds, PrivacyCost, unseen
 from bandits.audit.decision_laws import TruncatedLaw, delta_between, largest_of
@@ -43,11 +42,9 @@ def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float, a
     h = level / math.sqrt(2)
     best = math.floor(threshold - epsilon / h**2 - 0.5)
     leads = [min(max(lead, -rounds), rounds - 1) for lead in (best, best + 1)]
-    found = [
-        (float(norm.cdf(h * (k + 1 - threshold)) - math.exp(epsilon) * norm.cdf(h * (k - threshold))), k) for k in leads
-    ]
+    found = [(float(ndtr(h * (k + 1 - threshold)) - math.exp(epsilon) * ndtr(h * (k - threshold))), k) for k in leads]
     shown, lead = max(found)
-    close = float(norm.cdf(h * (threshold - _least_sum(lead, rounds))))
+    close = float(ndtr(h * (threshold - _least_sum(lead, rounds))))
     return max(shown - (arms - 2) * close, 0.0), _of_leads(lead, rounds, arms)
 
 
@@ -57,6 +54,8 @@ def coin_lead(coins: int, epsilon: float, rounds: int, threshold: float, arms: i
     With the lead k + 1 arm 1 is ahead if 2 `coins` show at most j = k + `coins` - floor(threshold) tails, with the lead
     k if they show fewer. The difference of the probabilities grows in j up to `last_above` and then falls.
     """
+    from scipy.stats import binom  # a slow import, here so that not every command waits for it
+
     shift = coins - math.floor(threshold)
     lead = min(max(last_above(2 * coins, epsilon) - shift, -rounds), rounds - 1)
     close = float(binom.sf(_least_sum(lead, rounds) - 1 + shift, 2 * coins, 0.5))
@@ -81,6 +80,8 @@ def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: flo
     bit of a rival has the probability `changed` under the neighbouring input. Given the bits of the last arm, rivals
     are independent.
     """
+    from scipy.stats import binom  # a slow import
+
     witness = (
         f"the last arm alone survives a batch of {rounds} bits of each arm; rewards are against it, one then for it"
     )

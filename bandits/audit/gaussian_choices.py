@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
+from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
 from bandits.audit.gauss_legendre import nodes_between
 
@@ -53,12 +54,13 @@ def first_choice_delta(level: float, epsilon: float, arms: int) -> Bounds:
 def _chance(level: float, reward: int, ones: int, zeros: int) -> float:
     """The probability that an arm with this reward beats `ones` arms with reward 1 and `zeros` arms with reward 0."""
     nodes, weights = nodes_between(np.linspace(-REACH, REACH, 97))
-    log = (
-        norm.logpdf(nodes)
-        + ones * norm.logcdf(nodes + level * (reward - 1))
-        + zeros * norm.logcdf(nodes + level * reward)
-    )
+    log = _log_density(nodes) + ones * log_ndtr(nodes + level * (reward - 1)) + zeros * log_ndtr(nodes + level * reward)
     return float(np.exp(log) @ weights)
+
+
+def _log_density(x: FloatArray) -> FloatArray:
+    """Of the standard normal law."""
+    return -(x**2) / 2 - math.log(math.sqrt(2 * math.pi))
 
 
 def repeated_delta(level: float, epsilon: float, choices: Sequence[Comparison]) -> tuple[float, str]:
@@ -73,8 +75,8 @@ def repeated_delta(level: float, epsilon: float, choices: Sequence[Comparison]) 
         won = np.zeros(len(nodes))  # log of the chance, given the noisy reward of arm 1 in units of its noise
         for number, choice in enumerate(choices, 1):
             room = mean + choice.ahead - nodes / level
-            won = won + norm.logcdf(room * level * choice.rewards)
-            chances = [float(np.exp(won + norm.logpdf(nodes - level * reward)) @ weights) for reward in (0, 1)]
+            won = won + log_ndtr(room * level * choice.rewards)
+            chances = [float(np.exp(won + _log_density(nodes - level * reward)) @ weights) for reward in (0, 1)]
             if (delta := chances[0] - math.exp(epsilon) * chances[1]) > best:
                 best = delta
                 witness = f"the reward of arm 1 is 0 or 1, all others {mean}; arm 2 is chosen {number} times in a row"

@@ -66,9 +66,13 @@ def tabulate(
 
 def sine_minus_angle(angles: FloatArray) -> FloatArray:
     """sin(a) - a, by its series where the difference would cancel."""
-    square = angles**2
-    series = -angles * square / 6 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72 * (1 - square / 110))))
-    return np.where(np.abs(angles) < 0.5, series, np.sin(angles) - angles)
+    difference = np.asarray(np.sin(angles) - angles)
+    small = np.abs(angles) < 0.5
+    a = angles[small]
+    square = a**2
+    series = 1 - square / 20 * (1 - square / 42 * (1 - square / 72 * (1 - square / 110)))
+    difference[small] = -a * square / 6 * series
+    return difference
 
 
 def log1p_minus(z: NDArray[np.complex128]) -> NDArray[np.complex128]:

@@ -10,7 +10,6 @@ import math
 from functools import cache
 
 import numpy as np
-from scipy.stats import binom
 
 from bandits.parameters import require
 
@@ -28,6 +27,8 @@ def excess(coins: int, epsilon: float, heads: int) -> float:
 
     The sum over k up to `heads` of P(Y = k) (1 - e^epsilon k / (N - k + 1)), which does not cancel up to kappa.
     """
+    from scipy.stats import binom  # a slow import, here so that not every command waits for it
+
     if heads < 0:
         return 0.0
     if heads > coins:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.special import ndtr
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import PrivacyCost
@@ -129,7 +129,7 @@ class DPSEGauss(SubGaussianElimination):
         return gaussian_lead(self.level, self.level, epoch.rounds, epoch.threshold * epoch.rounds, arms)
 
     def strays(self, epoch: Epoch) -> float:
-        return float(norm.sf(self.level * epoch.threshold * epoch.rounds / math.sqrt(2)))
+        return float(ndtr(-self.level * epoch.threshold * epoch.rounds / math.sqrt(2)))
 
 
 @dataclass(frozen=True)
@@ -206,4 +206,6 @@ class ShuffleSE(SubGaussianElimination):
         return coin_lead(self.coins, self.epsilon, epoch.rounds, epoch.threshold * epoch.rounds, arms)
 
     def strays(self, epoch: Epoch) -> float:
+        from scipy.stats import binom  # a slow import, here so that not every command waits for it
+
         return float(binom.sf(self.coins + math.floor(epoch.threshold * epoch.rounds), 2 * self.coins, 0.5))

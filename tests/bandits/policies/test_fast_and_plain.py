@@ -6,6 +6,7 @@ random numbers are compared number by number in the files of their policies, whi
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -64,9 +65,14 @@ def index(policy, instance, ends, rng):
     return index_steps(instance.mean_rewards, horizon, ends, bonus, scale, tree_levels(horizon), rng)
 
 
+@cache
+def gammas_of(released, horizon):
+    return np.array([gamma(released, t) for t in range(1, horizon + 1)])
+
+
 def either_tree(policy, instance, ends, rng):
     released = policy.released(instance.number_of_arms, int(ends[-1]))
-    gammas = np.array([gamma(released, t) for t in range(1, ends[-1] + 1)])
+    gammas = gammas_of(released, int(ends[-1]))
     return tree_ucb_steps(instance.mean_rewards, ends, released.path, released.scale, released.draws, gammas, rng)
 
 
