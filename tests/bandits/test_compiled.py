@@ -14,11 +14,15 @@ from bandits.compiled import FOLDER, borrowing, remove_old
 LOOPS = """
 from bandits.compiled import borrowing, compiled
 
-def add_noise(values, rng):
+@compiled
+def counts(values, rng):
     for place in range(len(values)):
         values[place] += rng.standard_normal()
 
-counts, borrows = compiled(add_noise), borrowing(add_noise)
+@borrowing
+def borrows(values, rng):
+    for place in range(len(values)):
+        values[place] += rng.standard_normal()
 
 @compiled
 def inner(steps):

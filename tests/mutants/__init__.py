@@ -20,6 +20,7 @@ import hashlib
 import multiprocessing
 import os
 import py_compile
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -39,6 +40,7 @@ PATIENCE = 900  # seconds that the tests of a mutant may take
 OUTPUT = "output.txt"  # file with the output of tests
 QUIETLY = ["-q", "--assert=plain", "-p", "no:cacheprovider"]
 ENDED = 100  # added to the exit code of pytest, to show that pytest itself has ended
+COMPILED = re.compile("@(compiled|borrowing|inlined)")  # decorators of compiled loops
 LIBRARIES = [
     "numpy",
     "scipy.stats",
@@ -191,7 +193,7 @@ class Scratch:
         text = path.read_text()
         known = self._machine_code()
         path.write_text(text.replace(mutant.old, mutant.new))
-        if "@compiled" not in text and not self._machine_code().exists():
+        if not COMPILED.search(text) and not self._machine_code().exists():
             self._machine_code().symlink_to(known)
         try:
             failed = self.fails(mutant.tests)

@@ -63,6 +63,9 @@ SETTINGS = [  # path, start, level, mean, margin, scale, union, radius, threshol
     (False, 64, 6, 0.3, 30.0, 6.0, 0.0, 20.0, 0.1),  # what is needed falls at first
     (False, 512, 9, 0.5, 6.0, 0.0, 0.0, 2.0, 0.5),
     (False, 64, 6, 0.7, 25.0, 3.0, 30.0, 2.0, 1.1),  # the bound on the noise grows with the count
+    (False, 64, 5, 0.0, 36.0, 3.0, 0.0, 0.01, 0.9),  # rewards are 0, as the bound on a block assumes
+    (False, 1024, 6, 1.0, 440.0, 60.0, 0.0, 5.0, 4.0),  # rewards are 1: none that is put off may be lost
+    (True, 65, 5, 0.0, 36.0, 3.0, 0.0, 0.01, 0.9),
     (True, 65, 6, 0.7, 30.0, 3.0, 0.0, 2.0, 0.7),
     (True, 3 * 256 + 1, 8, 0.5, 120.0, 10.0, 0.0, 4.0, 0.55),
     (True, 1025, 9, 0.7, 800.0, 60.0, 0.0, 5.0, 0.8),
@@ -76,6 +79,8 @@ def test_a_run_that_skips_is_a_run_walked(setting, failure):
     given = (path, mean, start, margin, scale, union, radius, threshold, level)
     fast = runs_of_leaders(50_000, True, *given, stream("skipped", level))
     plain = runs_of_leaders(50_000, False, *given, stream("walked", level))
+    if mean == 1:
+        assert (fast[:, 1] == fast[:, 0] + 1).all()
     assert 0.05 < (plain[:, 0] < 2**level + 2).mean() < 0.95
     p_values = [ks_2samp(fast[:, column], plain[:, column]).pvalue for column in range(4)]
     ends = np.array([np.bincount(part[:, 0].astype(int), minlength=2**level + 3) for part in (fast, plain)])

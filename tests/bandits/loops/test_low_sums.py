@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import chi2_contingency, ks_2samp
+from scipy.stats import chi2_contingency, chisquare, ks_2samp
 
 from bandits.compiled import compiled
 from bandits.loops.low_sums import (
@@ -12,6 +12,7 @@ from bandits.loops.low_sums import (
     HIGHEST,
     PATHS,
     SET_BITS,
+    chosen_bits,
     first_low,
     first_low_of_all,
     low_sums,
@@ -91,6 +92,15 @@ def test_the_noise_of_a_low_sum_is_that_of_sums_that_happen_to_be_low(nodes, roo
     fast = noise_of_low_sums(len(plain), nodes, room, rng)
     assert ks_2samp(fast[:, 0], plain[:, 0]).pvalue > failure
     assert ks_2samp(fast[:, 1], plain.sum(axis=1)).pvalue > failure
+
+
+def test_bits_are_chosen_uniformly(failure):
+    """All numbers of five bits with two ones, equally often."""
+    rng = stream("bits", 0)
+    found = np.array([chosen_bits(5, 2, rng) for _ in range(3000)])
+    counts = np.bincount(found, minlength=32)
+    assert chisquare(counts[[number for number in range(32) if number.bit_count() == 2]]).pvalue > failure
+    assert all(int(number).bit_count() == 2 for number in found)
 
 
 def test_enough_room_makes_low_sums_rare():

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, kstest, laplace
 
 from bandits import ParameterError
 from bandits.audit.costs import AuditVerdict
@@ -91,6 +91,26 @@ def test_runs_are_those_that_compute_every_cost_again(monkeypatch):
         again = private_top_two.private_top_two.py_func(means, 10**9, policy.rule, stream("again", run))
         found = policy.simulate(C2(5), 10**9, stream("again", run))
         assert (found.samples, found.arm) == again
+
+
+def test_sums_of_batches(monkeypatch, failure):
+    """Rewards are 1: of the last batches alone, first 4, then twice as many each, with the noise of one release."""
+    noted = []
+
+    def note(costs, leader, released, sums, counts, batches, epsilon):
+        noted.append((sums - counts, counts.copy(), batches.copy()))
+        update_costs(costs, leader, released, sums, counts, batches, epsilon)
+
+    monkeypatch.setattr(private_top_two, "update_costs", note)
+    policy, first = DPTT(0.5, 0.05, memory="last"), []
+    for run in range(1000):
+        begun = len(noted)
+        private_top_two.private_top_two.py_func(np.ones(2), 300, policy.rule, stream("batches", run))
+        first.append(noted[begun][0])
+    assert kstest(np.ravel(first), laplace(scale=2.0).cdf).pvalue > failure
+    lengths = {count / policy.first_batch for _, counts, _ in noted for count in counts}
+    assert lengths == {1, 2, 4, 8}
+    assert {count for *_, batches in noted for count in batches} == {1}
 
 
 LAW = [

@@ -105,8 +105,11 @@ def test_what_coins_show_of_two_arms(threshold):
     heads = binom.pmf(np.arange(coins + 1), coins, 0.5)
     law = {d: sum(heads[a] * heads[a - d] for a in range(coins + 1) if 0 <= a - d <= coins) for d in range(-9, 10)}
     alone = {k: sum(chance for d, chance in law.items() if k + d > threshold) for k in range(-rounds, rounds + 1)}
-    found = max(alone[k + 1] - math.exp(epsilon) * alone[k] for k in range(-rounds, rounds))
-    assert coin_lead(coins, epsilon, rounds, threshold)[0] == pytest.approx(found, rel=1e-10)
+    shown = {k: alone[k + 1] - math.exp(epsilon) * alone[k] for k in range(-rounds, rounds)}
+    lead = max(shown, key=shown.__getitem__)
+    found, witness = coin_lead(coins, epsilon, rounds, threshold)
+    assert found == pytest.approx(shown[lead], rel=1e-10)
+    assert witness.startswith(f"sums of 12 rewards {lead} apart")
     assert coin_lead(coins, epsilon, 1000, threshold)[0] == pytest.approx(coins_delta(18, epsilon), rel=1e-10)
 
 
@@ -118,6 +121,12 @@ def test_transcripts_of_two_arms_show_what_an_epoch_does():
         early = policy.transcript_cost(2, 50, Domain.UNIT, Convention.STREAM).delta
         assert 0 < three.shown < three.kept
         assert early.shown == 0
+        assert policy.decision_cost(2, 50, Domain.UNIT).delta.shown == 0  # no epoch ends so early
+    policy = DPSEGauss(0.5)  # of whose epochs the third of three shows most: 0.03901, 0.03784, 0.03925
+    leads = [policy.lead(epoch, 2)[0] for epoch in policy.epochs(2, 10**5)[:-1]]
+    found = policy.transcript_cost(2, 10**5, Domain.UNIT, Convention.STREAM).delta
+    assert found.shown == pytest.approx(leads[2], rel=1e-12)
+    assert leads[2] > 1.005 * max(leads[:2])
     assert DPSEGauss(0.5).decision_cost(2, HORIZON, Domain.UNIT).delta.shown == pytest.approx(
         gaussian_delta(math.sqrt(0.5), 1.0), rel=0.01
     )

@@ -12,6 +12,7 @@ from bandits import Guarantee, StepwisePolicy
 from bandits.audit.ledger import Domain
 from bandits.audit.pairs import FEW, MOST, OTHERS, difference, most_telling, pairs, places
 from bandits.audit.transcripts import Convention
+from bandits.foreign_draws import watched
 from bandits.guarantees import Neighbours
 from experiments.audit.__main__ import main as audit
 from experiments.audit.plays import plays
@@ -21,6 +22,13 @@ from scripts import privacy
 
 README = (REPOSITORY / "README.md").read_text()
 NOISE = 'rng.laplace(scale=1 / self.epsilon, size=len(state["sums"]))'
+
+
+def test_generators_of_given_files_alone_are_noted():
+    for files, noted in [([__file__], {"numpy.random.default_rng(3)"}), (["another.py"], set())]:
+        with watched(files) as made:
+            np.random.default_rng(3)
+        assert made == noted
 
 
 def test_pairs_are_of_every_arm_and_every_place():
