@@ -77,7 +77,7 @@ reproduce: $(READY) ## simulate everything again from scratch and compare it wit
 audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and docs/privacy.md
 	$(RUN) -m scripts.privacy $(ARGS)
 
-mutants: $(READY) ## test the tests: change the code in more than 300 ways, one at a time, and see whether tests fail; ARGS=bounds for files with that path, ARGS="--draw 20" for 20 random changes
+mutants: $(READY) ## test the tests: change the code in more than 1,000 ways, one at a time, and see whether tests fail; ARGS=bounds for files with that path, ARGS="--draw 20" for 20 random changes
 	$(RUN) -m tests.mutants $(ARGS)
 
 bench: $(READY) ## measure the speed of every policy, beside plain loops and other libraries, and of commands: docs/performance.md
