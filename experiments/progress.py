@@ -63,8 +63,9 @@ class Progress:
         words = [*map(self._count, self._totals), f"after {duration(seconds)}"]
         share = self._share() if done else 0.0
         if share:
-            left = seconds / share - seconds
-            words += [f"{done / seconds:.3g} {self._unit} a second", f"about {duration(left)} left"]
+            left, rate = seconds / share - seconds, done / seconds
+            rounded = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+            words += [f"{rounded} {self._unit} a second", f"about {duration(left)} left"]
         return ", ".join(words)
 
     def _share_of_counts(self) -> float:

@@ -31,6 +31,14 @@ def test_progress_shows_counts_rate_and_time_left():
     assert str(made) == f"simulating: {expected}"
 
 
+def test_a_rate_in_the_thousands_is_written_in_full():
+    now = [0.0]
+    made = Progress("simulating", {"replications": 10_000}, clock=lambda: now[0])
+    now[0] = 2.0
+    made.after(None, replications=8_100)
+    assert "8100 of 10000 replications, after 2 s, 4,050 replications a second" in str(made)
+
+
 def captured_stderr(monkeypatch):
     """Capture all that other threads print; `capfd` may lose what is printed while it is read.
 
