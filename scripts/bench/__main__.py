@@ -43,6 +43,7 @@ The {DEAREST} policies that take longest. What is left of their time:
 - Index policies (DP-UCB, LDP-UCB-L, LDP-UCB-B, DPRUCB, UCB1, Robust-UCB) pull their leader in blocks that surely end
   no run of it. Where a rival is close, on many arms and with small gaps, blocks are short, and each pull is drawn.
 - DP-UCB (hybrid) draws new noise for all arms at every step, as its mechanisms take an item at every step.
+- AdaP-TT and CTB-TT compare all arms anew at every pull of a challenger.
 - Perturbed leaders, Lazy-DP-TS and Thompson sampling of a level skip the steps that the leader surely wins. On many
   arms with small gaps there are few of them.
 
