@@ -50,14 +50,13 @@ def costs(results: Path) -> Iterator[Cost]:
     folders: dict[str, list[str]] = {paper: [] for paper in known}
     for name in composer.choices("experiment"):
         folders.setdefault(name.partition("/")[0], []).append(name)
-    compiled: set[tuple[type, ...]] = set()
     for folder, names in folders.items():
         paper = known[folder].cited if folder in known else folder
         for asked in plan_all([[f"+experiment={name}"] for name in names], composer):
             for request in asked.requests:
                 if (found := took.pop(name_of(request.cell), None)) is not None:
                     runs, typical = int(found[0]), float(found[1])
-                    now = typical if runs * typical < SHORT else _seconds(request.cell, compiled)
+                    now = typical if runs * typical < SHORT else _seconds(request.cell)
                     yield Cost(paper, request.cell.policy.name, runs, runs * typical, runs * now)
 
 
@@ -78,10 +77,7 @@ def shares(found: Iterable[Cost], name: Callable[[Cost], str]) -> list[Share]:
     ]
 
 
-def _seconds(cell: Cell, compiled: set[tuple[type, ...]]) -> float:
-    """Median seconds of a few replications; the first of its kind is not timed, as it compiles."""
-    kind = (type(cell), type(cell.policy), type(cell.instance))
-    if kind not in compiled:
-        cell.replicate(0)
-        compiled.add(kind)
+def _seconds(cell: Cell) -> float:
+    """Median seconds of a few replications; one before is not timed: it may compile a loop or make tables."""
+    cell.replicate(0)
     return seconds(cell.replicate, TIMED)
