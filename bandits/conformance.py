@@ -110,6 +110,11 @@ def keeps_its_guarantee(policy: AnyPolicy) -> None:
         assert found.verdict(guarantee) is not AuditVerdict.VIOLATED, (
             f"the guarantee is violated with {arms} arms at horizon {horizon}: {found.bounds_of(guarantee)[0]}"
         )
+        if guarantee.rho is not None:
+            released = max(release.rho(policy.domain) for release in policy.ledger(arms, horizon))
+            assert released <= guarantee.rho * (1 + ROUNDING), (
+                f"rho is {guarantee.rho:g}, and a release has {released:g}"
+            )
 
 
 def counts_every_step(policy: AnyPolicy) -> None:

@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from bandits.mechanisms.concentrated import concentrated_delta, require_rho, rho_of_pure
+from bandits.mechanisms.concentrated import (
+    concentrated_delta,
+    require_rho,
+    rho_of_discrete_laplace,
+    rho_of_laplace,
+    rho_of_pure,
+)
 from bandits.mechanisms.gaussian import gaussian_delta, level_of_pure, require_level
 from bandits.parameters import ParameterError, require
 
@@ -53,9 +59,10 @@ class Guarantee:
     A policy that is not private has `epsilon = inf` and scope NONE; with `declared` False it makes no statement.
     Gaussian differential privacy has a `level` beside the one pair (epsilon, delta) at which it is quoted, and
     `delta_at` gives the others; likewise zero-concentrated privacy, zCDP, has a `rho`. Gaussian noise has a level,
-    which implies rho = level^2 / 2 and says more. Raises `ParameterError` for a negative or undefined epsilon, a delta
-    outside [0, 1), a scope that contradicts epsilon, a guarantee that is not declared, a level beside a rho, or a level
-    or rho that does not imply (epsilon, delta).
+    which implies rho = level^2 / 2 and says more. With delta = 0 both hold, pure `epsilon` and `rho`, as for Laplace
+    noise, whose rho is less than what pure privacy implies. Raises `ParameterError` for a negative or undefined
+    epsilon, a delta outside [0, 1), a scope that contradicts epsilon, a guarantee that is not declared, a level beside
+    a rho, or a level or rho that does not imply (epsilon, delta).
     """
 
     epsilon: float
@@ -80,9 +87,14 @@ class Guarantee:
         if self.rho is not None:
             require(self.level is None, "rho", self.rho, "left out where there is a level, which says more")
             require_rho(self.rho)
-            least = concentrated_delta(self.rho, self.epsilon)
-            allowed = f"above 0 and at least {least:.6g}, which is known for {self.rho:g}-zCDP"
-            require(0 < self.delta >= least * (1 - 1e-9), "delta", self.delta, allowed)
+            if self.delta == 0:
+                implied = rho_of_pure(self.epsilon)
+                allowed = f"at most {implied:.6g}, which pure {self.epsilon:g}-privacy implies; or give a delta > 0"
+                require(self.rho <= implied * (1 + ROUNDING), "rho", self.rho, allowed)
+            else:
+                least = concentrated_delta(self.rho, self.epsilon)
+                allowed = f"at least {least:.6g}, which is known for {self.rho:g}-zCDP"
+                require(self.delta >= least * (1 - 1e-9), "delta", self.delta, allowed)
 
     @classmethod
     def gaussian(cls, level: float, epsilon: float, scope: Scope = Scope.TRANSCRIPT) -> Self:
@@ -95,6 +107,22 @@ class Guarantee:
         """`rho`-zCDP, quoted at `epsilon` with the delta that is known there, moved into (0, 1)."""
         require_rho(rho)
         return cls(epsilon, _within(concentrated_delta(rho, epsilon)), scope, rho=rho)
+
+    @classmethod
+    def laplace(
+        cls, epsilon: float, scope: Scope = Scope.TRANSCRIPT, neighbours: Neighbours = Neighbours.ONE_REWARD
+    ) -> Self:
+        """Pure `epsilon` of Laplace noise on sums, with its rho (docs/theorems.md, 6.7).
+
+        All that `scope` covers must follow from the noisy sums. One reward may be in several, if they cost `epsilon`
+        together. Not for a comparison with noise that is not released, as a sparse vector's.
+        """
+        return cls(epsilon, scope=scope, neighbours=neighbours, rho=rho_of_laplace(epsilon))
+
+    @classmethod
+    def discrete_laplace(cls, epsilon: float, steps: int, scope: Scope = Scope.TRANSCRIPT) -> Self:
+        """As `laplace`, for discrete Laplace noise on sums of which one reward moves one, by at most `steps` steps."""
+        return cls(epsilon, scope=scope, rho=rho_of_discrete_laplace(epsilon, steps))
 
     @property
     def private(self) -> bool:
@@ -113,12 +141,13 @@ class Guarantee:
         """
         if self.level is not None:
             return gaussian_delta(self.level, epsilon)
-        if self.rho is not None:
-            return concentrated_delta(self.rho, epsilon)
         if not self.private:
             return 1.0
+        concentrated = 1.0 if self.rho is None else concentrated_delta(self.rho, epsilon)
+        if self.rho is not None and self.delta > 0:
+            return concentrated
         excess = -math.expm1(min(epsilon - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
-        return self.delta + (1 - self.delta) * excess
+        return min(concentrated, self.delta + (1 - self.delta) * excess)
 
     def about(self, scope: Scope) -> Self | None:
         """The guarantee about another scope that this one implies, None if none (docs/theorems.md, 6.1 and 6.4).
@@ -137,7 +166,7 @@ class Guarantee:
             return replace(self, scope=wider).about(scope)
         if scope is not wider or self.delta > 0:
             return None
-        return replace(self, epsilon=2 * self.epsilon, scope=wider)
+        return replace(self, epsilon=2 * self.epsilon, scope=wider, rho=None)
 
     def implies(self, other: "Guarantee") -> bool:
         """Whether every mechanism with this guarantee also has the `other` (docs/theorems.md, section 6)."""
@@ -148,10 +177,12 @@ class Guarantee:
             return False
         if other.level is not None:
             return known._implied_level <= other.level * (1 + ROUNDING)
-        if other.rho is not None:
-            return known.least_rho <= other.rho * (1 + ROUNDING)
+        if other.rho is not None and known.least_rho > other.rho * (1 + ROUNDING):
+            return False
         if other.delta == 0:
             return known.delta == 0 and known.epsilon <= other.epsilon * (1 + ROUNDING)
+        if other.rho is not None:
+            return True
         return known.delta_at(other.epsilon) <= other.delta * (1 + ROUNDING)
 
     @property
@@ -179,7 +210,7 @@ class Guarantee:
         """The epsilon of pure privacy, delta = 0. Raises `ParameterError` for a guarantee that has none."""
         if self.level is not None:
             raise ParameterError("delta", f"must be > 0: {self.level:g}-GDP is purely epsilon-private for no epsilon")
-        if self.rho is not None:
+        if self.rho is not None and self.delta > 0:
             raise ParameterError("delta", f"must be > 0: {self.rho:g}-zCDP need not be purely epsilon-private")
         if self.delta > 0:
             raise ParameterError("delta", f"must be {self.delta:g}: nothing is promised for a smaller one")

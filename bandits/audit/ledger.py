@@ -8,6 +8,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.costs import Bounds
+from bandits.mechanisms.concentrated import rho_of_laplace, rho_of_pure
 from bandits.parameters import ParameterError
 
 
@@ -39,9 +40,21 @@ class Release(ABC):
         """Upper and lower bound on the delta of one reward of the domain at `epsilon`; None if there is no formula."""
         return None
 
+    def rho(self, domain: Domain) -> float:
+        """An upper bound on the rho of zCDP of one reward of the domain: by default what its pure epsilon implies."""
+        return rho_of_pure(self.cost(domain).kept)
+
     @abstractmethod
     def touches(self) -> int:
         """The largest number of released numbers that contain one reward."""
+
+
+class LaplaceSums(Release):
+    """Sums of items with Laplace noise, from which all else follows."""
+
+    def rho(self, domain: Domain) -> float:
+        """The rho of Laplace noise of the same pure epsilon: that of several draws together is no larger."""
+        return rho_of_laplace(self.cost(domain).kept)
 
 
 def lowest(low: FloatArray, domain: Domain) -> FloatArray:
@@ -62,7 +75,7 @@ def require_domain(least: float, domain: Domain) -> None:
 
 
 @dataclass(frozen=True)
-class LaplaceRelease(Release):
+class LaplaceRelease(LaplaceSums):
     """One number plus Lap(scale), which a change of one item moves by (high - low) / divisor."""
 
     mechanism: str
@@ -82,7 +95,7 @@ class LaplaceRelease(Release):
         return 1
 
 
-class NoisySums(Release):
+class NoisySums(LaplaceSums):
     """Running sums of items, each with the noise of several Laplace draws.
 
     Attributes

@@ -9,10 +9,11 @@ from bandits.arrays import FloatArray
 from bandits.audit.composition import composed_delta
 from bandits.audit.costs import Bounds
 from bandits.audit.halting import halting_bounds
-from bandits.audit.ledger import Domain, Release, lowest, require_domain
+from bandits.audit.ledger import Domain, LaplaceSums, Release, lowest, require_domain
 from bandits.audit.noisy_max import noisy_max_cost, prefix_cost, vote_cost
 from bandits.loops.stopping import Constants
 from bandits.mechanisms.coins import coins_delta
+from bandits.mechanisms.concentrated import rho_of_discrete_laplace, rho_of_laplace
 from bandits.mechanisms.gaussian import gaussian_delta
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
 from bandits.mechanisms.report_noisy_max import NoiseName
@@ -58,7 +59,7 @@ class VotesMax(NoisyMax):
 
 
 @dataclass(frozen=True)
-class RepeatedMeans(Release):
+class RepeatedMeans(LaplaceSums):
     """The mean of the first n rewards in [0, 1] of an arm plus Lap(n^-(1 - v/2)), for several n.
 
     Attributes
@@ -120,6 +121,10 @@ class TruncatedValue(Release):
         witness = f"one reward from 0 to 1 of {self.count}; the value is below the support of the larger center"
         return Bounds(outside, outside, witness, "exact law", 1e-15)
 
+    def rho(self, domain: Domain) -> float:
+        """That of Laplace noise if it is not truncated."""
+        return math.inf if self.noise_delta > 0 else rho_of_laplace(self.cost(domain).kept)
+
     def touches(self) -> int:
         return 1
 
@@ -144,7 +149,7 @@ class Halting(Release):
 
 
 @dataclass(frozen=True)
-class SumAndSpread(Release):
+class SumAndSpread(LaplaceSums):
     """A sum of values in [low, high] plus Lap(sum_scale), and that of (x - x')^2 / 2 over pairs plus Lap(pair_scale).
 
     A value that goes from low to high, paired with high, moves the sum up by high - low and the sum over pairs down by
@@ -199,6 +204,10 @@ class GaussianDraws(Release):
         delta = gaussian_delta(self.level, epsilon)
         witness = self._witness + f"; a sum of the values more than e^{epsilon:g} times as likely"
         return Bounds(delta, delta, witness, "exact law", 1e-12 * delta)
+
+    def rho(self, domain: Domain) -> float:
+        """level^2 / 2."""
+        return self.level**2 / 2
 
     @property
     def _witness(self) -> str:
@@ -268,6 +277,10 @@ class LaplaceModularSum(Release):
         epsilon = self.noise.wrapped_cost(self.change, self.modulus)
         witness = f"one number from 0 to {self.change}; the residue is the larger sum modulo {self.modulus}"
         return Bounds(epsilon, epsilon, witness, "exact law of the residue", 1e-12 * epsilon)
+
+    def rho(self, domain: Domain) -> float:
+        """That of the sum, of which the residue is a function."""
+        return rho_of_discrete_laplace(self.change / self.noise.scale, self.change)
 
     def touches(self) -> int:
         return 1

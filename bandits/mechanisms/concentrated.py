@@ -9,7 +9,10 @@ import math
 
 from bandits.parameters import require
 
-RHOS = (1e-100, 1e100)
+RHOS = (1e-201, 1e100)  # rho of a pure epsilon down to 1e-100
+LEAST_LOG = -700.0  # of an order less 1: below it delta is 1
+HALVINGS = 60  # of a range of less than 1200 in the logarithm of an order
+SMALL = 1e-3  # of an epsilon
 
 
 def require_rho(rho: float) -> None:
@@ -18,17 +21,56 @@ def require_rho(rho: float) -> None:
 
 
 def concentrated_delta(rho: float, epsilon: float) -> float:
-    """A delta for which `rho`-zCDP implies (`epsilon`, delta)-privacy: exp(-(epsilon - rho)^2 / (4 rho)).
+    """A delta for which `rho`-zCDP implies (`epsilon`, delta)-privacy.
 
-    Bun and Steinke 2016, Proposition 1.3: epsilon = rho + 2 sqrt(rho log(1 / delta)). 1 for epsilon <= rho, where the
-    proposition gives nothing.
+    The infimum over a > 1 of exp((a - 1)(a rho - epsilon)) / (a - 1) (1 - 1/a)^a (Canonne, Kamath and Steinke 2020,
+    Proposition 12). The derivative of its logarithm, (2a - 1) rho - epsilon + log(1 - 1/a), grows in a: it is least
+    where that is 0. Every a gives a valid delta, so that an inexact root is no error. Not the least delta: normal noise
+    has a smaller one (docs/theorems.md, 6.5).
     """
-    return math.exp(-max(epsilon - rho, 0.0) / rho * max(epsilon - rho, 0.0) / 4)
+    if math.isinf(epsilon):
+        return 0.0
+    low, high = LEAST_LOG, math.log1p((epsilon + 1) / rho)  # of a - 1; at `high` the derivative is above 2 - log 2
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        rises = (2 * math.exp(middle) + 1) * rho - epsilon - math.log1p(math.exp(-middle)) > 0
+        low, high = (low, middle) if rises else (middle, high)
+    return min(1.0, math.exp(_log_delta(rho, epsilon, high)))
+
+
+def _log_delta(rho: float, epsilon: float, log_excess: float) -> float:
+    """The logarithm of the delta at the order a = 1 + e^`log_excess`."""
+    excess = math.exp(log_excess)
+    return excess * ((1 + excess) * rho - epsilon) - log_excess - (1 + excess) * math.log1p(math.exp(-log_excess))
 
 
 def rho_of_pure(epsilon: float) -> float:
     """The least rho of zCDP that pure `epsilon`-privacy implies: epsilon tanh(epsilon / 2), at most epsilon^2 / 2.
 
-    Randomised response has exactly this rho (docs/theorems.md, 6.5).
+    Randomised response has exactly this rho (Desfontaines 2024; docs/theorems.md, 6.5).
     """
     return epsilon * math.tanh(epsilon / 2)
+
+
+def rho_of_laplace(epsilon: float) -> float:
+    """The rho of Laplace noise that is purely `epsilon`-private: epsilon + e^-epsilon - 1, less than of pure privacy.
+
+    Harrison and Manurangsi (2026, arXiv 2510.25746). The function is convex and 0 at 0, so it also holds for several
+    numbers that one reward moves, each with Laplace noise, if they cost epsilon together (docs/theorems.md, 6.7).
+    """
+    if epsilon < SMALL:  # the sum would cancel
+        return epsilon**2 / 2 * (1 - epsilon / 3 + epsilon**2 / 12 - epsilon**3 / 60)
+    return epsilon + math.expm1(-epsilon)
+
+
+def rho_of_discrete_laplace(epsilon: float, steps: int) -> float:
+    """The rho of discrete Laplace noise, Pr[j] proportional to e^(-|j| epsilon / `steps`), on a number in whole steps.
+
+    One reward moves the number by at most `steps`. With x = epsilon / `steps` it is the rho of Laplace noise plus
+    (1 - e^-epsilon)(1 - x / sinh x): `rho_of_pure` for one step, and near `rho_of_laplace` for many
+    (docs/theorems.md, 6.7).
+    """
+    require(steps >= 1, "steps", steps, "a whole number >= 1")
+    x = epsilon / steps
+    near, far = x**2 / 6 - 7 * x**4 / 360, 1 + 2 * x * math.exp(-x) / math.expm1(-2 * x)  # 1 - x / sinh x
+    return rho_of_laplace(epsilon) - math.expm1(-epsilon) * (near if x < SMALL else far)  # far cancels near 0

@@ -114,7 +114,7 @@ class BatchedIndex(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.rule.epsilon)
+        return Guarantee.laplace(self.rule.epsilon)
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)

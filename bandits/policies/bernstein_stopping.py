@@ -67,7 +67,7 @@ class DPBernstein(StoppingRule):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon, neighbours=Neighbours.ONE_VALUE)
+        return Guarantee.laplace(self.epsilon, neighbours=Neighbours.ONE_VALUE)
 
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The two sums of one block, for values in [-1, 1]; all blocks cost the same.

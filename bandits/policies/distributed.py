@@ -214,7 +214,8 @@ class DistDPSE(DistributedElimination):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon, scope=Scope.DISTRIBUTED)
+        fewest = self.grid(self.batch_base)  # steps of a reward, in the first batch
+        return Guarantee.discrete_laplace(self.epsilon, fewest, Scope.DISTRIBUTED)
 
     def noise(self, grid: int) -> DiscreteLaplace:
         return DiscreteLaplace(grid / self.epsilon)

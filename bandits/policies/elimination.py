@@ -234,7 +234,7 @@ class DPSE(MeanElimination):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     def epoch_length(self, viable: int, epoch: int, horizon: int) -> float:
         """R_e. The arms are pulled while r < R_e, hence ceil(R_e) times."""

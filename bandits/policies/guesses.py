@@ -44,7 +44,7 @@ class GuessDPSE(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     def legend(self) -> str:
         return f"{self.label} ({'doubled' if self.growth == 'double' else 'squared'})"

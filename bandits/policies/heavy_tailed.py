@@ -70,7 +70,7 @@ class HeavyTailedPolicy(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     def legend(self) -> str:
         return f"{self.label} (s = {self.s:.3g})"
@@ -222,7 +222,7 @@ class LDPRSE(HeavyTailedElimination):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon, scope=Scope.LOCAL)
+        return Guarantee.laplace(self.epsilon, Scope.LOCAL)
 
     def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
         u, v = moment
@@ -294,7 +294,7 @@ class DPRUCB(HeavyTailedPolicy):
     @property
     def guarantee(self) -> Guarantee:
         worst = 2 / math.log(2)  # of levels / log T over all horizons T >= 2, at T = 2
-        return Guarantee(self.epsilon if self.tree_budget == "levels" else worst * self.epsilon)
+        return Guarantee.laplace(self.epsilon if self.tree_budget == "levels" else worst * self.epsilon)
 
     @property
     def paper_guarantee(self) -> Guarantee:

@@ -47,7 +47,7 @@ class DPUCBTossou(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
@@ -99,7 +99,7 @@ class DPUCBBound(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)

@@ -89,7 +89,7 @@ class Lazy(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     @property
     def unit(self) -> float:

@@ -132,6 +132,10 @@ class LDPUCBL(LocalPolicy):
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon, Scope.LOCAL)
+
     def report(self, reward: float, rng: np.random.Generator) -> float:
         return float(reward + rng.laplace(scale=1 / self.epsilon))
 

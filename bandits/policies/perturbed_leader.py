@@ -398,7 +398,7 @@ class GDPElimNew(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon, self.delta)
+        return Guarantee(self.epsilon, self.delta) if self.delta else Guarantee.laplace(self.epsilon)
 
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)

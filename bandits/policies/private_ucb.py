@@ -74,7 +74,7 @@ class DPUCB(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     def legend(self) -> str:
         path = "" if self.tree == "binary" else f", path tree, {self.path_scale} scale"

@@ -119,7 +119,7 @@ class RobustSE(RobustElimination):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
         u, k, alpha, n = moment.u, 1 + moment.v, self.corruption, 2**epoch

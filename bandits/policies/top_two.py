@@ -80,7 +80,7 @@ class AdaPTT(Identifier):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     def legend(self) -> str:
         return f"{self.label} ({self.threshold} threshold)"
@@ -160,7 +160,7 @@ class DPTT(Identifier):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon)
+        return Guarantee.laplace(self.epsilon)
 
     @property
     def first_batch(self) -> int:

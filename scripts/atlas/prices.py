@@ -71,7 +71,7 @@ def trust_of(guarantee: Guarantee) -> Trust:
     if guarantee.scope is Scope.TRANSCRIPT:
         if guarantee.level is not None:
             return Trust.GAUSSIAN
-        if guarantee.rho is not None:
+        if guarantee.rho is not None and guarantee.delta:
             return Trust.CONCENTRATED
         return Trust.APPROXIMATE if guarantee.delta else Trust.PURE
     if guarantee.scope is Scope.DISTRIBUTED:

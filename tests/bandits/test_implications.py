@@ -11,7 +11,12 @@ from scipy.stats import norm
 
 from bandits import Guarantee, Neighbours, ParameterError, Scope
 from bandits.guarantees import NO_PROMISE, NOT_PRIVATE
-from bandits.mechanisms.concentrated import concentrated_delta, rho_of_pure
+from bandits.mechanisms.concentrated import (
+    concentrated_delta,
+    rho_of_discrete_laplace,
+    rho_of_laplace,
+    rho_of_pure,
+)
 from bandits.mechanisms.gaussian import gaussian_delta, gaussian_level, level_of_pure
 
 SCOPES = [Scope.LOCAL, Scope.SHUFFLE, Scope.DISTRIBUTED, Scope.TRANSCRIPT, Scope.DECISION]
@@ -183,8 +188,20 @@ def test_what_implies_what():
         (Guarantee.concentrated(0.02, 1.0), Guarantee.concentrated(0.019, 5.0), False),
         (Guarantee.concentrated(0.02, 1.0), Guarantee.gaussian(9.0, 1.0), False),
         (Guarantee.concentrated(0.02, 1.0), Guarantee(9.0), False),
-        (Guarantee.concentrated(0.02, 1.0), Guarantee(1.0, 7e-6), True),  # exp(-0.98^2 / 0.08) = 6.1e-6
-        (Guarantee.concentrated(0.02, 1.0), Guarantee(1.0, 5e-6), False),
+        (Guarantee.concentrated(0.5, 1.0), Guarantee(3.0, 0.0052), True),  # 0.00514, see below
+        (Guarantee.concentrated(0.5, 1.0), Guarantee(3.0, 0.0051), False),
+        (Guarantee.laplace(1.0), Guarantee.concentrated(0.368, 1.0), True),  # e^-1 = 0.367879
+        (Guarantee.laplace(1.0), Guarantee.concentrated(0.367, 1.0), False),
+        (Guarantee.laplace(1.0), Guarantee(1.0), True),
+        (Guarantee(1.0), Guarantee.laplace(1.0), False),
+        (Guarantee.laplace(1.0), Guarantee.laplace(1.1), True),
+        (Guarantee.laplace(1.0), Guarantee.laplace(0.9), False),
+        (Guarantee.laplace(3.0, Scope.LOCAL), Guarantee(3.0, scope=Scope.DISTRIBUTED), True),
+        (Guarantee.laplace(1.0), Guarantee(2.0, scope=Scope.DECISION), True),
+        (Guarantee.laplace(1.0), Guarantee.concentrated(1.53, 1.0, Scope.DECISION), True),  # 2 tanh(1) = 1.52319
+        (Guarantee.laplace(1.0), Guarantee.concentrated(1.52, 1.0, Scope.DECISION), False),
+        (Guarantee.discrete_laplace(1.0, 2), Guarantee.concentrated(0.394, 1.0), True),  # 0.393474 by hand, below
+        (Guarantee.discrete_laplace(1.0, 2), Guarantee.concentrated(0.393, 1.0), False),
         (Guarantee(1e-9, 1e-12), Guarantee.concentrated(9.0, 1.0), False),
         (Guarantee.concentrated(0.02, 1.0), Guarantee(9.0, 0.1, Scope.DECISION), False),
         (Guarantee(1.0, scope=Scope.DISTRIBUTED), Guarantee(1.0), True),
@@ -218,10 +235,18 @@ def test_implication_is_an_order():
     levels = [gaussian_level(0.2, 1e-6), level_of_pure(0.1), 0.02]
     promises += [Guarantee.gaussian(level, 0.2, scope) for level in levels for scope in SCOPES]
     promises += [Guarantee.concentrated(rho, 0.2, scope) for rho in (2e-4, rho_of_pure(0.1), 0.03) for scope in SCOPES]
+    promises += [Guarantee.laplace(epsilon, scope) for epsilon in (0.1, 0.2, 2.0) for scope in SCOPES]
+    promises += [Guarantee.discrete_laplace(0.1, 2, scope) for scope in SCOPES]
     known = {(a, b) for a, b in itertools.product(range(len(promises)), repeat=2) if promises[a].implies(promises[b])}
     assert {(a, a) for a in range(len(promises))} <= known
     assert {(a, c) for a, b in known for other, c in known if other == b} <= known
     assert 100 < len(known) < len(promises) ** 2 / 2
+    assert all(
+        promises[a].delta_at(e) <= promises[b].delta_at(e) * (1 + 1e-9) + 1e-15
+        for a, b in known
+        if promises[a].scope is promises[b].scope
+        for e in (0.05, 0.15, 0.3, 1.0)
+    )
     assert replace(promises[0], epsilon=0.0).implies(promises[0])
 
 
@@ -254,13 +279,22 @@ def test_a_level_has_the_curve_of_its_rho_and_a_smaller_delta():
         weaker = Guarantee.concentrated(promised.least_rho, 1.0)
         for epsilon in (0.5, 1.0, 3.0):
             assert promised.delta_at(epsilon) < weaker.delta_at(epsilon)
-        assert weaker.delta_at(promised.least_rho / 2) == 1
+        assert promised.delta_at(0.0) < weaker.delta_at(0.0) < 1
 
 
 def test_the_delta_of_a_rho():
-    """At epsilon = rho + 2 sqrt(rho log(1 / delta)) no law with this rho exceeds delta."""
-    epsilon = 0.3 + 2 * math.sqrt(0.3 * math.log(1e5))
-    assert math.isclose(concentrated_delta(0.3, epsilon), 1e-5, rel_tol=1e-9)
+    """The infimum over orders on a grid, and no law with this rho exceeds it; exp(-(e - rho)^2 / 4 rho) is larger."""
+    assert math.isclose(concentrated_delta(0.5, 3.0), 0.00514318, rel_tol=1e-6)
+    assert math.exp(-(2.5**2) / 2) > 8.5 * concentrated_delta(0.5, 3.0)  # Bun and Steinke 2016, Proposition 1.3
+    root = 1 + (3 - 0.5) / (2 * 0.5)  # their Lemma 3.6 multiplies it by a number below 1 / root
+    assert concentrated_delta(0.5, 3.0) < 0.0120 < math.exp(-(2.5**2) / 2) / root
+    for rho, epsilon in itertools.product((1e-6, 0.01, 0.5, 30.0), (0.0, 0.001, 0.3, 3.0, 100.0)):
+        a = 1 + np.geomspace(1e-12, 1e9, 200_001)
+        with np.errstate(over="ignore"):
+            grid = np.exp((a - 1) * (a * rho - epsilon)) / (a - 1) * (1 - 1 / a) ** a
+        assert math.isclose(concentrated_delta(rho, epsilon), min(1, np.nanmin(grid)), rel_tol=1e-5, abs_tol=1e-300)
+    assert concentrated_delta(1e100, 1.0) == 1
+    assert concentrated_delta(0.5, math.inf) == 0
     rng, closest = np.random.default_rng(10), 0.0
     for _ in range(300):
         peak = rng.dirichlet([0.05, 1.0, 1.0]) + 1e-12
@@ -271,7 +305,77 @@ def test_the_delta_of_a_rho():
             found = excess(first, second, epsilon)
             assert found <= concentrated_delta(rho, epsilon)
             closest = max(closest, found / concentrated_delta(rho, epsilon))
-    assert closest > 0.1
+    assert closest > 0.2
+
+
+def test_a_delta_of_a_rho_is_above_that_of_normal_laws():
+    """By quadrature of (p - e^epsilon q)+ for normal laws a distance sqrt(2 rho) apart."""
+    x = np.linspace(-40, 40, 800_001)
+    for rho, epsilon in itertools.product((0.02, 0.5, 4.0), (0.1, 1.0, 3.0)):
+        apart = np.maximum(norm.pdf(x - math.sqrt(2 * rho)) - math.exp(epsilon) * norm.pdf(x), 0)
+        found = apart.sum() * (x[1] - x[0])
+        assert found < concentrated_delta(rho, epsilon) < 1
+
+
+def laplace_renyi(epsilon, order, cells=400_001):
+    """The Renyi divergence of Laplace laws of scale 1 a distance epsilon apart, by quadrature; tails in closed form."""
+    x = (np.arange(cells) + 0.5) / cells * epsilon
+    inside = logsumexp(order * -x + (1 - order) * (x - epsilon)) + math.log(epsilon / cells)
+    tails = np.array([(order - 1) * epsilon, -order * epsilon])  # the ratio of densities is constant on either side
+    return float(logsumexp([inside, *tails]) - math.log(2)) / (order - 1)
+
+
+def discrete_renyi(epsilon, steps, order):
+    """The Renyi divergence of discrete Laplace laws `steps` apart, summed over the law, tails in closed form."""
+    x = epsilon / steps
+    j = np.arange(steps + 1)
+    inside = order * -x * j + (1 - order) * -x * (steps - j)
+    tails = np.array([(order - 1) * epsilon, -order * epsilon]) - x - math.log(-math.expm1(-x))
+    return float(logsumexp([*inside, *tails]) + math.log(math.tanh(x / 2))) / (order - 1)
+
+
+MANY_ORDERS = 1 + np.geomspace(1e-5, 1e4, 60)
+
+
+def test_the_rho_of_laplace_noise():
+    """No order has more, by quadrature, and the limit at order 1 has as much; randomised response has more."""
+    assert math.isclose(rho_of_laplace(1.0), 0.36787944, rel_tol=1e-8)
+    assert math.isclose(rho_of_laplace(1e-6), 0.5e-12, rel_tol=1e-6)
+    for epsilon in (0.01, 0.3, 1.0, 4.0, 10.0):
+        shares = [laplace_renyi(epsilon, order) / order for order in MANY_ORDERS]
+        assert max(shares) <= rho_of_laplace(epsilon) * (1 + 1e-6)
+        assert max(shares) >= rho_of_laplace(epsilon) * (1 - 1e-4)
+        assert rho_of_laplace(epsilon) < rho_of_pure(epsilon)
+        halves = [rho_of_laplace(share * epsilon) for share in (0.2, 0.8)]  # two numbers that cost epsilon together
+        assert sum(halves) < rho_of_laplace(epsilon)
+
+
+def test_the_rho_of_discrete_laplace_noise():
+    """One step is randomised response at worst, many are Laplace noise, and 2 at epsilon = 1 by hand."""
+    a = math.exp(-0.5)
+    by_hand = 0.5 * (2 - 2 * a * (1 - math.exp(-1)) / (1 - math.exp(-1)))  # 1 - a = 0.393469
+    assert math.isclose(by_hand, 1 - a)
+    assert math.isclose(rho_of_discrete_laplace(1.0, 2), 1 - a)
+    for epsilon in (1e-4, 0.01, 0.3, 1.0, 4.0, 10.0):
+        assert math.isclose(rho_of_discrete_laplace(epsilon, 1), rho_of_pure(epsilon), rel_tol=1e-9)
+        assert math.isclose(rho_of_discrete_laplace(epsilon, 2**20), rho_of_laplace(epsilon), rel_tol=1e-9)
+        for steps in (1, 2, 3, 8, 100) if epsilon > 1e-3 else ():  # the divergence is lost in rounding
+            shares = [discrete_renyi(epsilon, steps, order) / order for order in MANY_ORDERS]
+            assert max(shares) <= rho_of_discrete_laplace(epsilon, steps) * (1 + 1e-4)
+            assert max(shares) >= rho_of_discrete_laplace(epsilon, steps) * (1 - 1e-3)
+    with pytest.raises(ParameterError, match="steps: must be a whole number >= 1"):
+        rho_of_discrete_laplace(1.0, 0)
+
+
+def test_what_laplace_noise_promises():
+    """The smaller of the deltas of its pure epsilon and of its rho."""
+    promised = Guarantee.laplace(1.0)
+    assert (promised.pure, promised.least_rho) == (1.0, rho_of_laplace(1.0))
+    assert promised.delta_at(1.0) == 0
+    assert promised.delta_at(0.9) == Guarantee(1.0).delta_at(0.9) < concentrated_delta(promised.rho, 0.9)
+    large = Guarantee.laplace(20.0)
+    assert large.delta_at(19.999) < concentrated_delta(large.rho, 19.999)
+    assert Guarantee.laplace(1e-100).implies(Guarantee(1e-100))
 
 
 def test_what_a_guarantee_with_a_rho_refuses():
@@ -279,8 +383,10 @@ def test_what_a_guarantee_with_a_rho_refuses():
         Guarantee(1.0, 0.5, level=0.1, rho=0.1)
     with pytest.raises(ParameterError, match="rho: must be a finite number > 0"):
         Guarantee.concentrated(0.0, 1.0)
-    with pytest.raises(ParameterError, match="delta: must be above 0 and at least"):
+    with pytest.raises(ParameterError, match="delta: must be at least"):
         Guarantee(1.0, 1e-9, rho=0.1)
+    with pytest.raises(ParameterError, match=r"rho: must be at most 0\.462117, which pure 1-privacy implies"):
+        Guarantee(1.0, rho=0.5)
     with pytest.raises(ParameterError, match=r"delta: must be > 0: .*-zCDP"):
         _ = Guarantee.concentrated(0.1, 1.0).pure
 
