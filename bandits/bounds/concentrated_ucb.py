@@ -15,8 +15,8 @@ ADDED = 1000  # terms that are added one by one; an integral bounds the others
 def adac_ucb_regret(gaps: FloatArray, rho: float, horizon: float, alpha: float) -> float:
     """Expected regret of AdaC-UCB is at most this (11.2): a sum over suboptimal arms of gap times
 
-    1 + 4 `last_episode` + `failed_pulls`, that is 8 alpha log(T) / gap + 8 sqrt(alpha log(T) / rho) + O(gap). Privacy
-    costs the middle term, of the order of sqrt(log T).
+    1 + 4 `last_episode` + `failed_pulls`, that is 8 alpha log(T) / gap + 8 sqrt(alpha log(T) / rho) + O(gap). The
+    term with rho is of the order of sqrt(log T).
     """
     require_gaps(gaps)
     wrong = 1 + failed_pulls(alpha, horizon)

@@ -91,8 +91,8 @@ def offset_never_varying_regret(arms: int, epsilon: float, noise: NoiseName, rat
 def offset_regret(arms: int, least_gap: float, epsilon: float) -> float:
     """Expected regret of `OffsetFTNL` with ratio 2 and Gumbel noise, at every horizon (docs/theorems.md, 3.4).
 
-    (8 log(K) / epsilon + 64 (log(2 K) + 1) / gap + 16) / log 2 + 0.97, so 11.6 log(K) / epsilon + 92.4 (log(2 K) + 1) /
-    gap + 24.1, under the conditions of `sum_of_errors`. The rate of Cesari and Colomboni (2026).
+    (8 log(K) / epsilon + 64 (log(2 K) + 1) / gap + 16) / log 2 + 0.9626, at most 11.6 log(K) / epsilon + 92.4 (log(2 K)
+    + 1) / gap + 24.1, under the conditions of `sum_of_errors`. The rate of Cesari and Colomboni (2026).
     """
     return offset_constant(2) * sum_of_errors(arms, least_gap, epsilon) + offset_excess(2)
 

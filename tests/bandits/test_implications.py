@@ -286,8 +286,10 @@ def test_the_delta_of_a_rho():
     """The infimum over orders on a grid, and no law with this rho exceeds it; exp(-(e - rho)^2 / 4 rho) is larger."""
     assert math.isclose(concentrated_delta(0.5, 3.0), 0.00514318, rel_tol=1e-6)
     assert math.exp(-(2.5**2) / 2) > 8.5 * concentrated_delta(0.5, 3.0)  # Bun and Steinke 2016, Proposition 1.3
-    root = 1 + (3 - 0.5) / (2 * 0.5)  # their Lemma 3.6 multiplies it by a number below 1 / root
-    assert concentrated_delta(0.5, 3.0) < 0.0120 < math.exp(-(2.5**2) / 2) / root
+    at = 1 + (3 - 0.5) / (2 * 0.5)  # their Lemma 3.6
+    lemma = math.exp(-(2.5**2) / 2) * 2 / (at + math.sqrt(at**2 + 4 / (math.pi * 0.5)))
+    assert math.isclose(lemma, 0.0120, rel_tol=5e-3)
+    assert lemma > 2.3 * concentrated_delta(0.5, 3.0)
     for rho, epsilon in itertools.product((1e-6, 0.01, 0.5, 30.0), (0.0, 0.001, 0.3, 3.0, 100.0)):
         a = 1 + np.geomspace(1e-12, 1e9, 200_001)
         with np.errstate(over="ignore"):
@@ -373,8 +375,9 @@ def test_what_laplace_noise_promises():
     assert (promised.pure, promised.least_rho) == (1.0, rho_of_laplace(1.0))
     assert promised.delta_at(1.0) == 0
     assert promised.delta_at(0.9) == Guarantee(1.0).delta_at(0.9) < concentrated_delta(promised.rho, 0.9)
-    large = Guarantee.laplace(20.0)
-    assert large.delta_at(19.999) < concentrated_delta(large.rho, 19.999)
+    large = Guarantee.laplace(3.14)  # its rho says more at 1.45: 0.734 for 0.782
+    assert math.isclose(large.delta_at(1.45), concentrated_delta(large.rho, 1.45))
+    assert large.delta_at(1.45) < 0.95 * Guarantee(3.14).delta_at(1.45)
     assert Guarantee.laplace(1e-100).implies(Guarantee(1e-100))
 
 
@@ -389,6 +392,37 @@ def test_what_a_guarantee_with_a_rho_refuses():
         Guarantee(1.0, rho=0.5)
     with pytest.raises(ParameterError, match=r"delta: must be > 0: .*-zCDP"):
         _ = Guarantee.concentrated(0.1, 1.0).pure
+
+
+def shuffled(message, others):
+    """The law of the numbers of messages of each value, for one message and `others` of other users, all by value."""
+    laws = {}
+    for values in itertools.product(range(len(message)), repeat=len(others) + 1):
+        chance = message[values[0]] * math.prod(law[value] for law, value in zip(others, values[1:], strict=True))
+        counts = tuple(np.bincount(values, minlength=len(message)))
+        laws[counts] = laws.get(counts, 0.0) + chance
+    return np.array(list(laws.values()))
+
+
+def test_one_purely_private_message_gains_nothing_by_a_shuffler():
+    """Theorem 6.8: the shuffled messages cost as much as the message alone."""
+    rng = np.random.default_rng(12)
+    for users in (1, 2, 4):
+        for _ in range(30):
+            first, second = rng.dirichlet(np.ones(3), size=2)
+            others = rng.dirichlet(np.ones(3), size=users)
+            together = pure_epsilon(shuffled(first, others), shuffled(second, others))
+            assert math.isclose(together, pure_epsilon(first, second), rel_tol=1e-9)
+
+
+def test_two_messages_gain_by_a_shuffler():
+    """Theorem 6.8: the numbers of ones of a user's two bits, beside a fair coin."""
+    ones = np.array([[1 / 2, 0, 1 / 2], [1 / 3, 1 / 3, 1 / 3]])
+    counts = [np.convolve(law, [1 / 2, 1 / 2]) for law in ones]
+    assert np.allclose(counts, [np.full(4, 1 / 4), np.array([1, 2, 2, 1]) / 6])
+    assert math.isclose(pure_epsilon(*counts), math.log(3 / 2))
+    assert excess(ones[1], ones[0], 100.0) == 1 / 3
+    assert not Guarantee(1.0, scope=Scope.SHUFFLE).implies(Guarantee(100.0, scope=Scope.LOCAL))
 
 
 def test_a_sum_of_messages_says_less_than_the_messages_in_any_order():

@@ -1,5 +1,6 @@
 """DP-Bernstein: values by hand, its law value by value, theorems 10.1 and 10.2, and both numbers of its promise."""
 
+import itertools
 import math
 
 import numpy as np
@@ -174,6 +175,19 @@ def test_the_bound_by_hand():
     assert 4 * rule.width(block, (4 / 3 + 8) * log / 2**block, 1.0) <= 1
     log = rule.log_term(block - 1)
     assert 4 * rule.width(block - 1, (4 / 3 + 8) * log / 2 ** (block - 1), 1.0) > 1
+
+
+def test_the_order_of_the_bound():
+    """10.2: between constants times its order, also where x is near 1 and log log x is far below 0."""
+    assert math.log(math.log(1.001 / 0.99)) < -4
+    for mean, spread, epsilon, accuracy in itertools.product(
+        (1.0, 0.9, 0.01, 1e-6), (0.0, 0.5, 1.0), (0.01, 1.0, 1000.0), (0.99, 0.1, 1e-3)
+    ):
+        deviation = spread * math.sqrt(1 - mean**2)
+        x = (1 + 1 / epsilon) / (accuracy * mean)
+        for beta in (0.99, 0.05, 1e-9):
+            order = ((deviation / (accuracy * mean)) ** 2 + x) * (math.log(1 / beta) + math.log(math.log(math.e + x)))
+            assert 2 < bernstein_samples(mean, deviation, 1.0, epsilon, accuracy, beta) / order < 1_500
 
 
 @pytest.mark.parametrize(

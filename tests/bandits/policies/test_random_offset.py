@@ -140,6 +140,12 @@ def test_weights_of_ratio_2():
     assert min(closed[1:]) > 0.997 * noisy_leaders.offset_constant(2)
 
 
+def test_the_excess_of_ratio_two_by_hand():
+    """c(1) = 3 + log2(9/5) = 3.847997, less 2 / log 2 = 2.885390."""
+    assert math.isclose(noisy_leaders.offset_excess(2), 0.962607, abs_tol=1e-6)
+    assert 8 * noisy_leaders.offset_constant(2) + noisy_leaders.offset_excess(2) < 24.1
+
+
 def test_sums_of_weights_stay_near_their_line():
     """For ratio e single weights exceed e by up to a quarter, but their sums do not."""
     for ratio in [2, 2.5, math.e, 3, 7.3]:
