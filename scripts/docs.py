@@ -128,7 +128,8 @@ def readme_part(verdicts: Sequence[ClaimVerdict]) -> str:
     failing = worst_failures(verdicts)
     if not failing:
         return _wrapped(text)
-    rule = "Of each paper the claim that fails in the largest share of its settings, at the paper's own threshold:"
+    rule = "Of each paper the claim that fails in the largest share of its settings, "
+    rule += "in the paper's own reading and at its own threshold:"
     items = [f"- {of.paper} `{of.id}`, in {100 * of.failing:.0f} % of its settings: {of.claim}" for of in failing]
     return "\n".join([_wrapped(f"{text} {rule}"), "", *map(_wrapped, items)])
 
@@ -143,9 +144,12 @@ def _wrapped(text: str) -> str:
 def worst_failures(verdicts: Sequence[ClaimVerdict]) -> list[ClaimVerdict]:
     """Of each paper the claim of its own that fails in the largest share of settings; at most `FEW` papers.
 
-    Only claims that fail at the paper's threshold count. The first of several with the same share is taken.
+    Only claims that fail in the paper's own reading, at its own threshold, count. The first of several with the same
+    share is taken.
     """
-    failing = [of for of in verdicts if of.outcome is Outcome.FAILS and not (of.ours or of.our_threshold)]
+    failing = [
+        of for of in verdicts if of.outcome is Outcome.FAILS and not (of.ours or of.our_threshold or of.our_reading)
+    ]
     worst: dict[str, ClaimVerdict] = {}
     for verdict in sorted(failing, key=lambda verdict: -verdict.failing):
         worst.setdefault(verdict.paper, verdict)

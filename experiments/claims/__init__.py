@@ -22,15 +22,16 @@ the claim
 - cannot be judged, if results are missing: the evidence is the command that computes them;
 - is not judged, if its file gives a reason for that.
 
-A claim may have variants, which test the same statement elsewhere, as against another baseline. If the main form holds
-and a variant does not, or the main form fails and a variant holds, the claim `holds under` the form that holds; also if
-its file limits it to a `condition`. All variants claim the same: what a false claim should say instead is a claim of
-its own, `ours`.
+The main form of a claim is what the paper says; it alone gives the outcome. A claim that holds, and whose file limits
+it to a `condition`, `holds under` that: a condition restricts where a claim is tested, it never rewrites the claim. A
+claim may have variants, which test the same statement elsewhere, as against another baseline: where the outcome differs
+there, that is a remark. What a false claim should say instead is a claim of its own, `ours`.
 
 Remarks weaken an outcome. `threshold ours`: the number that estimates are compared with is not the paper's, so a
 failure may be due to our number. `chosen after the data`: the condition or variant under which it holds was chosen
-after the data were seen. `says nothing`: its settings pass, and would still pass with a bound nearer to the data by a
-factor of 10^4, or with any estimate. A claim of ours that fails is no failure of a paper.
+after the data were seen. `reading ours`: the paper leaves open what is meant, or how far it reaches. `says nothing`:
+its settings pass, and would still pass with a bound nearer to the data by a factor of 10^4, or with any estimate, or if
+all arms were pulled in turn. A claim of ours that fails is no failure of a paper.
 
 Every verdict has its power: which result would have changed it. For a bound, this is the factor by which it would have
 to be nearer to the data, and its share of the largest possible value; otherwise it is the nearest estimate that would

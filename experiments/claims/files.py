@@ -39,10 +39,13 @@ class Claim:
     claim: in a sentence.
     main: what to call the main form beside its variants; may be empty.
     forms: the main form, under the name `main`, then the variants.
-    condition: what a verdict in favour is limited to, as the profiles that were searched; may be empty.
+    condition: where the claim is tested, as the profiles that were searched: a verdict in favour is limited to it. It
+        never changes what is claimed; may be empty.
     condition_chosen: when the condition, or the places of the main form and its variants, were chosen: before the
         data, after the data, or `as run`, if they only say what was run.
     threshold: who chose the number that estimates are compared with: the paper or we; None if nobody chose one.
+    reading: whose the main form is: the paper's, or ours where the paper leaves open what is meant, or how far it
+        reaches, or an erratum says that something else is meant.
     proof: where the claim is proved, so that a verdict in favour does not rest on tests alone; may be empty.
     ours: whether the claim is ours, such as what a false claim of the paper should say.
     note: a remark, as what the paper leaves open; may be empty.
@@ -60,6 +63,7 @@ class Claim:
     condition: str = ""
     condition_chosen: Chosen | None = None
     threshold: Literal["paper", "ours"] | None = None
+    reading: Literal["paper", "ours"] = "paper"
     proof: str = ""
     ours: bool = False
     note: str = ""

@@ -38,6 +38,7 @@ def judge_claim(claim: Claim, results: Results) -> ClaimVerdict:
         findings,
         shlex.join(["python", "-m", "experiments.claims", *places, *asked]),
         claim.experiments,
+        claim.reading == "ours",
     )
 
 
@@ -60,21 +61,13 @@ def _joined(between: str, texts: Mapping[str, str]) -> str:
 
 
 def _decide(claim: Claim, findings: Mapping[str, FormVerdict]) -> tuple[Outcome, str]:
-    """The outcome of a claim, and what it holds under: that of the main form, unless a variant differs from it.
+    """The outcome of a claim, that of its main form, and the condition under which it holds, if it has one.
 
-    Vacuous variants, in which nothing could have failed, do not count.
+    A variant does not change it: what differs there is a remark, see `ClaimVerdict.elsewhere`.
     """
-    main, *variants = findings
-    outcome = findings[main].outcome
-    telling = {name: findings[name].outcome for name in variants if findings[name].outcome is not Outcome.VACUOUS}
-    if outcome is Outcome.HOLDS:
-        if claim.proof:
-            return Outcome.PROVED, ""
-        differs = any(of is not Outcome.HOLDS for of in telling.values())
-        under = [main or "the main form"] if differs else []
-        under += [claim.condition] if claim.condition else []
-        return (Outcome.HOLDS_UNDER, ", ".join(under)) if under else (outcome, "")
-    holding = [name for name, of in telling.items() if of is Outcome.HOLDS]
-    if outcome is Outcome.FAILS and holding:
-        return Outcome.HOLDS_UNDER, " and ".join(holding)
-    return outcome, ""
+    outcome = next(iter(findings.values())).outcome
+    if outcome is not Outcome.HOLDS:
+        return outcome, ""
+    if claim.proof:
+        return Outcome.PROVED, ""
+    return (Outcome.HOLDS_UNDER, claim.condition) if claim.condition else (outcome, "")

@@ -26,6 +26,16 @@ def possible_of(cell: Stored, quantity: str, t: float) -> Range:
     return Range(1.0, t) if quantity == "samples" else ANYTHING
 
 
+def in_turn(cell: Stored, quantity: str, t: float) -> float:
+    """What a `quantity` of a cell is after `t` steps if all arms are pulled in turn; NaN where that is not known."""
+    instance = cell.cell.instance
+    gaps = getattr(instance, "gaps", None)
+    if gaps is None or quantity not in ("regret", "suboptimal_pulls"):
+        return math.nan
+    counts = getattr(getattr(instance, "profile", None), "counts", np.ones(len(gaps)))
+    return t * float(np.average(gaps if quantity == "regret" else gaps > 0, weights=counts))
+
+
 def scaled(interval: Interval, at_least: float, at_most: float) -> Range:
     """The range of estimates that do not fail, if noise is proportional to a positive number, as regret or a ratio."""
     estimate, low, high = interval

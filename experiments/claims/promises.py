@@ -14,7 +14,7 @@ from experiments.audit.table import picked
 from experiments.cells import QUANTITIES, Values
 from experiments.claims.checks import ROUNDING
 from experiments.claims.forms import Form, limits
-from experiments.claims.power import counted, possible_of, scaled
+from experiments.claims.power import counted, in_turn, possible_of, scaled
 from experiments.claims.results import CannotJudgeError, Conditions, Labels, Results, labels, pick, values_of
 from experiments.claims.settings import Range, Setting
 from experiments.errors import nearest
@@ -65,7 +65,8 @@ class Bound(Form):
                 limit = value_of(self.bound, self.arguments, cell, {"t": t})
             interval = intervals.estimate(values, error / len(points))
             asked = (-math.inf, limit) if self.side == "upper" else (limit, math.inf)
-            settings.append(self._setting(where, interval, *asked, possible_of(cell, self.quantity, t)))
+            setting = self._setting(where, interval, *asked, possible_of(cell, self.quantity, t))
+            settings.append(replace(setting, in_turn=in_turn(cell, self.quantity, t)))
         return min(settings, key=lambda setting: setting.severity)
 
     @staticmethod
@@ -170,7 +171,9 @@ class PullsBound(Form):
             most = intervals.exactly(float(cell.pulls[:, arm].max()))
             possible = Range(0.0, float(cell.cell.horizon))
             slack = limit / most.estimate if most.estimate > 0 else math.inf
-            settings.append(Setting({**where, "arm": int(arm)}, most, -math.inf, limit, possible, slack=slack))
+            each = possible.high / len(instance.gaps)  # its pulls if all arms are pulled in turn
+            there = {**where, "arm": int(arm)}
+            settings.append(Setting(there, most, -math.inf, limit, possible, slack=slack, in_turn=each))
         return min(settings, key=lambda setting: setting.severity)
 
 

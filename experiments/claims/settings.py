@@ -48,7 +48,8 @@ class Setting:
     `possible` is the range of estimates that are possible, whatever the policy does: limits beyond it claim nothing.
     `unseen` are the estimates that would not have failed, by default those within the limits, with the noise that the
     measured estimate has. `slack` is the factor by which a bound would have to be nearer to the data to fail; NaN if
-    no bound is judged. `same` says that all runs that are compared gave the same number.
+    no bound is judged. `same` says that all runs that are compared gave the same number. `in_turn` is what pulling all
+    arms in turn costs; NaN where that is not known.
     """
 
     labels: Mapping[str, Any]
@@ -59,6 +60,7 @@ class Setting:
     unseen: Range | None = None
     slack: float = math.nan
     same: bool = False
+    in_turn: float = math.nan
 
     @property
     def result(self) -> Standing:
@@ -101,9 +103,14 @@ class Setting:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether it passes and would with a bound nearer by `SAYS_NOTHING`, or whatever the estimate had been."""
+        """Whether it passes and would with a bound nearer by `SAYS_NOTHING`, with any estimate, or without learning.
+
+        Without learning: if all arms were pulled in turn.
+        """
         if self.result is not Standing.PASSES:
             return False
+        if self.at_least == -math.inf and self.in_turn <= self.at_most:
+            return True
         if not math.isnan(self.slack):
             return self.slack >= SAYS_NOTHING
         low, high = self.silent

@@ -26,11 +26,14 @@ def summary(verdicts: Sequence[ClaimVerdict]) -> str:
 
 
 def _remarks(verdicts: Sequence[ClaimVerdict]) -> str:
-    """How many of one outcome have a threshold of ours, or a condition chosen after the data, in brackets."""
+    """How many of one outcome have a threshold or reading of ours, a condition chosen after the data, and so on."""
     counts = {
         "at a threshold of ours": sum("threshold ours" in verdict.remarks for verdict in verdicts),
+        "in a reading of ours": sum("reading ours" in verdict.remarks for verdict in verdicts),
         "chosen after the data": sum("chosen after the data" in verdict.remarks for verdict in verdicts),
     }
+    if any(verdict.outcome is Outcome.FAILS for verdict in verdicts):
+        counts["with a variant that holds"] = sum(Outcome.HOLDS in verdict.elsewhere.values() for verdict in verdicts)
     counted = ", ".join(f"{number} {words}" for words, number in counts.items() if number)
     return f" ({counted})" if counted else ""
 

@@ -110,16 +110,17 @@ class ClaimVerdict:
     ----------
     paper, id, where, claim: as in the file of the claim.
     outcome: see `experiments.claims`.
-    under: the form or condition under which it holds, if the outcome is `HOLDS_UNDER`; else empty.
+    under: the condition to which it is limited, if the outcome is `HOLDS_UNDER`; else empty.
     evidence: the numbers in a sentence.
     power: which results would have changed the verdict, in a sentence; empty if no setting was judged.
     ours: whether the claim is ours and not the paper's.
     our_threshold: whether the claim is the paper's and the number that estimates are held to is ours.
-    after_the_data: whether what it holds under was chosen after the data.
+    after_the_data: whether its condition, or the places of its variants, were chosen after the data.
     note: what else is to be known, as what the paper leaves open; may be empty.
     findings: the verdict on each form of the claim, the main form first.
     command: the command that judges it again.
     experiments: those whose cells decide it; none for a claim that is computed, or judged by audits.
+    our_reading: whether the paper leaves open what is meant, or how far it reaches, and the main form is our reading.
     """
 
     paper: str
@@ -137,30 +138,39 @@ class ClaimVerdict:
     findings: Mapping[str, FormVerdict]
     command: str
     experiments: Sequence[str] = ()
+    our_reading: bool = False
 
     @property
     def shown(self) -> str:
-        """The outcome in words, as in: holds under mishra2015 (threshold ours)."""
+        """The outcome in words, as in: holds (threshold ours; tight: fails)."""
         words = f"{self.outcome} {self.under}".strip()
         return f"{words} ({'; '.join(self.remarks)})" if self.remarks else words
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks that weaken an outcome: claim or threshold ours, condition chosen after the data, says nothing."""
+        """Remarks that weaken an outcome: what is ours, what was chosen after the data, what differs in a variant."""
         if self.outcome not in JUDGED:
             return ["claim of ours"] if self.ours else []
         remarks = ["claim of ours"] if self.ours else ["threshold ours"] if self.our_threshold else []
+        remarks += ["reading ours"] if self.our_reading else []
         if self.outcome is Outcome.HOLDS_UNDER and self.after_the_data:
             remarks.append("chosen after the data")
+        after = ", chosen after the data" if self.after_the_data else ""
+        remarks += [f"{name}: {outcome}{after}" for name, outcome in self.elsewhere.items()]
         return remarks + ([self.says_nothing] if self.says_nothing else [])
+
+    @property
+    def elsewhere(self) -> dict[str, Outcome]:
+        """The variants with another outcome than the main form, without those in which nothing could have failed."""
+        (_, main), *variants = self.findings.items()
+        return {name: of.outcome for name, of in variants if of.outcome in JUDGED and of.outcome is not main.outcome}
 
     @property
     def says_nothing(self) -> str:
         """Whether a verdict in favour says nothing, or in how many settings; empty if all settings say something."""
         if self.outcome not in IN_FAVOUR:
             return ""
-        each = [finding.saying_nothing for finding in self.findings.values() if finding.outcome is Outcome.HOLDS]
-        empty, counted = (sum(numbers) for numbers in zip(*each, strict=True))
+        empty, counted = next(iter(self.findings.values())).saying_nothing
         if not empty:
             return ""
         return "says nothing" if empty == counted else f"says nothing in {empty} of {_settings(counted)}"

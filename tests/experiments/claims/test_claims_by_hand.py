@@ -50,13 +50,13 @@ RATIO = {"test": "ratio", "numerator": {"policy": "ucb1"}, "by": ["instance"], "
 
 
 def test_an_open_claim_is_not_saved_by_a_variant(tmp_path):
-    """Undecided for one budget and surely true for another: the variant that holds does not decide the claim."""
+    """Undecided for one budget and surely true for another: a variant does not decide the claim."""
     cells = [measured(UCB1(), 30, 1), measured(DPSE(1.0), 30, 1), measured(DPSE(0.5), 10, 1)]
     one, half = ({"policy": "dp_se", "epsilon": epsilon} for epsilon in (1.0, 0.5))
     assert outcome(tmp_path, cells, **RATIO, denominator=one, variants={"half": {"denominator": half}}) == "undecided"
     cells[1] = measured(DPSE(1.0), 50, 1)
     found = verdict(tmp_path, cells, **RATIO, denominator=one, variants={"half": {"denominator": half}})
-    assert found.shown == "holds under half"
+    assert found.shown == "fails (half: holds)"
 
 
 def test_only_a_proof_proves(tmp_path):

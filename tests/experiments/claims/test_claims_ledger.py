@@ -1,6 +1,7 @@
 """One error for a whole ledger; and what stands beside a verdict: whose threshold it is, what was chosen when."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from bandits.policies.ucb import UCB1
 from experiments.claims import claims, summary
 from experiments.claims.checks import sajed2019, tao2022, wang2024, wu2025
 from experiments.claims.checks.matching import matching
+from experiments.claims.power import in_turn
 from experiments.claims.settings import Range, Setting, Standing
 from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
 from experiments.errors import UserError
@@ -191,6 +193,20 @@ def test_a_bound_far_away_says_nothing():
     assert shown(2.0, 1e4) == "holds (says nothing in 1 of 2 settings)"
     assert shown(1e5, 1e4) == "holds (says nothing)"
     assert shown(0.5, 1e4) == "fails"
+
+
+def test_what_a_policy_that_learns_nothing_meets_says_nothing():
+    """Two arms with gap 0.5 pulled in turn cost 2.5 in 10 steps, and each has 5 pulls."""
+    below, at = (Setting({}, exactly(2.0), at_most=limit, slack=1.1, in_turn=2.5) for limit in (2.4, 2.5))
+    assert (below.says_nothing, at.says_nothing) == (False, True)
+    assert not Setting({}, exactly(3.0), at_least=2.0, slack=1.5, in_turn=2.5).says_nothing  # a lower bound
+    stored = measured(UCB1(), 30, 1)
+    gaps = stored.cell.instance.gaps
+    assert math.isclose(in_turn(stored, "regret", 10), 10 * gaps.sum() / len(gaps))
+    assert math.isclose(in_turn(stored, "suboptimal_pulls", 10), 10 * (len(gaps) - 1) / len(gaps))
+    assert math.isnan(in_turn(stored, "samples", 10))
+    profile = SimpleNamespace(gaps=np.array([0.0, 0.5]), profile=SimpleNamespace(counts=np.array([1, 3])))
+    assert in_turn(SimpleNamespace(cell=SimpleNamespace(instance=profile)), "regret", 8) == 3.0
 
 
 def test_what_no_estimate_would_have_failed_says_nothing():

@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch):
         (mine / place).parent.mkdir(parents=True)
         (mine / place).write_text(text)
     (mine / "own_form.py").write_text(FORM.format(number=1))
-    (mine / "own_limit.py").write_text("LIMIT = 20.0\n")
+    (mine / "own_limit.py").write_text("LIMIT = 19.0\n")
     yield mine
     for name in ("own_form", "own_limit"):
         sys.modules.pop(name, None)

@@ -198,9 +198,12 @@ def test_a_claim_may_hold_in_some_places_only(tmp_path):
     keys = {"test": "ratio", "numerator": {"policy": "ucb1"}, "by": ["instance"], "at_least": 1}
     one, half = ({"policy": "dp_se", "epsilon": epsilon} for epsilon in (1.0, 0.5))
     found = verdict(tmp_path, cells, **keys, denominator=one, variants={"half": {"denominator": half}}, main="one")
-    assert found.shown == "holds under one"
+    assert found.shown == "holds (half: fails)"
     found = verdict(tmp_path, cells, **keys, denominator=half, variants={"one": {"denominator": one}})
-    assert found.shown == "holds under one"
+    assert found.shown == "fails (one: holds)"
+    limited = {"condition": "here", "condition_chosen": "as run", "main": "one", "denominator": one}
+    found = verdict(tmp_path, cells, **keys, **limited, variants={"half": {"denominator": half}})
+    assert found.shown == "holds under here (half: fails)"
     assert (found.ours, "one: an estimate below" in found.power) == (False, True)
 
 
