@@ -9,7 +9,7 @@ from bandits.arrays import FloatArray
 from bandits.audit.composition import composed_delta
 from bandits.audit.costs import Bounds
 from bandits.audit.halting import halting_bounds
-from bandits.audit.ledger import Domain, LaplaceSums, Release, lowest, require_domain
+from bandits.audit.ledger import Domain, LaplaceRelease, LaplaceSums, Release, lowest, require_domain
 from bandits.audit.noisy_max import noisy_max_cost, prefix_cost, vote_cost
 from bandits.loops.stopping import Constants
 from bandits.mechanisms.coins import coins_delta
@@ -19,6 +19,17 @@ from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from bandits.parameters import ParameterError
+
+
+@dataclass(frozen=True)
+class GridRelease(LaplaceRelease):
+    """A number in whole steps plus discrete Laplace noise; a change of one item moves it by at most `steps`."""
+
+    steps: int
+
+    def rho(self, domain: Domain) -> float:
+        """That of discrete noise, above that of Laplace noise."""
+        return rho_of_discrete_laplace(self.cost(domain).kept, self.steps)
 
 
 @dataclass(frozen=True)

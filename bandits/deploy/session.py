@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from bandits.audit.ledger import LaplaceRelease, Release
+from bandits.audit.ledger import Release
+from bandits.audit.releases import GridRelease
 from bandits.deploy.checks import RewardDomain, budget, truth, whole
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.spending import Spent, spent
@@ -255,7 +256,8 @@ class Session:
 def ledger_of(progress: Progress, contributions: int) -> tuple[Release, ...]:
     """The releases of a session; `high` is what one user moves a sum by, in rewards."""
     scale = 1 / progress.run.epsilon
+    steps = contributions * (GRID if progress.run.grid == GRID else 1)  # other grids change from batch to batch
     return tuple(
-        LaplaceRelease(f"release {number}", "", 0.0, float(contributions), 1.0, scale)
+        GridRelease(f"release {number}", "", 0.0, float(contributions), 1.0, scale, steps)
         for number in range(1, progress.released + 1)
     )

@@ -4,6 +4,7 @@ import math
 import sys
 import threading
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bandits.audit.ledger import Domain
 from bandits.deploy import JournalError, Outcome, Session, on_disjoint_users, on_same_users, session
 from bandits.deploy.tickets import Ticket
 from bandits.mechanisms import deployable
+from bandits.mechanisms.concentrated import rho_of_discrete_laplace
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.base import Policy
 from bandits.policies.batched import play_batches
@@ -232,6 +234,13 @@ def test_nothing_is_released_at_the_horizon(noise):
         assert len(made.sums) == 2
 
 
+def test_the_rho_of_a_coarse_grid_is_that_of_one_step():
+    """The grids of distributed policies grow from batch to batch: a ledger says what holds for each of them."""
+    progress = SimpleNamespace(run=SimpleNamespace(epsilon=1.0, grid=7), released=1)
+    (release,) = session.ledger_of(progress, 1)
+    assert release.rho(Domain.UNIT) == pytest.approx(math.tanh(0.5))
+
+
 def test_what_is_spent(noise):
     noise()
     with Session(AdaPUCB(0.5), 2, 9, UNIT, ":memory:", contributions=3, patience=0) as opened:
@@ -243,6 +252,7 @@ def test_what_is_spent(noise):
         assert [opened.would_exceed(epsilon) for epsilon in (1.4, 1.5)] == [True, False]
         costs = [release.cost(Domain.UNIT).kept for release in opened.ledger()]
         assert costs == [1.5] * 3  # what the audit makes of the ledger
+        assert {release.rho(Domain.UNIT) for release in opened.ledger()} == {rho_of_discrete_laplace(1.5, 3 * GRID)}
         planned = AdaPUCB(0.5).release_cost(2, 9, Domain.UNIT).epsilon.kept
         assert planned * 3 == found.epsilon
     with Session(AdaPUCB(2.0), 2, 9, UNIT, ":memory:") as fresh:
