@@ -201,6 +201,11 @@ class Guarantee:
             return self.rho
         return math.inf if self.delta > 0 else rho_of_pure(self.epsilon)
 
+    @property
+    def quoted(self) -> Self:
+        """What rivals of a policy must promise: this without the rho beside a pure epsilon, which is an extra."""
+        return replace(self, rho=None) if self.delta == 0 else self
+
     def composed(self, decisions: int) -> tuple[float, float]:
         """Epsilon and delta of several decisions together: their sums. A delta of 1 promises nothing."""
         return self.epsilon * decisions if decisions > 0 else 0.0, min(1.0, self.delta * max(decisions, 0))

@@ -104,7 +104,7 @@ def places(own: Cells, stored: Cells) -> Iterator[Line]:
     All intervals hold simultaneously with probability 95 %, so that the best may be named after seeing the results.
     """
     (policy,) = {of.cell.policy for of in own}
-    others = Cells(entitled(stored.where(policy={"without": [policy.name]}), policy.guarantee))
+    others = Cells(entitled(stored.where(policy={"without": [policy.name]}), policy.guarantee.quoted))
     cells = priced(Cells.of([own, others]))
     played = [one for one in cells if one.stored in own]
     rivals = [

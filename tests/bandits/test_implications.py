@@ -379,6 +379,10 @@ def test_what_laplace_noise_promises():
     assert math.isclose(large.delta_at(1.45), concentrated_delta(large.rho, 1.45))
     assert large.delta_at(1.45) < 0.95 * Guarantee(3.14).delta_at(1.45)
     assert Guarantee.laplace(1e-100).implies(Guarantee(1e-100))
+    assert promised.quoted == Guarantee(1.0)  # so that randomised response at epsilon is a rival
+    assert Guarantee(1.0).implies(promised.quoted)
+    concentrated = Guarantee.concentrated(0.1, 1.0)
+    assert concentrated.quoted == concentrated
 
 
 def test_what_a_guarantee_with_a_rho_refuses():
