@@ -47,6 +47,9 @@ class Learner(ABC, Generic[Faced]):
     faces: the kind of environment that it learns from.
     domain: the rewards that its noise is calibrated for; others are refused or truncated.
     time_grows: whether the time of a simulation grows with the horizon; False if it is simulated batch by batch.
+    keeps_sums: whether the noise of every batch stays in the index of its arm for ever, so that a best arm with a bad
+        start may be left for as long as the horizon. Such runs are rare and may carry the mean regret at long horizons:
+        no number of plain runs shows it (`experiments.means`).
     """
 
     name: ClassVar[str]
@@ -56,6 +59,7 @@ class Learner(ABC, Generic[Faced]):
     faces: ClassVar[type[Any]]
     domain: ClassVar[Domain] = Domain.UNIT
     time_grows: ClassVar[bool] = True
+    keeps_sums: ClassVar[bool] = False
 
     @property
     def guarantee(self) -> Guarantee:

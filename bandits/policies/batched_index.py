@@ -313,6 +313,7 @@ class PrivateDivergence(BatchedIndex):
     Guarantee: epsilon-DP of the transcript, one reward changed (their Proposition 2); a reward is in one batch.
     """
 
+    keeps_sums: ClassVar[bool] = True
     epsilon: float
     first_batch: int | None = 1
     ratio: float = 2.0

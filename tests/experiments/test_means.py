@@ -1,0 +1,68 @@
+"""When a mean is trusted: by hand, and by what policies do with their sums."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bandits.environments.bernoulli import C1
+from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, BatchedIndex
+from experiments.cells.regret import RegretCell
+from experiments.means import Method, mean_of, top_share
+from experiments.stored import Stored
+
+
+def stored(policy, horizon, regret):
+    values = np.array(regret, dtype=float)
+    rows = {"t": np.full((len(values), 1), horizon), "regret": values[:, None], "pulls": np.zeros((len(values), 5))}
+    return Stored(rows, {}, RegretCell(C1(5), policy, horizon, recorded=1))
+
+
+def test_the_share_of_the_largest_two_of_two_hundred():
+    """198 runs of 1 and two of 101: 202 of 400."""
+    values = np.ones(200)
+    values[[3, 70]] = 101
+    assert math.isclose(top_share(values), 202 / 400)
+    assert math.isnan(top_share(np.ones(99)))
+    assert math.isnan(top_share(np.zeros(200)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "horizon", "trusted"),
+    [
+        (DPKLUCB(0.1), 10**9, False),
+        (DPKLUCB(0.1), 10**9 - 1, True),
+        (DPKLUCB(0.1, index="exact"), 10**9, False),
+        (DPIMED(0.1), 10**12, False),
+        (AdaPKLUCB(0.1), 10**12, True),
+    ],
+)
+def test_plain_runs_show_no_mean_of_kept_sums_at_long_horizons(policy, horizon, trusted):
+    found = mean_of(stored(policy, horizon, [1.0, 2, 3, 4, 5]), 0.05)
+    assert found.method is Method.PLAIN
+    assert found.trusted is trusted
+    assert ("keeps its sums" in found.doubt) is not trusted
+    assert found.interval.estimate == 3
+
+
+def test_a_mean_that_few_runs_carry_is_not_trusted():
+    runs = np.ones(200)
+    runs[:2] = 101
+    found = mean_of(stored(AdaPKLUCB(0.1), 1000, runs), 0.05)
+    assert found.doubt == "the largest 1 % of runs hold 50 % of the sum"
+    runs[:2] = 98  # 196 of 394
+    assert mean_of(stored(AdaPKLUCB(0.1), 1000, runs), 0.05).trusted
+
+
+def concrete(base):
+    for kind in base.__subclasses__():
+        yield from concrete(kind)
+        if not kind.__abstractmethods__:
+            yield kind
+
+
+def test_a_policy_of_batches_keeps_its_sums_if_its_rule_does():
+    kinds = list(concrete(BatchedIndex))
+    assert len(kinds) >= 5
+    for kind in kinds:
+        assert kind.keeps_sums is (kind(0.5).rule.kept == 1)
