@@ -159,7 +159,7 @@ def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, worke
             made = sampled.made
             if is_own(policy) and policy.guarantee.private:
                 violated = cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED
-                power = Audit(policy, arms, horizon, domain, convention, runs, failure, workers).power(violated)
+                power = Audit(played, arms, horizon, domain, convention, runs, failure, workers).power(violated)
                 made += power.made
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
