@@ -121,7 +121,7 @@ def test_a_users_policy(tmp_path):
     (tmp_path / "mine" / "audits.yaml").write_text("- {policy: first_try, policy.rounds: 1, horizon: 4}\n")
     again = examined(tmp_path, results="other", workers=1)
     assert re.search(
-        r"audit +transcript, K = 2, T = 4, \d,\d+ plays +kept +ε.*rounds=1; without noise this audit shows", again.stdout
+        r"transcript, K = 2, T = 4, \d,\d+ plays +kept +ε.*rounds=1; without noise this audit shows", again.stdout
     )
     placed = [
         [line.split() for line in of.splitlines() if line[:6] == "atlas "] for of in (process.stdout, again.stdout)
