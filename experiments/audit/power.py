@@ -63,6 +63,13 @@ class Audit:
         seen, words = self._planted()
         return Power(seen, words, reaction.made)
 
+    def reaction_alone(self) -> Power:
+        """Whether the arms of a policy of this repository depend on rewards; its verdict is that of exact bounds."""
+        limits = limits_of(self.policy, self.arms, self.horizon, self.domain)
+        reaction = Reaction.of(self.policy, self.arms, self.horizon, limits, self.convention)
+        nothing = f"nothing depends on rewards within {self.horizon} steps: the verdict is that of the exact bounds"
+        return Power(None, "" if reaction.depends else nothing, reaction.made)
+
     def _planted(self) -> tuple[bool | None, str]:
         """Whether the audit sees that the noise is missing, and what it says without and with half of the noise."""
         try:

@@ -157,9 +157,10 @@ def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, worke
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
             cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs)
             made = sampled.made
-            if is_own(policy) and policy.guarantee.private:
+            if policy.guarantee.private:
                 violated = cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED
-                power = Audit(played, arms, horizon, domain, convention, runs, failure, workers).power(violated)
+                asked = Audit(played, arms, horizon, domain, convention, runs, failure, workers)
+                power = asked.power(violated) if is_own(policy) else asked.reaction_alone()
                 made += power.made
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
