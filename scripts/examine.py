@@ -88,10 +88,11 @@ def _audit(row: AuditRow) -> Line:
     word, kept, shown = row.deciding
     if row.verdict == NO_PROMISE:
         return Line("audit", "of its promise", NO_PROMISE)
-    what = f"{row.level}, K = {row.arms}, T = {parameter(row.horizon)}{_plays(row.runs)}"
+    what = f"{row.level}, K = {row.arms}, T = {parameter(row.horizon)}{_plays(row.plays)}"
     promised = row.delta_claimed if word == "δ" else row.epsilon_claimed
     numbers = f"{word} promised {digits(promised)}, kept {digits(kept)}, shown {digits(shown)}"
-    return Line("audit", what, row.verdict, f"{numbers}; {row.parameters}".removesuffix("; "), row.inexcusable)
+    numbers = "; ".join(filter(None, [numbers, row.parameters, row.power]))
+    return Line("audit", what, row.verdict, numbers, row.inexcusable)
 
 
 def _plays(runs: int) -> str:
@@ -195,7 +196,7 @@ def examined(command: CommandLine, job: list[str]) -> list[Line]:
             raise UserError(f"instance: {instance} is not in the atlas; leave it out, or take one that is in {ATLAS}")
     with Progress("checking", {"checks": len(CHECKS)}) as progress:
         lines = [progress.after(line, checks=1) for line in conformance(policy)]
-    lines += dict.fromkeys(audits(command, job, name))  # plays that show no more than the ledger add nothing
+    lines += dict.fromkeys(audits(command, job, name))  # two audits that a user lists may be the same
     print(complete([asked], runner_of([asked])))
     lines += places(stored_cells(asked), stored)
     print("\n".join(["", heading(asked), "", table(lines), "", footing(asked), ""]), flush=True)

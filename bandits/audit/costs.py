@@ -60,6 +60,8 @@ def verdict_on(claimed: float, bounds: Bounds) -> AuditVerdict:
 
     If the error is not small compared with the promise, both bounds are weakened by it, and the verdict is never tight.
     """
+    if math.isnan(claimed) or math.isnan(bounds.kept) or math.isnan(bounds.shown):
+        return AuditVerdict.UNDECIDED  # a bound that was not computed
     if not math.isfinite(claimed):
         return AuditVerdict.KEPT
     if bounds.error > COARSE * claimed > 0:

@@ -18,7 +18,7 @@ from bandits.audit.transcripts import Convention
 from bandits.foreign_draws import foreign_generator
 from bandits.learner import Learner
 from bandits.policies.base import Policy
-from bandits.seeds import stream
+from experiments.audit.reaction import Reaction, generator
 from experiments.errors import UserError
 from experiments.fan_out import delayed, results
 from experiments.own_source import files_of
@@ -31,34 +31,52 @@ BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the 
 
 @dataclass(frozen=True)
 class Plays:
-    """The arms of plays on each of two neighbouring inputs, shapes (runs, horizon), and the inputs in words."""
+    """The arms of plays on each of two neighbouring inputs, shapes (runs, horizon), and the inputs in words.
+
+    `made` is the number of all plays, with those that chose the inputs.
+    """
 
     arms: tuple[IntArray, IntArray]
     inputs: str
+    made: int
 
 
 def plays(
-    policy: Learner[Any], arms: int, horizon: int, domain: Domain, convention: Convention, runs: int, workers: int
+    policy: Learner[Any],
+    arms: int,
+    horizon: int,
+    domain: Domain,
+    convention: Convention,
+    runs: int,
+    workers: int,
+    noise: float = 1.0,
 ) -> Plays:
     """`runs` plays on each of two neighbouring tables. Raises `ParameterError`.
 
     Every block has its own random stream, which follows from the policy, the table and the number of the block. For a
     policy of this repository the inputs are those that its theorem is about. A class of the user may lose privacy on
-    any inputs: half as many plays first search for the pair of inputs that shows the most. Classes that take their
-    noise from a generator of their own, or whose arms never vary with the rng, are refused.
+    any inputs: half as many plays first search for the pair of inputs that shows the most. If its arms never vary with
+    the rng, the inputs are a pair that changes them, if there is one. Classes that take their noise from a generator
+    with a fixed seed are refused. `noise` multiplies the noise, see `bandits.audit.planted`.
     """
     require_playable(policy)
-    limits = policy.reward_limits(arms, horizon, domain) if isinstance(policy, Policy) else (0.0, 1.0)
-    player = _Player(policy, horizon, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}")
+    limits = limits_of(policy, arms, horizon, domain)
+    player = _Player(policy, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}", noise)
+    neighbours = policy.guarantee.neighbours
     if not is_own(getattr(policy, "policy", policy)):  # which `GivenMoments` plays
-        tables = neighbouring_tables(arms, horizon, policy.guarantee.neighbours, limits)
-        return Plays(player.both(tables, runs, player.identity), "")
-    found = pairs(arms, horizon, policy.guarantee.neighbours, limits)
+        tables = neighbouring_tables(arms, horizon, neighbours, limits)
+        return Plays(player.both(tables, runs, player.identity), "", player.made)
+    found = pairs(arms, horizon, neighbours, limits)
     player.require_noise_of_rng(found[0].tables[0])
-    chosen = found[most_telling(found, runs // 2, partial(player.looked_at, found))]
-    played = player.both(chosen.tables, runs, player.identity)
-    player.require_varying(played)
-    return Plays(played, chosen.difference)
+    chosen = Reaction.of(policy, arms, horizon, limits, convention, noise).changing_pair(neighbours)
+    if chosen is None:
+        chosen = found[most_telling(found, runs // 2, partial(player.looked_at, found))]
+    return Plays(player.both(chosen.tables, runs, player.identity), chosen.difference, player.made)
+
+
+def limits_of(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
+    """The lowest and the highest reward that the policy accepts, of losses 0 and 1."""
+    return policy.reward_limits(arms, horizon, domain) if isinstance(policy, Policy) else (0.0, 1.0)
 
 
 @dataclass
@@ -66,11 +84,11 @@ class _Player:
     """Plays one policy in several processes."""
 
     policy: Any
-    horizon: int
     convention: Convention
     workers: int
     identity: str
-    _varies: bool = False  # whether two plays on one table were ever different
+    noise: float
+    made: int = 0  # plays
 
     def both(self, tables: tuple[FloatArray, FloatArray], runs: int, identity: str) -> tuple[IntArray, IntArray]:
         """`runs` plays on each of the two tables."""
@@ -92,8 +110,6 @@ class _Player:
             for side in (0, 1)
         ]
         blocks = list(self._played(tasks))
-        for block in blocks:
-            self._note(block)
         return list(zip(blocks[::2], blocks[1::2], strict=True))
 
     def require_noise_of_rng(self, table: FloatArray) -> None:
@@ -112,36 +128,30 @@ class _Player:
                 "the code knows its noise; use the rng that is passed"
             )
 
-    def require_varying(self, played: tuple[IntArray, IntArray]) -> None:
-        """Raise `UserError` if no play ever differed from another on the same table, and the inputs show nothing."""
-        for block in played:
-            self._note(block)
-        if not self._varies and (played[0][0] == played[1][0]).all():
-            raise UserError(
-                f"{self.policy.name}: its arms never vary with the rng in {self.horizon} steps, for any rewards, so "
-                "that plays show nothing of its noise; take a longer horizon, or parameters for earlier "
-                "decisions"
-            )
-
-    def _note(self, block: IntArray) -> None:
-        self._varies = self._varies or bool((block != block[0]).any())
-
     def _played(self, tasks: Sequence[tuple[FloatArray, int, str, int]]) -> Iterator[IntArray]:
-        calls = (delayed(_block)(os.getpid(), self.policy, *task, self.convention) for task in tasks)
+        calls = (delayed(_block)(os.getpid(), self.policy, *task, self.convention, self.noise) for task in tasks)
         with closing(results(calls, self.workers)) as found:
             for block in found:
                 if isinstance(block, Exception):
                     raise block
+                self.made += len(block)
                 yield block
 
 
 def _block(
-    parent: int, policy: Any, table: FloatArray, runs: int, identity: str, number: int, convention: Convention
+    parent: int,
+    policy: Any,
+    table: FloatArray,
+    runs: int,
+    identity: str,
+    number: int,
+    convention: Convention,
+    noise: float = 1.0,
 ) -> IntArray | Exception:
     """Some plays, or why a policy could not make them."""
     prepare(parent)
     try:
-        return played(policy, table, runs, stream(identity, number), convention)
+        return played(policy, table, runs, generator(identity, number, noise), convention)
     except ParameterError as error:
         return error
     except KeyboardInterrupt:

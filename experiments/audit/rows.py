@@ -26,6 +26,7 @@ from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
 from experiments.audit.plays import plays
+from experiments.audit.power import Audit, Power
 from experiments.config.build import EXCUSE, build
 from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
@@ -35,7 +36,9 @@ from experiments.user_code import is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
-DECLARED = "declared"  # verdict on a user's class that was not played: nothing shows that its ledger fits its code
+DECLARED = "declared"  # verdict on a user's class of which no plays show that its ledger fits its code
+NO_VERDICT = "no verdict"  # verdict on a user's class whose plays would not have shown that its noise is missing
+BELIEVED = (AuditVerdict.KEPT, AuditVerdict.TIGHT)
 Word = TypeVar("Word", bound=StrEnum)
 
 
@@ -51,9 +54,12 @@ class AuditRow:
 
     `verdict` is about the guarantee of the class, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what
     the paper promises for these parameters, `paper_epsilon` and `paper_delta`. Both are an `AuditVerdict`, or
-    `NO_PROMISE`, or `NOT_PROMISED` at this level, or `DECLARED`, for a class of the user that was not played, whose own
-    ledger is the only evidence. `slack` is what the class claims over what is kept. `parameters` are those of the
-    policy without its budget. `excuse` is the reason in the YAML of the policy for a violated promise of the class.
+    `NO_PROMISE`, or `NOT_PROMISED` at this level. For a class of the user its own ledger is the only upper bound: the
+    verdict is `DECLARED` if it was not played or no fault could be planted, and `NO_VERDICT` if its plays would not
+    have shown that its noise is missing. `slack` is what the class claims over what is kept. `parameters` are those of
+    the policy without its budget. `runs` are the plays behind the lower bound, 0 if it is exact. `excuse` is the reason
+    in the YAML of the policy for a violated promise of the class. `plays` is the number of all plays that were made,
+    but for those of planted faults, and `power` says what they would have seen.
     """
 
     policy: str
@@ -85,6 +91,8 @@ class AuditRow:
     runs: int
     witness: str
     excuse: str = ""
+    plays: int = 0
+    power: str = ""
 
     @property
     def deciding(self) -> tuple[str, float, float]:
@@ -139,7 +147,7 @@ def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, worke
     convention = _word(about, "convention", Convention)
     level = PROMISED[policy.guarantee.scope]
     level = level if about.level is None else _word(about, "level", Level)
-    played = policy
+    played, made, power = policy, 0, None
     try:
         if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
             played = GivenMoments.of(policy, instance)
@@ -148,12 +156,21 @@ def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, worke
             require_runs(runs, failure := _failure(about))
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
             cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs)
+            made = sampled.made
+            if policy.guarantee.private:
+                violated = cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED
+                asked = Audit(played, arms, horizon, domain, convention, runs, failure, workers)
+                power = asked.power(violated) if is_own(policy) else asked.reaction_alone()
+                made += power.made
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, cost, level, domain, convention, arms, horizon)
-    if is_own(policy) and not runs and row.verdict in (AuditVerdict.KEPT, AuditVerdict.TIGHT):
-        row = dataclasses.replace(row, verdict=DECLARED, paper_verdict=DECLARED)
-    row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]))
+    if is_own(policy):
+        row = dataclasses.replace(
+            row, verdict=_by_plays(row.verdict, power), paper_verdict=_by_plays(row.paper_verdict, power)
+        )
+    power_words = "" if power is None else power.words
+    row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]), plays=made, power=power_words)
     if isinstance(played, GivenMoments):
         return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
     return row
@@ -223,6 +240,13 @@ def _verdict(promise: Guarantee, claimed: Guarantee, cost: PrivacyCost, level: L
     if promise.delta > 0 and promise.epsilon != claimed.epsilon:
         return AuditVerdict.UNDECIDED
     return cost.verdict(promise)
+
+
+def _by_plays(verdict: str, power: Power | None) -> str:
+    """The verdict on a user's class, whose own ledger is the only upper bound: plays that see nothing need power."""
+    if power is not None and power.seen is False and verdict in (*BELIEVED, AuditVerdict.UNDECIDED):
+        return NO_VERDICT
+    return DECLARED if verdict in BELIEVED and (power is None or power.seen is None) else verdict
 
 
 def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:

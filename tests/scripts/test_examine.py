@@ -113,11 +113,16 @@ def test_a_users_policy(tmp_path):
     assert "first_try (rounds=100): promises ε = 1 (transcript)" in process.stdout
     assert process.stdout.count("passed") == 11
     assert re.search(r"audit +transcript, K = 2, T = 50 +declared +ε promised 1, kept 1, shown 0", process.stdout)
-    assert re.search(r"audit +K = 2, T = 50, 1,000 plays +not possible +first_try: its arms never vary", process.stdout)
+    assert re.search(
+        r"T = 50, \S+ plays +no verdict .*nothing depends on rewards within 50 steps: no verdict; take horizon=201",
+        process.stdout,
+    )
     assert re.search(r"atlas +c2, K = 5 +\d+ of 1\d \(\d+ to \d+\) +regret \S+, .* times that of", process.stdout)
     (tmp_path / "mine" / "audits.yaml").write_text("- {policy: first_try, policy.rounds: 1, horizon: 4}\n")
     again = examined(tmp_path, results="other", workers=1)
-    assert re.search(r"audit +transcript, K = 2, T = 4, 2,000 plays +kept +ε.*rounds=1", again.stdout)
+    assert re.search(
+        r"transcript, K = 2, T = 4, \d,\d+ plays +kept +ε.*rounds=1; without noise this audit shows", again.stdout
+    )
     placed = [
         [line.split() for line in of.splitlines() if line[:6] == "atlas "] for of in (process.stdout, again.stdout)
     ]

@@ -1,0 +1,157 @@
+"""What the arms of a policy react to: the rewards, the generator that it is given, both or neither.
+
+The same generator with other rewards shows whether the arms depend on rewards, the same rewards with other generators
+whether they depend on the generator. Each play has a generator of its own, so that the plays of two tables agree but
+for what the rewards change.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bandits import ParameterError
+from bandits.arrays import FloatArray, IntArray
+from bandits.audit.pairs import Pair
+from bandits.audit.planted import ScaledNoise
+from bandits.audit.sampled import played
+from bandits.audit.transcripts import Convention
+from bandits.guarantees import Neighbours
+from bandits.seeds import stream
+from experiments.errors import UserError
+from experiments.user_code import in_words
+
+SEEDS, FEW_SEEDS = 200, 4
+STEPS = 400_000  # of all plays of one reaction, which have fewer seeds for long horizons
+SINGLE, MIXED = 4, 3  # tables in which one arm alone is good, and tables of random rewards
+LONGEST = 20_000  # the search for a horizon ends here
+
+
+def generator(identity: str, number: int, noise: float) -> np.random.Generator:
+    """The generator of some plays, with its noise multiplied by `noise`."""
+    rng = stream(identity, number)
+    return rng if noise == 1 else ScaledNoise(rng.bit_generator, noise)
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """The arms on several tables of rewards, each with the same generators: shape (tables, seeds, horizon)."""
+
+    policy: Any
+    tables: list[FloatArray]
+    convention: Convention
+    noise: float
+    arms: IntArray
+    again: IntArray  # the plays of the first table once more
+
+    @classmethod
+    def of(
+        cls,
+        policy: Any,
+        arms: int,
+        horizon: int,
+        limits: tuple[float, float],
+        convention: Convention,
+        noise: float = 1.0,
+        seeds: int = SEEDS,
+    ) -> "Reaction":
+        """Play a policy. Raises `UserError` for what it raises."""
+        tables = _tables(arms, horizon, limits)
+        seeds = max(FEW_SEEDS, min(seeds, STEPS // (len(tables) * horizon)))
+        blocks = [_plays(policy, table, convention, noise, seeds) for table in [*tables, tables[0]]]
+        return cls(policy, tables, convention, noise, np.array(blocks[:-1]), blocks[-1])
+
+    @property
+    def made(self) -> int:
+        """The number of plays."""
+        return (len(self.tables) + 1) * len(self.again)
+
+    @property
+    def depends(self) -> bool:
+        """Whether other rewards ever changed the arms."""
+        return bool((self.arms != self.arms[0]).any())
+
+    @property
+    def varies(self) -> bool:
+        """Whether another generator ever changed the arms."""
+        return bool((self.arms != self.arms[:, :1]).any())
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the same rewards and the same generator always led to the same arms."""
+        return bool((self.again == self.arms[0]).all())
+
+    def changing_pair(self, neighbours: Neighbours) -> Pair | None:
+        """Two neighbouring tables with other arms; None if the arms vary with the generator, or with nothing.
+
+        Between two tables with other arms one reward after the other is changed; somewhere the arms must change.
+        """
+        changed = (self.arms[:, 0] != self.arms[0, 0]).any(axis=1)
+        if self.varies or not self.repeats or not changed.any():
+            return None
+        first, last = self.tables[0], self.tables[int(np.argmax(changed))]
+        steps = first.shape[1] if neighbours is Neighbours.ONE_LOSS_VECTOR else first.size
+        low, high = 0, steps
+        while high - low > 1:
+            middle = (low + high) // 2
+            arms = _plays(self.policy, _between(first, last, middle, steps), self.convention, self.noise, 1)
+            low, high = (middle, high) if (arms[0] == self.arms[0, 0]).all() else (low, middle)
+        pair = _between(first, last, low, steps), _between(first, last, high, steps)
+        arm, place = np.argwhere(pair[0] != pair[1])[0]
+        change = f"from {pair[0][arm, place]:g} to {pair[1][arm, place]:g}"
+        what = f"losses of step {place + 1}" if steps != first.size else f"reward {place + 1} of arm {arm + 1} {change}"
+        return Pair(pair, f"{what}; the arms never vary with the generator, and this change changes them")
+
+
+def horizon_that_reacts(
+    policy: Any, arms: int, horizon: int, limits: tuple[float, float], convention: Convention
+) -> int | None:
+    """A horizon, the least one by bisection, at which rewards change the arms; None up to `LONGEST`, or at an error."""
+
+    def depends(steps: int) -> bool:
+        return Reaction.of(policy, arms, steps, limits, convention, seeds=FEW_SEEDS).depends
+
+    low, high = horizon, 2 * horizon
+    try:
+        while not depends(high):
+            low, high = high, 2 * high
+            if high > LONGEST:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if depends(middle) else (middle, high)
+    except (ParameterError, UserError):
+        return None
+    return high
+
+
+def _tables(arms: int, horizon: int, limits: tuple[float, float]) -> list[FloatArray]:
+    """All rewards low, all high, one arm alone good, and random ones."""
+    low, high = limits
+    tables = [np.full((arms, horizon), value) for value in limits]
+    for arm in range(min(arms, SINGLE)):
+        tables.append(np.full((arms, horizon), low))
+        tables[-1][arm] = high
+    rng = np.random.default_rng(arms)  # the same in every audit
+    return tables + [rng.choice([low, high], (arms, horizon)) for _ in range(MIXED)]
+
+
+def _between(first: FloatArray, last: FloatArray, number: int, steps: int) -> FloatArray:
+    """The first table with the first `number` of its rewards, or of its steps, as in the last."""
+    if steps != first.size:
+        return np.hstack([last[:, :number], first[:, number:]])
+    return np.concatenate([last.ravel()[:number], first.ravel()[number:]]).reshape(first.shape)
+
+
+def _plays(policy: Any, table: FloatArray, convention: Convention, noise: float, seeds: int) -> IntArray:
+    """A play for each of some generators, shape (seeds, horizon)."""
+    try:
+        plays = [
+            played(policy, table, 1, generator(f"reaction {policy!r}", seed, noise), convention)
+            for seed in range(seeds)
+        ]
+    except ParameterError:
+        raise
+    except Exception as error:  # a class of the user may raise anything
+        raise UserError(f"{policy.name}: {in_words(error)}") from None
+    return np.concatenate(plays)
