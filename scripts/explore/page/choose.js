@@ -16,6 +16,24 @@ function nearestOf(values, asked) {
 }
 
 /**
+ * What stands beside a field whose value is not the one that is shown; empty if it is.
+ * @param {string} symbol
+ * @param {string} text that was typed
+ * @param {number} value of the text
+ * @param {number[]} stored in order
+ * @param {number | undefined} shown
+ */
+function remarkOf(symbol, text, value, stored, shown) {
+  if (Number.isNaN(value)) return `“${text}” is no number above 0: nothing is shown`;
+  if (stored.length === 0 || (shown !== undefined && Math.abs(shown / value - 1) < 1e-4)) return "";
+  const answered = shown === undefined ? "nothing is shown" : `shown is ${symbol} = ${parameter(Number(shown.toPrecision(4)))}`;
+  const [least, most] = [stored[0], stored[stored.length - 1]].map((end) => parameter(Number(end.toPrecision(4))));
+  if (value > stored[stored.length - 1]) return `stored up to ${symbol} = ${most}: ${answered}`;
+  if (value < stored[0]) return `stored from ${symbol} = ${least}: ${answered}`;
+  return `not stored: ${answered}`;
+}
+
+/**
  * The question that the state asks, with what is stored in place of what is not.
  * @param {Results} results
  * @param {State} state
@@ -26,9 +44,9 @@ function questionOf(results, state) {
   const kinds = [...new Set(ranked.map((cell) => results.fact("kind", cell)))];
   const kind = kinds.includes(state.kind) ? state.kind : kinds.includes("bits") ? "bits" : kinds[0];
   const fallback = trusts.findIndex(({ short }) => short === "central");
-  const trust = state.trust === NO_TRUST ? -1 : Number(state.trust ?? fallback);
+  const trust = state.trust === NO_TRUST ? -1 : (trusts.map((_, number) => number).find((number) => String(number) === state.trust) ?? fallback);
   const deltas = trusts[trust]?.deltas ?? [0];
-  const place = Math.max(0, deltas.indexOf(state.delta ? Number(state.delta) : deltas.includes(1e-6) ? 1e-6 : deltas[0]));
+  const place = Math.max(0, deltas.indexOf(deltas.find((value) => String(value) === state.delta) ?? (deltas.includes(1e-6) ? 1e-6 : deltas[0])));
   const asked = { epsilon: typedNumber(state.epsilon ?? "1"), arms: typedNumber(state.arms ?? "10"), horizon: typedNumber(state.horizon ?? "1e6") };
   /** The least ε at which a cell keeps the promise. */
   const needs = (/** @type {number} */ cell) => (trust < 0 ? 0 : (results.guarantee(cell).least[trust][place] ?? Infinity));
@@ -41,7 +59,7 @@ function questionOf(results, state) {
   const horizons = valuesOf(results, "horizon", ofArms(kept));
   const shownHorizon = nearestOf(horizons, asked.horizon);
   const here = (/** @type {number[]} */ cells) => ofArms(cells).filter((cell) => results.column("horizon", cell) === shownHorizon);
-  return { kinds, kind, trust, deltas, delta: deltas[place], asked, needs, able, arms: valuesOf(results, "arms", able), horizons, shownArms, shownHorizon, rivals: here(kept), beyond: here(able) };
+  return { kinds, kind, trust, deltas, delta: deltas[place], asked, needs, able, arms: valuesOf(results, "arms", able), horizons, storedArms: arms, shownArms, shownHorizon, rivals: here(kept), beyond: here(able) };
 }
 
 /**
@@ -188,19 +206,20 @@ async function showChoice(results, state, place) {
   const { kinds, kind, trust, deltas, delta, asked, arms, horizons } = question;
   const { trusts } = results.content;
   const amounts = [...new Set(question.able.map(question.needs))].filter((of) => of > 0).sort((a, b) => a - b);
+  const shownEpsilon = amounts.findLast((amount) => amount <= asked.epsilon * (1 + 1e-9));
   const form = controls(
     selectOne("trust", "Whom do you trust?", [...trusts.map(({ said }, number) => ({ value: String(number), text: said })), { value: NO_TRUST, text: "no promise is needed" }], trust < 0 ? NO_TRUST : String(trust)),
     deltas.length > 1 ? selectOne("delta", "δ", deltas.map((of) => ({ value: String(of), text: parameter(of) })), String(delta)) : null,
-    trust < 0 ? null : typeIn("epsilon", "ε", state.epsilon ?? "1", amounts.map((of) => String(Number(of.toPrecision(4))))),
-    typeIn("arms", "Arms K", state.arms ?? "10", arms.map(String)),
-    typeIn("horizon", "Horizon T", state.horizon ?? "1e6", horizons.map(String)),
+    trust < 0 ? null : typeIn("epsilon", "ε", state.epsilon ?? "1", amounts.map((of) => String(Number(of.toPrecision(4)))), "decimal", remarkOf("ε", state.epsilon ?? "1", asked.epsilon, amounts, shownEpsilon)),
+    typeIn("arms", "Arms K", state.arms ?? "10", arms.map(String), "decimal", remarkOf("K", state.arms ?? "10", asked.arms, question.storedArms, question.shownArms)),
+    typeIn("horizon", "Horizon T", state.horizon ?? "1e6", horizons.map(String), "decimal", remarkOf("T", state.horizon ?? "1e6", asked.horizon, horizons, question.shownHorizon)),
     selectOne("kind", "Kind of rewards", kinds.map((value) => ({ value, text: value })), kind),
   );
   const wrong = Object.entries(asked).find(([, value]) => Number.isNaN(value));
   if (wrong || question.rivals.length === 0) {
     const least = Math.min(...question.able.map(question.needs));
     const why = wrong ? `${wrong[0]}: must be a number above 0.` : Number.isFinite(least) ? `No stored policy keeps this promise at ε = ${parameter(asked.epsilon)}; the least stored ε is ${parameter(least)}.` : "No stored policy makes this promise for these rewards.";
-    place.replaceChildren(form, make("p", { class: "answer", role: "alert" }, why));
+    put(place, form, make("p", { class: "answer", role: "alert" }, why));
     return;
   }
   const contests = contestsOf(results, question.rivals);
@@ -211,7 +230,8 @@ async function showChoice(results, state, place) {
   const exports = make("span", {});
   const overall = overallTable(results, ranking, contests.length, measured);
   const single = instanceTable(results, question, contest, measured);
-  place.replaceChildren(
+  put(
+    place,
     form,
     ...answerOf(results, question, ranking, contests.length),
     tableOf(overall),

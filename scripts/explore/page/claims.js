@@ -42,7 +42,7 @@ function withAll(values, every, text = (value) => value) {
 async function showClaims(results, state, place) {
   const part = PARTS.find(({ value }) => value === state.part) ?? PARTS[0];
   const show = { claims: claimsPart, errata: errataPart, audits: auditsPart }[part.value] ?? claimsPart;
-  place.replaceChildren(tabs("Parts", PARTS, part.value, (value) => ({ view: "claims", part: value })), ...show(results, state));
+  put(place, tabs("Parts", PARTS, part.value, (value) => ({ view: "claims", part: value })), ...show(results, state));
 }
 
 /**

@@ -415,7 +415,8 @@ async function showCurves(results, state, place) {
   const table = tableOfCurves(results, shown, lines);
   const file = `${source.name.replace(/\W+/g, "-")}-${value}-against-${x}`;
   const scales = [{ value: "log", text: "logarithmic" }, { value: "linear", text: "linear" }];
-  place.replaceChildren(
+  put(
+    place,
     controls(
       selectOne("experiment", "Cells of", state.claim ? [{ value: "", text: source.name }, ...choices] : choices, state.claim ? "" : source.name, (chosen) => ({ ...emptied(state), view: "curves", experiment: chosen })),
       selectOne("x", "Against", shown.offered.map((name) => ({ value: name, text: titleOf(name) })), x),

@@ -9,16 +9,20 @@ const VIEWS = [
 
 /** @param {Results} results */
 async function render(results) {
-  const state = readState();
+  const address = readState();
+  const read = new Set(["view", "cell"]);
+  const state = noting(address, read);
   const view = VIEWS.find(({ value }) => value === state.view) ?? VIEWS[0];
-  const focused = document.activeElement?.id ?? "";
   const place = /** @type {HTMLElement} */ (document.getElementById("view"));
-  /** @type {HTMLElement} */ (document.getElementById("tabs")).replaceChildren(tabs("Views", VIEWS, view.value, (value) => ({ view: value })));
+  const views = /** @type {HTMLElement} */ (document.getElementById("tabs"));
+  keepingFocus(() => views.replaceChildren(tabs("Views", VIEWS, view.value, (value) => ({ view: value }))));
   document.title = `${view.text} · Private bandits, reproduced`;
   place.setAttribute("aria-busy", "true");
   await view.show(results, state, place);
   place.setAttribute("aria-busy", "false");
-  if (focused !== "") document.getElementById(focused)?.focus({ preventScroll: true });
+  const claims = results.claims.map(({ paper, id }) => `${paper}/${id}`);
+  const ignored = ignoredOf(address, read, { view: VIEWS.map(({ value }) => value), part: PARTS.map(({ value }) => value), claim: claims, open: claims, cell: results.keys });
+  /** @type {HTMLElement} */ (document.getElementById("ignored")).textContent = ignored.length > 0 ? `Ignored in the address: ${ignored.join("; ")}.` : "";
   if (state.cell && shownCell !== state.cell) document.getElementById("cell")?.scrollIntoView({ block: "nearest" });
   shownCell = state.cell ?? "";
 }

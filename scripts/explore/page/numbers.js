@@ -78,7 +78,7 @@ function withInterval(interval) {
  */
 function typedNumber(text) {
   const value = Number((text ?? "").replace(/[,_\s]/g, ""));
-  return value > 0 ? value : NaN;
+  return value > 0 && Number.isFinite(value) ? value : NaN;
 }
 
 /**

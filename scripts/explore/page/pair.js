@@ -100,7 +100,7 @@ async function showPair(results, state, place) {
     instances.length > 1 ? selectOne("instance", "Instance", [{ value: "", text: "all" }, ...instances.map((value) => ({ value, text: value }))], instance) : null,
   );
   if (pairs.length === 0) {
-    place.replaceChildren(form, make("p", { class: "answer" }, `${firstName} shares no setting with another policy.`));
+    put(place, form, make("p", { class: "answer" }, `${firstName} shares no setting with another policy.`));
     return;
   }
   const wins = (/** @type {string} */ who) => pairs.filter((pair) => pair.winner === who).length;
@@ -113,7 +113,8 @@ async function showPair(results, state, place) {
   const chartPlace = make("div", { class: "chart low", id: "chart" });
   const exports = make("span", {});
   const drawn = pairs.slice(0, 60);
-  place.replaceChildren(
+  put(
+    place,
     form,
     make("p", { class: "answer", id: "answer" }, make("strong", {}, `${more} has ${quantity(mean < 1 ? 1 / mean : mean)} times the ${measured} of ${less}`), ` (geometric mean over ${positive.length} ${positive.length === 1 ? "setting" : "settings"}${instance === "" ? "" : ` on ${instance}`}; ${quantity(Math.min(...factors))} to ${quantity(Math.max(...factors))} times). ${firstName} has less in ${wins("first")}, ${second} in ${wins("second")}, and ${wins("not told apart")} are not told apart.`),
     promises(results, pairs) ?? "",

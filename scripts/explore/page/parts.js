@@ -89,20 +89,87 @@ function selectSeveral(word, label, choices, chosen) {
  * @param {string} value
  * @param {string[]} offered
  * @param {string} kind of keyboard
+ * @param {string} remark beside the field
  */
-function typeIn(word, label, value, offered = [], kind = "decimal") {
+function typeIn(word, label, value, offered = [], kind = "decimal", remark = "") {
   const field = /** @type {HTMLInputElement} */ (
     make("input", {
       id: `control-${word}`,
       value,
+      "data-drawn": value,
+      "aria-describedby": remark === "" ? null : `remark-${word}`,
       inputmode: kind,
       list: offered.length > 0 ? `offered-${word}` : null,
       autocomplete: "off",
-      onchange: () => changeState({ [word]: field.value }),
+      onchange: () => {
+        field.dataset.drawn = field.value;
+        if ((readState()[word] ?? "") !== field.value) changeState({ [word]: field.value });
+      },
     })
   );
   const list = make("datalist", { id: `offered-${word}` }, ...offered.map((of) => make("option", { value: of })));
-  return make("label", { class: "control" }, make("span", {}, label), field, offered.length > 0 ? list : null);
+  return make("label", { class: "control" }, make("span", {}, label), field, offered.length > 0 ? list : null, remark === "" ? null : make("span", { class: "remark", id: `remark-${word}` }, remark));
+}
+
+/**
+ * Change the page; the element with the focus, or the one that replaces it, has the focus afterwards.
+ * @param {() => void} change
+ */
+function keepingFocus(change) {
+  const focused = document.activeElement?.id ?? "";
+  change();
+  const lost = document.activeElement === null || document.activeElement === document.body;
+  if (lost && focused !== "") document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/**
+ * Draw a view in its place. Fields in which one types stay the same elements: a new one would lose the selection, the
+ * text that is not yet entered, and what Ctrl-Z undoes.
+ * @param {HTMLElement} place
+ * @param {...(Node | string)} inside
+ */
+function put(place, ...inside) {
+  const old = place.querySelector(":scope > form.controls");
+  const at = inside.findIndex((part) => part instanceof HTMLFormElement && part.matches(".controls"));
+  keepingFocus(() => {
+    if (old === null || at < 0) return place.replaceChildren(...inside);
+    replaceInside(old, [.../** @type {Element} */ (inside[at]).children].map((control) => keptControl(old, control)));
+    replaceInside(place, [...inside.slice(0, at), old, ...inside.slice(at + 1)]);
+  });
+}
+
+/**
+ * The control of the old form whose field of text stays, brought up to date; else the new one.
+ * @param {Element} old form
+ * @param {Element} control
+ */
+function keptControl(old, control) {
+  const fresh = /** @type {HTMLInputElement | null} */ (control.querySelector(":scope > input"));
+  const field = fresh && [...old.querySelectorAll("input")].find(({ id }) => id === fresh.id);
+  if (!fresh || !field?.parentElement) return control;
+  const entered = field.value === field.dataset.drawn;
+  if (entered && field.value !== fresh.value) field.value = fresh.value;
+  field.dataset.drawn = fresh.value;
+  for (const name of ["list", "aria-describedby"]) field.toggleAttribute(name, false);
+  for (const { name, value } of fresh.attributes) if (["list", "aria-describedby"].includes(name)) field.setAttribute(name, value);
+  replaceInside(field.parentElement, [...control.childNodes].map((part) => (part === fresh ? field : part)));
+  return field.parentElement;
+}
+
+/**
+ * Replace what is inside, without moving the children that stay: a moved field loses the focus.
+ * @param {Element} place
+ * @param {(Node | string)[]} inside
+ */
+function replaceInside(place, inside) {
+  const staying = new Set(inside);
+  const leaving = [...place.childNodes].filter((child) => !staying.has(child));
+  for (const child of leaving) child.remove();
+  let next = place.firstChild;
+  for (const part of inside) {
+    if (part === next) next = next?.nextSibling ?? null;
+    else place.insertBefore(typeof part === "string" ? document.createTextNode(part) : part, next);
+  }
 }
 
 /** @param {...(Node | null)} inside */
@@ -208,7 +275,7 @@ function tabs(label, choices, chosen, state) {
     "nav",
     { class: "tabs", "aria-label": label },
     ...choices.map(({ value, text }) =>
-      make("a", { href: addressOf(state(value)), "aria-current": value === chosen ? "page" : null }, text),
+      make("a", { id: `tab-${label}-${value}`, href: addressOf(state(value)), "aria-current": value === chosen ? "page" : null }, text),
     ),
   );
 }

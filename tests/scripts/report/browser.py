@@ -100,6 +100,13 @@ class Browser:
         while not self._loaded:
             self._listen()
 
+    def reload(self) -> None:
+        """Load the page again, at its present address."""
+        self._loaded = False
+        self._call("Page.reload")
+        while not self._loaded:
+            self._listen()
+
     def run(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""
         answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
@@ -112,6 +119,34 @@ class Browser:
         text = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **text)
+
+    def type(self, text: str) -> None:
+        """Type a text where the focus is, sign by sign."""
+        for sign in text:
+            for kind in ("keyDown", "keyUp"):
+                self._call(
+                    "Input.dispatchKeyEvent", type=kind, key=sign, **({"text": sign} if kind == "keyDown" else {})
+                )
+
+    def edit(self, command: str) -> None:
+        """A command of the editor, such as undo or selectAll, where the focus is."""
+        for kind in ("rawKeyDown", "keyUp"):
+            commands = {"commands": [command]} if kind == "rawKeyDown" else {}
+            self._call("Input.dispatchKeyEvent", type=kind, key="F24", **commands)
+
+    def paste(self, text: str) -> None:
+        """Put a text in place of the selection, at once."""
+        self._call("Input.insertText", text=text)
+
+    def click(self, x: float, y: float, times: int = 1) -> None:
+        """Press the mouse at a place in the window, `times` in a row: twice selects a word, three times a line."""
+        for count in range(1, times + 1):
+            for kind in ("mousePressed", "mouseReleased"):
+                self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
+
+    def media(self, name: str) -> None:
+        """Show the page as on screen, or as in print."""
+        self._call("Emulation.setEmulatedMedia", media=name)
 
     def point(self, x: float, y: float) -> None:
         """Move the mouse to a place in the window."""
