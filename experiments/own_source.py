@@ -10,9 +10,11 @@ import ast
 import hashlib
 import importlib
 import importlib.util
+import pkgutil
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -142,6 +144,34 @@ def files_of_modules(modules: Iterable[str]) -> list[Path]:
     return sorted({file for name in _names(modules) for file in (_file_of(name), *_named_files(name)) if file})
 
 
+def files_of_ours(modules: Iterable[str]) -> list[Path]:
+    """The files of `modules` of this repository and of all that they import, directly or not, wherever they do so.
+
+    A package that looks for its modules (`iter_modules`) depends on all of them. The package that a module is in does
+    not count unless it is imported itself, nor do imports for types alone.
+    """
+    waiting, found = list(modules), dict[str, Path]()
+    while waiting:
+        name = waiting.pop()
+        file = _file_of(name)
+        if name not in found and file is not None and name.partition(".")[0] in OURS:
+            found[name] = file
+            waiting += _used(name)
+    return sorted(set(found.values()))
+
+
+@cache
+def _used(name: str) -> list[str]:
+    """The modules that a module of this repository uses: that its import statements name, or all in its folder."""
+    tree, used = _tree(name), []
+    for base, names in _statements(name, tree, typed=False):
+        if base.partition(".")[0] in OURS:
+            used += [base, *(names if _is_package(base) else [])]
+    if any(isinstance(node, ast.Attribute) and node.attr == "iter_modules" for node in _nodes(tree, typed=False)):
+        used += [f"{name}.{item.name}" for item in pkgutil.iter_modules(_spec_places(name))]
+    return used
+
+
 def unseen(classes: Iterable[type[Any]], before: Collection[str]) -> list[str]:
     """The user's modules that were imported since `before`, but that the source of `classes` does not name.
 
@@ -197,16 +227,32 @@ def _is_users_module(name: str) -> bool:
 
 def _imported(name: str) -> Iterator[str]:
     """The existing modules that the import statements of a module may refer to, with their parent packages."""
+    for base, names in _statements(name, _tree(name)):
+        yield from _with_parents(base)
+        yield from (inside for inside in names if _exists(inside))
+
+
+def _statements(name: str, tree: ast.AST, typed: bool = True) -> Iterator[tuple[str, list[str]]]:
+    """What each import of a module is from, and the names in it, which may be modules; `typed`: those for types too."""
     package = name if _is_package(name) else name.rpartition(".")[0]
-    for node in ast.walk(_tree(name)):
+    for node in _nodes(tree, typed):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _with_parents(alias.name)
+            yield from ((alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
-            yield from _with_parents(base)
-            yield from (f"{base}.{alias.name}" for alias in node.names if _exists(f"{base}.{alias.name}"))
+            yield base, [f"{base}.{alias.name}" for alias in node.names]
+
+
+def _nodes(tree: ast.AST, typed: bool) -> Iterator[ast.AST]:
+    """Every node of a tree; if not `typed`, without those in `if TYPE_CHECKING`."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for below in ast.iter_child_nodes(node):
+            if typed or not (isinstance(below, ast.If) and ast.unparse(below.test) == "TYPE_CHECKING"):
+                waiting.append(below)
 
 
 def _with_parents(name: str) -> Iterator[str]:
@@ -239,6 +285,12 @@ def _spec(name: str) -> ModuleSpec | None:
 def _is_package(name: str) -> bool:
     spec = _spec(name)
     return spec is not None and spec.submodule_search_locations is not None
+
+
+def _spec_places(name: str) -> list[str]:
+    """The folders of a package; none for a module."""
+    spec = _spec(name)
+    return list(spec.submodule_search_locations or []) if spec else []
 
 
 def _file_of(name: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""Draw the figures of experiments from stored results, but only those whose inputs changed since they were drawn.
+"""Draw the figures of experiments from stored results, but only those that look different from when they were drawn.
 
     python -m scripts.figures +experiment=sajed2019/fig03
     python -m scripts.figures -m +experiment=sajed2019/fig01,sajed2019/fig02
@@ -25,7 +25,18 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, nam
 from experiments.config.compose import Composed, Composer
 from experiments.config.values import flag
 from experiments.errors import UserError
-from scripts.drawing.fresh import Drawn, Inputs, digest_of_figure, overrides_as_text, own_files, resolved
+from scripts.drawing.fresh import (
+    Digests,
+    Drawn,
+    Inputs,
+    code,
+    describing_files,
+    digest_of_drawing,
+    digest_of_inputs,
+    overrides_as_text,
+    own_files,
+    resolved,
+)
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
@@ -57,12 +68,10 @@ def figure_of(composed: Composed) -> dict[str, Any] | None:
 def describe(asked: "Plan", cells: "Cells") -> "Drawing | None":
     """The drawing of the figure of a planned experiment, None if it has no figure. Raises `UserError`."""
     from experiments.papers import colours
-    from scripts.drawing.kinds import kind
+    from scripts.drawing import kinds
 
     figure = figure_of(asked.composed)
-    if figure is None:
-        return None
-    return kind(figure.pop("kind", "curves"))(figure, cells, colours(asked.composer.config_dirs))
+    return None if figure is None else kinds.describe(figure, cells, colours(asked.composer.config_dirs))
 
 
 def why(error: Exception, composed: Composed, composer: Composer) -> str:
@@ -78,12 +87,10 @@ def why(error: Exception, composed: Composed, composer: Composer) -> str:
     return " ".join(message.split())
 
 
-def draw(asked: "Plan", cells: "Cells") -> list[str]:
-    """Draw the figure of a planned experiment; returns the paths written. Raises `UserError`."""
+def draw(asked: "Plan", drawing: "Drawing") -> list[str]:
+    """Write the files of the figure of a planned experiment; returns their paths. Raises `UserError`."""
     from scripts.drawing.render import save
 
-    drawing = describe(asked, cells)
-    assert drawing is not None
     folder = Path(asked.config.figures_dir)
     try:
         return save(drawing, folder / name_of(asked), _command(asked))
@@ -109,13 +116,22 @@ def _content(asked: "Plan") -> dict[str, Any]:
 
 def own_files_of(asked: "Plan") -> list[Path]:
     """The user's files that a planned figure depends on."""
-    return own_files(_content(asked), [request.cell for request in asked.requests], asked.composer.config_dirs)
+    return own_files(_content(asked), [request.cell for request in asked.requests])
 
 
-def digest(asked: "Plan", places: Sequence["Place"]) -> str:
-    """The hash of the inputs of a planned figure, see `digest_of_figure`."""
+def inputs_of(asked: "Plan", places: Sequence["Place"]) -> str:
+    """The hash of the inputs of a planned figure, see `digest_of_inputs`."""
+    from experiments.papers import colours
+
+    figure, cells = _content(asked), [request.cell for request in asked.requests]
     keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
-    return digest_of_figure(_content(asked), keys, places, _command(asked), own_files_of(asked))
+    more = [_command(asked), colours(asked.composer.config_dirs), code(describing_files(figure, cells))]
+    return digest_of_inputs(figure, keys, places, more, own_files_of(asked))
+
+
+def drawn_as(asked: "Plan", drawing: "Drawing") -> str:
+    """The hash of what the files of a planned figure show, see `digest_of_drawing`."""
+    return digest_of_drawing(drawing, _command(asked))
 
 
 @dataclass(frozen=True)
@@ -129,7 +145,7 @@ class Made:
     files: the user's files that its figure depends on.
     left_out: see `Plan`.
     lacks: whether nothing was drawn because cells are missing or cannot be read.
-    digest: the hash of the inputs of its figure, see `digest_of_figure`.
+    digests: the hashes of its figure, once it is described.
     paths: the files written; none if the figure is up to date.
     problem: why it could not be drawn.
     """
@@ -140,16 +156,16 @@ class Made:
     files: list[str]
     left_out: list[str]
     lacks: bool = False
-    digest: str = ""
+    digests: Digests | None = None
     paths: list[str] = field(default_factory=list)
     problem: UserError | None = None
 
 
 def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_lack: bool) -> Made:
-    """Plan a job and draw its figure if its inputs changed since it was last `drawn`; always if `again`.
+    """Plan a job, describe its figure if its inputs changed since it was `drawn`, and draw it if it looks different.
 
-    If it `may_lack` cells, missing cells set `lacks` in the result; else they raise `UserError`, as does a job that
-    cannot be planned.
+    If `again`, it is always drawn. If it `may_lack` cells, missing cells set `lacks` in the result; else they raise
+    `UserError`, as does a job that cannot be planned.
     """
     from experiments.config.plan import plan
     from experiments.store import Store, complete_places, read_cells
@@ -168,15 +184,19 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
         raise
     if not made.figure:
         return made
-    made = replace(made, digest=digest(asked, places))
-    if drawn.has(made.name, made.digest) and not again:
-        return made
+    inputs = inputs_of(asked, places)
+    if not again and (same := drawn.made_from(made.name, inputs)):
+        return replace(made, digests=same)
     try:
         stored = read_cells(asked, places)
     except UserError as damage:
         return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:
-        return replace(made, paths=draw(asked, stored))
+        drawing = describe(asked, stored)
+        assert drawing is not None
+        digests = Digests(inputs, drawn_as(asked, drawing))
+        paths = draw(asked, drawing) if again or not drawn.shows(made.name, digests.drawing) else []
+        return replace(made, digests=digests, paths=paths)
     except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
         return replace(made, problem=UserError(why(error, asked.composed, asked.composer)))
 
@@ -211,8 +231,8 @@ def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> It
     with closing(results(calls, workers, batch_size=1)) as made:
         for of_job in made:
             _say(of_job)
-            if of_job.paths:
-                drawn.figures[of_job.name] = of_job.digest
+            if of_job.digests:
+                drawn.figures[of_job.name] = of_job.digests
             yield of_job
 
 

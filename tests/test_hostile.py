@@ -313,7 +313,7 @@ def test_closed_streams_are_silent(tmp_path):
 
 def test_a_style_of_the_user_changes_no_figure():
     from scripts.drawing.look import own_look
-    from scripts.drawing.style import RC_PARAMS
+    from scripts.drawing.settings import RC_PARAMS
 
     with mpl.rc_context({"axes.facecolor": "red", "lines.markersize": 99, "font.family": "monospace"}):
         with own_look():

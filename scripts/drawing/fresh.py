@@ -1,45 +1,38 @@
-"""Which figures are up to date, so that only those are drawn whose inputs changed.
+"""Which figures are up to date, so that only those are described whose inputs changed, and drawn that look different.
 
-The inputs of a figure are the `figure` of its experiment, its stored cells, the code and colours that draw it, the
-user's files that its classes and bounds depend on, and the versions of the libraries. The file `.drawn.json` beside the
-figures is a cache: a hash of the inputs of each figure, and for each command a hash of everything that the command
-could depend on, so that a second call of the command need not even plan.
+The inputs of a figure are the `figure` of its experiment, its stored cells, the colours of policies, the user's files
+that its classes and bounds depend on, the code that describes it, and the versions of the libraries. That code is found
+by its imports, from the kinds of figures and the classes of the cells on. What is drawn is the `Drawing` that follows
+from the inputs, and the code that renders it, found in the same way. The file `.drawn.json` beside the figures is a
+cache: hashes of both for each figure, and for each command a hash of everything that the command could depend on, so
+that a second call of the command need not even plan.
 """
 
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from omegaconf import OmegaConf
 
 from experiments.config.compose import CONF, REPOSITORY
-from experiments.own_source import files_of, files_of_modules
+from experiments.own_source import files_of, files_of_modules, files_of_ours
 from experiments.whole_files import put
 
 if TYPE_CHECKING:
     from experiments.cells import Cell
     from experiments.store.place import Place
+    from scripts.drawing.drawing import Drawing
 
 NOTE = ".drawn.json"
 FORMATS = ("pdf", "png")
-LIBRARIES = ("matplotlib", "numpy", "scipy", "pandas", "pyarrow")
-DRAWING = (  # code that decides how a figure looks; its stored numbers have hashes of their own
-    "scripts/drawing",
-    "scripts/figures.py",
-    "experiments/cells",
-    "experiments/intervals.py",
-    "experiments/stored.py",
-    "experiments/theorems.py",
-    "bandits/bounds",
-    "bandits/mechanisms",
-    "conf/papers",
-)
+KINDS, RENDERER = "scripts.drawing.kinds", "scripts.drawing.render"  # what describes and what renders
 
 
 class Inputs(NamedTuple):
@@ -50,12 +43,19 @@ class Inputs(NamedTuple):
     files: list[str]
 
 
+class Digests(NamedTuple):
+    """Hashes of a figure: of its inputs, see `digest_of_inputs`, and of what is drawn, see `digest_of_drawing`."""
+
+    inputs: str
+    drawing: str
+
+
 @dataclass
 class Drawn:
-    """The cache of a folder of figures: a hash of the inputs of each figure, and of those of each command."""
+    """The cache of a folder of figures: the hashes of each figure, and a hash of the inputs of each command."""
 
     folder: Path
-    figures: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, Digests] = field(default_factory=dict)
     commands: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -63,18 +63,25 @@ class Drawn:
         """The cache in `folder`; empty if there is none, or if it cannot be read."""
         try:
             note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-            return cls(folder, dict(note["figures"]), dict(note["commands"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            figures = {name: Digests(**digests) for name, digests in note["figures"].items()}
+            return cls(folder, figures, dict(note["commands"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(folder)
 
     def write(self) -> None:
         """Write the cache file, in one step."""
-        note = json.dumps({"figures": self.figures, "commands": self.commands})
+        figures = {name: digests._asdict() for name, digests in self.figures.items()}
+        note = json.dumps({"figures": figures, "commands": self.commands})
         put(self.folder / NOTE, note.encode(), lasting=False)
 
-    def has(self, name: str, digest: str) -> bool:
-        """Whether the files of the figure exist and were drawn from inputs with this hash."""
-        return self.figures.get(name) == digest and self._exists(name)
+    def made_from(self, name: str, inputs: str) -> Digests | None:
+        """The hashes of the figure if its files exist and show what inputs with this hash describe, else None."""
+        known = self.figures.get(name)
+        return known if known is not None and known.inputs == inputs and self._exists(name) else None
+
+    def shows(self, name: str, drawing: str) -> bool:
+        """Whether the files of the figure exist and show the drawing with this hash."""
+        return name in self.figures and self.figures[name].drawing == drawing and self._exists(name)
 
     def nothing_changed(self, command: str, config_dirs: Iterable[Path]) -> list[str] | None:
         """The figures of `command` if all are up to date, else None."""
@@ -95,12 +102,20 @@ class Drawn:
         return all((self.folder / f"{name}.{ending}").exists() for ending in FORMATS)
 
 
-def own_files(figure: Mapping[str, Any], cells: Iterable["Cell"], config_dirs: Iterable[Path]) -> list[Path]:
-    """The user's files that a figure depends on: of its classes and bounds, what these import and name, and papers."""
+def own_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
+    """The user's files that a figure depends on: of its classes and bounds, and what these import and name."""
     classes = {cls for cell in cells for cls in cell.own}
-    modules = {bound.rpartition(".")[0] for bound in _bounds(figure)}
-    papers = [file for folder in config_dirs for file in _files(folder / "papers", (".yaml",))]
-    return sorted({*files_of(classes), *files_of_modules(modules), *papers})
+    return sorted({*files_of(classes), *files_of_modules(_modules_of_bounds(figure))})
+
+
+def describing_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
+    """The files of this repository that describe a figure: kinds of figures, classes of its cells, and its bounds."""
+    classes = {type(part).__module__ for cell in cells for part in (cell, cell.instance, cell.policy)}
+    return files_of_ours({KINDS, *classes, *_modules_of_bounds(figure)})
+
+
+def _modules_of_bounds(figure: Mapping[str, Any]) -> set[str]:
+    return {bound.rpartition(".")[0] for bound in _bounds(figure)}
 
 
 def _bounds(node: Any) -> Iterator[str]:
@@ -114,20 +129,46 @@ def _bounds(node: Any) -> Iterator[str]:
             yield from _bounds(item)
 
 
-def digest_of_figure(
-    figure: Mapping[str, Any], keys: Sequence[str], places: Iterable["Place"], command: str, files: Iterable[Path]
+def digest_of_inputs(
+    figure: Mapping[str, Any], keys: Sequence[str], places: Iterable["Place"], more: object, files: Iterable[Path]
 ) -> str:
-    """A hash of all inputs of one figure.
+    """A hash of all inputs of one figure: its config, its cells as they are stored, `more`, and the content of `files`.
 
-    These are its config, its cells as they are stored, the drawing code, the command and the user's `files`.
+    `more` is what else it depends on: its command, the colours of policies, and the code that describes it.
     """
-    digest = hashlib.sha256(json.dumps([figure, list(keys), command], sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(json.dumps([figure, list(keys), more], sort_keys=True, default=str).encode())
     for place in places:
         digest.update(place.digest())
     for file in files:
         digest.update(_content(file))
-    digest.update(_code(REPOSITORY).encode())
+    digest.update(_libraries().encode())
     return digest.hexdigest()
+
+
+def digest_of_drawing(drawing: "Drawing", command: str) -> str:
+    """A hash of all that the files of a figure depend on: the drawing, the command in it, and the code that renders."""
+    digest = hashlib.sha256(f"{command} {code(files_of_ours([RENDERER]))} {_libraries()}".encode())
+    for part in _parts(drawing):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+def _parts(value: Any) -> Iterator[bytes]:
+    """The content of nested dataclasses, lists, mappings and arrays, in order."""
+    if is_dataclass(value):
+        yield type(value).__name__.encode()
+        value = [(item.name, getattr(value, item.name)) for item in fields(value)]
+    if isinstance(value, np.ndarray):
+        yield f"array {value.dtype} {value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, Mapping):
+        yield from _parts(list(value.items()))
+    elif isinstance(value, list | tuple):
+        yield f"{len(value)} items".encode()
+        for item in value:
+            yield from _parts(item)
+    else:
+        yield repr(value).encode()
 
 
 def _state(inputs: Inputs, config_dirs: Iterable[Path]) -> str:
@@ -162,19 +203,19 @@ def resolved(node: Any) -> dict[str, Any]:
     return found
 
 
+def code(files: Iterable[Path]) -> str:
+    """A hash of files of this repository, as they were when this process first asked: it runs what it read."""
+    return hashlib.sha256(b" ".join(map(_content_at_first, files))).hexdigest()
+
+
+_content_at_first = cache(_content)
+
+
 @cache
-def _code(repository: Path) -> str:
-    """A hash of the code that draws, as it was when this process first asked."""
-    digest = hashlib.sha256(_libraries().encode())
-    for place in DRAWING:
-        path = repository / place
-        for file in [path] if path.is_file() else _files(path, (".py", ".yaml")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
 def _libraries() -> str:
-    return " ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    """The names of all installed packages with their versions, from the folders that say so."""
+    found = {item.name for place in sys.path for item in Path(place or ".").glob("*.dist-info")}
+    return " ".join(sorted(found))
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:

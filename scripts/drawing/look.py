@@ -8,7 +8,7 @@ os.environ["MPLBACKEND"] = "Agg"  # draws without a window, also on machines wit
 
 import matplotlib as mpl
 
-from scripts.drawing.style import RC_PARAMS
+from scripts.drawing.settings import RC_PARAMS
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from matplotlib.ticker import NullFormatter
 
 from experiments.whole_files import put
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
-from scripts.drawing.style import SMALL
+from scripts.drawing.settings import SMALL
 from scripts.drawing.ticks import MinorTicks, PlainNumbers, PlainPowers
 
 Handles = dict[str, Any]  # the matplotlib artist of each label

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 
 from bandits.arrays import FloatArray
 from scripts.drawing.drawing import Band, Dashes, Drawing, Look, Panel, Series, labels
-from scripts.drawing.style import RC_PARAMS
+from scripts.drawing.settings import RC_PARAMS
 
 KEPT = 25  # vertices of a line that a table keeps, beside the mean over all of them
 ARTISTS = ("artist", "panels", "part", "text", "look", "vertices", "x", "y", "low", "high")

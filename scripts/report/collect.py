@@ -71,7 +71,7 @@ def collected(command: CommandLine) -> Collected:
                 continue
             progress.after(item, experiments=len(item.exhibits))
             exhibits |= {exhibit.name: exhibit for exhibit in item.exhibits}
-            drawn.figures |= {exhibit.name: exhibit.digest for exhibit in item.exhibits if exhibit.digest}
+            drawn.figures |= {exhibit.name: exhibit.digests for exhibit in item.exhibits if exhibit.digests}
             keep(drawn)  # what was drawn counts, even if the command is interrupted
             verdicts += item.verdicts
             wrong += item.wrong

@@ -17,9 +17,9 @@ from experiments.errors import UserError
 from experiments.store import NotStoredError, complete_places, read_cells
 from experiments.store.place import Place
 from experiments.stored_cells import Cells
-from scripts.drawing.drawing import without_mathtext
-from scripts.drawing.fresh import Drawn
-from scripts.figures import describe, digest, draw, figure_of, why
+from scripts.drawing.drawing import Drawing, without_mathtext
+from scripts.drawing.fresh import Digests, Drawn
+from scripts.figures import describe, draw, drawn_as, figure_of, inputs_of, why
 from scripts.report.captions import caption, drawn_cells
 from scripts.report.cell_tables import of_cells
 from scripts.report.pictures import PagePicture, picture_of
@@ -52,7 +52,7 @@ class Exhibit:
     commands: what each command does, and its text.
     caption: terms, each with its lines.
     document: its PDF; None without a figure.
-    digest: the hash of the inputs of its figure; empty without a figure.
+    digests: the hashes of its figure; None without a figure.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Exhibit:
     caption: list[tuple[str, list[str]]] = field(default_factory=list)
     picture: PagePicture | None = None
     document: Path | None = None
-    digest: str = ""
+    digests: Digests | None = None
     tables: list[PageTable] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
     gap: Gap | None = None
@@ -160,18 +160,18 @@ def _filled(exhibit: Exhibit, asked: Plan, drawn: Drawn, reading: Reading, repor
     )
     if drawing is None:
         return exhibit
-    now = _drawn_now(exhibit, asked, places, cells, drawn)
+    digests = _drawn_now(exhibit, asked, places, drawing, drawn)
     stem = drawn.folder / exhibit.name
     picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawing.words, report)
-    return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), digest=now)
+    return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), digests=digests)
 
 
-def _drawn_now(exhibit: Exhibit, asked: Plan, places: Sequence[Place], cells: Cells, drawn: Drawn) -> str:
-    """The hash of the inputs of the figure, which is drawn again if they changed since it was drawn."""
-    now = digest(asked, places)
-    if not drawn.has(exhibit.name, now):
-        draw(asked, cells)
-    return now
+def _drawn_now(exhibit: Exhibit, asked: Plan, places: Sequence[Place], drawing: Drawing, drawn: Drawn) -> Digests:
+    """The hashes of the figure, which is drawn again if it looks different from when it was drawn."""
+    digests = Digests(inputs_of(asked, places), drawn_as(asked, drawing))
+    if not drawn.shows(exhibit.name, digests.drawing):
+        draw(asked, drawing)
+    return digests
 
 
 def _command(module: str, overrides: Sequence[str], composer: Composer) -> str:

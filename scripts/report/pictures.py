@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from experiments.whole_files import put
-from scripts.drawing.style import RC_PARAMS
+from scripts.drawing.settings import RC_PARAMS
 from scripts.report.text import slug
 
 FOLDER = "pictures"

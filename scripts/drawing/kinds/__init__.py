@@ -17,9 +17,15 @@ Describe = Callable[[Mapping[str, Any], Cells, Mapping[str, str]], Drawing]
 NAMES = sorted(item.name for item in pkgutil.iter_modules(__path__))
 
 
+def describe(figure: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
+    """The drawing of the `figure` of an experiment. Raises `UserError`."""
+    rest = dict(figure)
+    return kind(rest.pop("kind", "curves"))(rest, cells, colours)
+
+
 def kind(name: str) -> Describe:
     """The function `describe` of a kind. Raises `UserError` for an unknown kind."""
     if name not in NAMES:
         raise UserError(f"figure.kind: {name} is unknown; {nearest(str(name), NAMES)}")
-    describe: Describe = importlib.import_module(f"{__name__}.{name}").describe
-    return describe
+    found: Describe = importlib.import_module(f"{__name__}.{name}").describe
+    return found

@@ -1,16 +1,24 @@
 """Figures are drawn again if and only if something that they depend on has changed."""
 
 import os
-import shutil
 import sys
+from dataclasses import fields, replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from experiments import papers
+from bandits.guarantees import Guarantee, Scope
+from bandits.policies.elimination import DPSE
+from experiments import intervals, own_source, papers
 from experiments.config import compose
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.plan import plan
+from experiments.store import stored_cells
 from experiments.store.place import Place
 from scripts import figures
-from scripts.drawing import fresh
+from scripts.drawing import fresh, kinds, render
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series
 
 CELLS = "cells=[{instance: c1, policy: dp_se, budget.epsilon: [0.1, 0.25, 0.5, 1]}, {instance: c1, policy: ucb1}]"
 ASKED = ["+experiment=sajed2019/fig01", "horizon=300", "runner.workers=1", CELLS]
@@ -74,7 +82,7 @@ def test_a_damaged_result_is_computed_again_and_the_figure_with_it(call, draw, t
     assert (outcome.code, outcome.err.count("\n")) == (0, 1)
     assert f"moved to {file.name}.damaged1, recomputing" in outcome.err
     assert "1 cell computed again: damaged files" in outcome.out
-    assert "figures/sajed2019/fig01.pdf" in outcome.out
+    assert "skipped" in outcome.out, "the same numbers give the same picture"
 
 
 @pytest.mark.slow
@@ -148,38 +156,160 @@ def test_an_edited_experiment_of_a_user_is_drawn_again(call, tmp_path):
         assert ("own.pdf" in outcome.out) == drawn
 
 
-@pytest.mark.parametrize("place", fresh.DRAWING)
-def test_code_and_colours_are_inputs(monkeypatch, tmp_path, place):
-    """The digest of a figure changes with every file that `DRAWING` names, or that is in a folder which it names."""
-    for name in fresh.DRAWING:
-        source, copy = fresh.REPOSITORY / name, tmp_path / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(source, copy) if source.is_dir() else shutil.copy(source, copy)
-    monkeypatch.setattr(fresh, "REPOSITORY", tmp_path)
-    before = fresh.digest_of_figure({}, [], [], "", [])
-    assert fresh.digest_of_figure({}, [], [], "", []) == before
-    path = tmp_path / place
-    file = (
-        path if path.is_file() else next(found for found in sorted(path.rglob("*")) if found.suffix in (".py", ".yaml"))
-    )
-    file.write_text(file.read_text() + "\n")
-    fresh._code.cache_clear()  # as in the process of the next command
-    assert fresh.digest_of_figure({}, [], [], "", []) != before
+@pytest.fixture
+def edited(monkeypatch):
+    """Make the next commands see other code, as after an edit of any file that describes figures."""
+    edits = iter(range(100))
+
+    def edited():
+        digest = f"edit {next(edits)}"
+        monkeypatch.setattr(figures, "code", lambda files: digest)
+        monkeypatch.setattr(fresh, "_state", lambda inputs, config_dirs: digest)
+
+    return edited
 
 
-def test_everything_else_is_an_input_too(tmp_path):
+@pytest.mark.slow
+def test_code_that_changes_nothing_is_described_and_not_rendered(draw, edited, monkeypatch):
+    """Then a label, a guarantee and an interval change, and the figure with them."""
+    described = []
+    whole = figures.describe
+    monkeypatch.setattr(figures, "describe", lambda *given: described.append(given) or whole(*given))
+    assert draw()
+    edited()
+    assert not draw()
+    assert len(described) == 2
+    assert not draw()
+    assert len(described) == 2
+    changes = [
+        (DPSE, "label", "Other"),
+        (DPSE, "guarantee", property(lambda policy: Guarantee(policy.epsilon, scope=Scope.LOCAL))),
+        (intervals, "half_width", lambda *given: 2 * _half_width(*given)),
+    ]
+    for owner, name, other in changes:
+        monkeypatch.setattr(owner, name, other)
+        edited()
+        assert draw(), name
+        assert not draw(), name
+
+
+_half_width = intervals.half_width
+ONE_OF_EACH_KIND = {
+    "curves": "sajed2019/fig01",
+    "distribution": "azize2025/exact_index",
+    "laws": "wang2024/fig01",
+    "profiles": "atlas/profiles",
+    "rates": "tao2022/rates",
+    "spending": "audit/decision_vs_transcript",
+    "sweep": "ou2024/levels",
+    "variances": "sajed2019/path_tree_variance",
+    "winners": "atlas/winners",
+}
+
+
+def ran(action):
+    """The files of this repository whose functions run in `action`, and the result of it."""
+    files = set()
+    sys.setprofile(lambda frame, event, argument: files.add(frame.f_code.co_filename))
+    try:
+        result = action()
+    finally:
+        sys.setprofile(None)
+    ours = [REPOSITORY / name for name in own_source.OURS]
+    return {Path(file) for file in files if any(Path(file).is_relative_to(folder) for folder in ours)}, result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", kinds.NAMES)
+def test_all_code_that_runs_is_an_input(name, tmp_path):
+    """What describes a figure and what renders it are found by their imports: no other function runs."""
+    asked = plan([f"+experiment={ONE_OF_EACH_KIND[name]}"], Composer())
+    cells, figure, colours = stored_cells(asked), figures.figure_of(asked.composed), papers.colours()
+    files, drawing = ran(lambda: kinds.describe(figure, cells, colours))
+    found = fresh.describing_files(figure, [request.cell for request in asked.requests])
+    assert files - set(found) == set()
+    files, _ = ran(lambda: render.save(drawing, tmp_path / "figure", "command"))
+    assert files - set(own_source.files_of_ours([fresh.RENDERER])) == set()
+
+
+def test_the_code_of_a_figure_is_found_by_its_imports():
+    """Those that were once left out of a list; and what no figure depends on is left out."""
+    found = {str(file.relative_to(REPOSITORY)) for file in own_source.files_of_ours([fresh.KINDS])}
+    assert {"bandits/guarantees.py", "experiments/stored_cells.py", "experiments/intervals.py"} <= found
+    assert {"scripts/contests.py", "scripts/drawing/words.py", "experiments/cells/exact.py"} <= found
+    assert found.isdisjoint({"scripts/figures.py", "scripts/report/page.py", "experiments/simulate/job.py"})
+    assert "bandits/policies/private_ucb.py" not in found
+    (request,) = plan(["policy=dp_ucb"], Composer()).requests
+    assert REPOSITORY / "bandits/policies/private_ucb.py" in fresh.describing_files({}, [request.cell])
+    bound = {"overlays": [{"bound": "bandits.bounds.azize2025.lower_bound_line"}]}
+    assert REPOSITORY / "bandits/bounds/azize2025.py" in fresh.describing_files(bound, [])
+    rendering = {file.name for file in own_source.files_of_ours([fresh.RENDERER])}
+    assert {"render.py", "drawing.py", "ticks.py", "look.py", "settings.py", "numbers.py"} <= rendering
+    assert "words.py" not in rendering
+
+
+def test_a_file_that_changed_is_other_code(tmp_path):
+    file = tmp_path / "a.py"
+    digests = set()
+    for text in ("a = 1", "a = 2"):
+        file.write_text(text)
+        fresh._content_at_first.cache_clear()  # as in the process of the next command
+        digests.add(fresh.code([file]))
+    assert len(digests | {fresh.code([])}) == 3
+
+
+def test_all_other_inputs(tmp_path, monkeypatch):
     place = Place(tmp_path / "cell", "c1/ucb1-0123456789abcdef")
     place.file.write_bytes(b"numbers")
-    digests = {
-        fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "command", []),
-        fresh.digest_of_figure({"title": "b"}, ["key 2"], [place], "command", []),
-        fresh.digest_of_figure({"title": "a"}, ["key 3"], [place], "command", []),
-        fresh.digest_of_figure({"title": "a"}, ["key 2"], [], "command", []),
-        fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "other", []),
-    }
+    own = tmp_path / "own.py"
+    own.write_text("one")
+    digests = [
+        fresh.digest_of_inputs({"title": "a"}, ["key 2"], [place], ["command", {"ucb1": "red"}], [own]),
+        fresh.digest_of_inputs({"title": "b"}, ["key 2"], [place], ["command", {"ucb1": "red"}], [own]),
+        fresh.digest_of_inputs({"title": "a"}, ["key 3"], [place], ["command", {"ucb1": "red"}], [own]),
+        fresh.digest_of_inputs({"title": "a"}, ["key 2"], [], ["command", {"ucb1": "red"}], [own]),
+        fresh.digest_of_inputs({"title": "a"}, ["key 2"], [place], ["other", {"ucb1": "red"}], [own]),
+        fresh.digest_of_inputs({"title": "a"}, ["key 2"], [place], ["command", {"ucb1": "blue"}], [own]),
+        fresh.digest_of_inputs({"title": "a"}, ["key 2"], [place], ["command", {"ucb1": "red"}], []),
+    ]
+    own.write_text("two")
+    digests.append(fresh.digest_of_inputs({"title": "a"}, ["key 2"], [place], ["command", {"ucb1": "red"}], [own]))
     place.file.write_bytes(b"other numbers")
-    digests.add(fresh.digest_of_figure({"title": "a"}, ["key 2"], [place], "command", []))
-    assert len(digests) == 6
+    digests.append(fresh.digest_of_inputs({"title": "a"}, ["key 2"], [place], ["command", {"ucb1": "red"}], [own]))
+    monkeypatch.setattr(fresh, "_libraries", lambda: "numpy-9.dist-info")
+    digests.append(fresh.digest_of_inputs({"title": "a"}, ["key 2"], [place], ["command", {"ucb1": "red"}], [own]))
+    assert len(set(digests)) == len(digests) == 10
+
+
+def test_every_field_of_a_drawing_is_drawn(monkeypatch):
+    """A change of any of its fields, of the panels, marks, looks and axes in it, of one number, or of the command."""
+    axis, look, points = Axis("x"), Look("red"), np.array([1.0, 2.0])
+    line, band = Series(points, points, look, "a", points, points), Band(points, points, points, "red")
+    panel = Panel("title", axis, axis, [line, band])
+    drawing = Drawing("title", ["caption"], "shown", [[panel]], (1.0, 2.0))
+
+    def of_marks(*marks):
+        return replace(drawing, rows=[[replace(panel, marks=list(marks))]])
+
+    nearly = np.array([1.0, np.nextafter(2.0, 3.0)])
+    others = [
+        *(replace(drawing, **{item.name: "other"}) for item in fields(Drawing)),
+        *(replace(drawing, rows=[[replace(panel, **{item.name: "other"})]]) for item in fields(Panel)),
+        *(replace(drawing, rows=[[replace(panel, x=replace(axis, **{item.name: 7}))]]) for item in fields(Axis)),
+        *(of_marks(replace(line, **{item.name: nearly}), band) for item in fields(Series)),
+        *(of_marks(line, replace(band, **{item.name: nearly})) for item in fields(Band)),
+        *(of_marks(replace(line, look=replace(look, **{item.name: 7})), band) for item in fields(Look)),
+        of_marks(band, line),
+        of_marks(line),
+    ]
+    digests = [fresh.digest_of_drawing(other, "command") for other in (drawing, *others)]
+    digests.append(fresh.digest_of_drawing(drawing, "other"))
+    assert fresh.digest_of_drawing(of_marks(replace(line, x=points.copy()), band), "command") == digests[0]
+    for name, changed in (("_libraries", lambda: "numpy-9.dist-info"), ("code", lambda files: "edited")):
+        with monkeypatch.context() as patch:
+            patch.setattr(fresh, name, changed)
+            digests.append(fresh.digest_of_drawing(drawing, "command"))
+    assert len(set(digests)) == len(digests)
 
 
 BOUND = """
@@ -193,7 +323,7 @@ FACTOR = float(Path(__file__).with_name("factor.txt").read_text())
 def line(t):
     return FACTOR * elsewhere.SLOPE * t
 """
-PAPER = "authors: I\nyear: 2030\ntitle: Mine\ncolours: {mine: '#000000'}\n"
+PAPER = "authors: I\nyear: 2030\ntitle: Mine\ncolours: {dp_se: '#000000'}\n"
 OVERLAYS = "overlays:\n    - {label: line, bound: own_bound.line, arguments: {t: t}}"
 
 
@@ -210,7 +340,7 @@ def test_files_of_the_user_are_inputs_wherever_they_are(call, tmp_path, monkeypa
         f"figure:\n  title: Own\n  panels:\n    - {{title: (a)}}\n  {OVERLAYS}\n"
     )
     edits = {
-        folder / "own_bound.py": (BOUND, f"{BOUND}# edited\n"),
+        folder / "own_bound.py": (BOUND, BOUND.replace("* t", "* t + 1")),
         folder / "factor.txt": ("1", "2"),
         place / "elsewhere.py": ("SLOPE = 0.01\n", "SLOPE = 0.02\n"),
         folder / "papers" / "own.yaml": (PAPER, PAPER.replace("#000000", "#00ff00")),
@@ -233,7 +363,8 @@ def test_files_of_the_user_are_inputs_wherever_they_are(call, tmp_path, monkeypa
     assert not drawn()
     for file, (_, after) in edits.items():
         file.write_text(after)
-        sys.modules.pop("elsewhere", None)  # which is in no folder that is followed
+        for name in ("elsewhere", "own_bound"):  # as in a new process
+            sys.modules.pop(name, None)
         assert drawn(), file
         assert not drawn(), file
     for name in ("elsewhere", "own_bound"):
