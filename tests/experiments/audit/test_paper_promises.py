@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 from scipy import special
 
-from bandits import ParameterError, Scope
+from bandits import Guarantee, ParameterError, Scope
 from bandits.audit.audits import Level, cost_at
 from bandits.audit.betting import betting_delta, betting_epsilon
 from bandits.audit.ledger import Domain
@@ -45,7 +45,8 @@ def test_printed_forms_are_held_to_their_theorems():
     assert proved.guarantee == proved.paper_guarantee == printed.paper_guarantee
     natural = DPRUCB(0.5, tree_budget="natural")
     assert natural.guarantee.epsilon == pytest.approx(1 / math.log(2))
-    assert natural.paper_guarantee == DPRUCB(0.5).guarantee == GivenMoments.of(natural, S1(0.9)).paper_guarantee
+    assert natural.paper_guarantee == Guarantee(0.5) == GivenMoments.of(natural, S1(0.9)).paper_guarantee
+    assert DPRUCB(0.5).guarantee == Guarantee.laplace(0.5)  # no paper promises its rho
     prefix = RandomPrefix(0.5, "exponential")  # that noise is ours: no paper promises 0.5 for it
     assert prefix.paper_guarantee == prefix.guarantee
     internal = DPUCBInt(1.0, 0.01, calibrate=False)  # the theorem of its paper gives what the class declares
