@@ -7,7 +7,6 @@ quantiles and shares (`experiments.intervals.quantile`, `share`) hold for every 
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,7 +26,6 @@ class Method(StrEnum):
     """What the estimate and the interval of a mean rest on."""
 
     EXACT = "exact"
-    WEIGHTED = "importance sampling"
     PLAIN = "Student, approximate"
 
 
@@ -71,13 +69,11 @@ def plain_mean_suffices(stored: Stored) -> bool:
     return stored.exact or not (stored.cell.policy.keeps_sums and stored.cell.horizon >= LONG)
 
 
-def mean_of(stored: Stored, error: float, quantity: str | None = None, among: Iterable[Stored] = ()) -> Mean:
+def mean_of(stored: Stored, error: float, quantity: str | None = None) -> Mean:
     """The mean of a `quantity` of a cell, by default its headline, and whether it can be trusted.
 
-    `among` are other stored cells: one of them that estimates the same mean by importance sampling is used instead of
-    the plain runs. `error` is the probability with which the interval may miss, as far as it is right.
+    `error` is the probability with which the interval may miss, as far as it is right.
     """
-    del among  # cells of weighted runs are not stored yet
     values = (stored.headline if quantity is None else stored.measure(quantity)).astype(float)
     if stored.exact:
         return Mean(intervals.exactly(float(values[0])), Method.EXACT)

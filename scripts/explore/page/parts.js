@@ -150,8 +150,11 @@ function keptControl(old, control) {
   const entered = field.value === field.dataset.drawn;
   if (entered && field.value !== fresh.value) field.value = fresh.value;
   field.dataset.drawn = fresh.value;
-  for (const name of ["list", "aria-describedby"]) field.toggleAttribute(name, false);
-  for (const { name, value } of fresh.attributes) if (["list", "aria-describedby"].includes(name)) field.setAttribute(name, value);
+  for (const name of ["list", "aria-describedby"]) {
+    const value = fresh.getAttribute(name);
+    if (value === null) field.removeAttribute(name);
+    else field.setAttribute(name, value);
+  }
   replaceInside(field.parentElement, [...control.childNodes].map((part) => (part === fresh ? field : part)));
   return field.parentElement;
 }
