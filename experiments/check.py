@@ -4,8 +4,8 @@ python -m experiments.check +experiment=sajed2019/fig03
 python -m experiments.check -m +experiment=sajed2019/fig01,sajed2019/fig02
 """
 
+from experiments.again.checked import check
 from experiments.config.command_line import exit_on_user_error
-from experiments.rerun import check
 
 if __name__ == "__main__":
     exit_on_user_error(check)

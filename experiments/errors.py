@@ -18,3 +18,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
     meant = f"did you mean {' or '.join(close)}?" if close else ""
     return meant if meant and len(words) > 8 else f"{meant} known: {', '.join(words)}".strip()
+
+
+class NotRepeatableError(Exception):
+    """The numbers of a policy or instance do not depend on the seed alone; the message says what it did."""

@@ -24,7 +24,7 @@ from experiments.cells.regret import RegretCell
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.values import whole_number
 from experiments.errors import UserError
-from experiments.fan_out import delayed
+from experiments.own_code.fan_out import delayed
 
 HORIZON = 255
 PROFILE = Geometric(arms=16, gap=0.3)

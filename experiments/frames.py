@@ -21,7 +21,7 @@ from experiments.store import CODE, RESULTS, RUNS, Store, complete_places
 from experiments.store.filters import chosen, require_stored
 from experiments.store.index import Index, index_of_places
 from experiments.store.place import Place, read_each
-from experiments.stored import Replications, matches, meets
+from experiments.store.stored import Replications, matches, meets
 
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
 

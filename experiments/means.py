@@ -15,7 +15,7 @@ import numpy as np
 from bandits.arrays import FloatArray
 from experiments import intervals
 from experiments.intervals import Interval
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 
 LONG = 10**9  # the horizon from which on no number of plain runs shows the mean of a policy that keeps its sums
 TOP = 0.01  # the share of runs that are called the largest

@@ -21,7 +21,7 @@ from bandits.seeds import stream
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.values import whole_number
 from experiments.errors import UserError
-from experiments.fan_out import delayed
+from experiments.own_code.fan_out import delayed
 
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 GROUPS = (2, 3, 4, 5)

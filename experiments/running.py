@@ -18,7 +18,12 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:  # --help or --cfg, which has been answered
         return
-    from experiments.complete import complete, describe, runner_of, summary  # imports all policies; --help need not
+    from experiments.simulate.complete import (  # imports all policies; --help need not
+        complete,
+        describe,
+        runner_of,
+        summary,
+    )
 
     plans = command.plans()
     if flag(command.config, "plan"):
@@ -44,10 +49,10 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None
     best arm. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one without
     such a table, and for a policy that fails.
     """
-    from experiments.complete import complete, runner_of
     from experiments.config.plan import plan_all
     from experiments.frames import rows_of_plans
     from experiments.simulate import PolicyError
+    from experiments.simulate.complete import complete, runner_of
 
     for word in words:
         if not isinstance(word, str):

@@ -24,14 +24,14 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.config.values import flag
 from experiments.errors import UserError
-from experiments.fan_out import delayed
+from experiments.own_code.fan_out import delayed
 from experiments.store import stored_cells
 from scripts.drawing import text_free
 from scripts.drawing.drawing import Drawing
+from scripts.drawing.figure import describe, name_of
 from scripts.drawing.render import render
 from scripts.drawing.tables import NUMBERS, tables
 from scripts.drawing.text_free import Picture
-from scripts.figures import describe, name_of
 
 TOLERANCES = {"x": 1e-8, "y": 1e-6, "low": 1e-6, "high": 1e-6}  # relative; any other column must be equal
 NEGLIGIBLE = 1e-12  # absolute difference that is allowed

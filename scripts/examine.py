@@ -20,19 +20,19 @@ from bandits.policies.base import Policy
 from experiments import intervals
 from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, AuditRow
 from experiments.audit.table import AUDITS, UNLISTED, audited, cases
-from experiments.complete import complete, runner_of
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
+from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.progress import Progress
+from experiments.own_code.user_code import in_words
+from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells
-from experiments.stored_cells import Cells
-from experiments.user_code import in_words
-from scripts.atlas.prices import Priced, priced
-from scripts.audit_table import digits
-from scripts.contests import ERROR, entitled
+from experiments.store.stored_cells import Cells
+from scripts.drawing.contests import ERROR, entitled
 from scripts.drawing.numbers import parameter, quantity
+from scripts.pages.audit_table import digits
+from scripts.pages.prices import Priced, priced
 
 WIDTH = 120
 ATLAS = "atlas/bernoulli"

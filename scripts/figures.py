@@ -9,129 +9,30 @@ The key `figure` of an experiment says what to draw; its `kind` is a module of s
 lists the keys.
 """
 
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
-from experiments.config.compose import Composed, Composer
+from experiments.config.compose import Composer
 from experiments.config.values import flag
 from experiments.errors import UserError
+from scripts.drawing.figure import describe, draw, drawn_as, inputs_of, name_of, own_files_of, why
 from scripts.drawing.fresh import (
     Digests,
     Drawn,
     Inputs,
-    code,
-    describing_files,
-    digest_of_drawing,
-    digest_of_inputs,
     overrides_as_text,
-    own_files,
-    resolved,
 )
 
 if TYPE_CHECKING:
-    from experiments.config.plan import Plan
-    from experiments.store.place import Place
-    from experiments.stored_cells import Cells
-    from scripts.drawing.drawing import Drawing
-
-
-KEYS_OF_FIGURES = ("figure", "printed")
-
-
-def name_of(asked: "Plan") -> str:
-    """The name of the experiment of a plan. Raises `UserError` if it has none."""
-    if asked.experiment is None:
-        raise UserError("which figure? give +experiment=NAME, as in +experiment=sajed2019/fig01")
-    return asked.experiment
-
-
-def figure_of(composed: Composed) -> dict[str, Any] | None:
-    """The `figure` of a config, None if it has none. Raises `UserError` if it is not a mapping."""
-    figure = composed.config.figure
-    if figure is None:
-        return None
-    if not isinstance(figure, DictConfig):
-        raise UserError(f"figure: must be a mapping with title, kind, ..., got {figure}")
-    return resolved(figure)
-
-
-def describe(asked: "Plan", cells: "Cells") -> "Drawing | None":
-    """The drawing of the figure of a planned experiment, None if it has no figure. Raises `UserError`."""
-    from experiments.papers import colours
-    from scripts.drawing import kinds
-
-    figure = figure_of(asked.composed)
-    return None if figure is None else kinds.describe(figure, cells, colours(asked.composer.config_dirs))
-
-
-def why(error: Exception, composed: Composed, composer: Composer) -> str:
-    """Why a figure cannot be drawn, in one line with file and key; the experiment's if `error` names no others."""
-    file = composer.file_of("experiment", composed.choices["experiment"])
-    if isinstance(error, UserError):
-        in_shell = any(key.partition(".")[0] in KEYS_OF_FIGURES for key in composed.given)
-        message = str(error) if in_shell or not str(error).startswith(KEYS_OF_FIGURES) else f"{file}: {error}"
-    elif isinstance(error, OmegaConfBaseException):
-        message = f"{file}: {error.full_key or 'figure'}: {str(error).splitlines()[0]}"
-    else:
-        message = f"{file}: figure: {type(error).__name__}: {error}"
-    return " ".join(message.split())
-
-
-def draw(asked: "Plan", drawing: "Drawing") -> list[str]:
-    """Write the files of the figure of a planned experiment; returns their paths. Raises `UserError`."""
-    from scripts.drawing.render import save
-
-    folder = Path(asked.config.figures_dir)
-    try:
-        return save(drawing, folder / name_of(asked), _command(asked))
-    except OSError as error:
-        raise UserError(f"figures_dir={folder}: cannot be written: {error.strerror}") from error
-
-
-def _command(asked: "Plan") -> str:
-    """The command that draws this figure alone, without overrides that concern only how a command runs."""
-    from experiments.store import OF_COMMANDS
-
-    kept = [text for text in asked.overrides if text.partition("=")[0] not in OF_COMMANDS]
-    return shlex.join(["python", "-m", "scripts.figures", *kept])
-
-
-def _content(asked: "Plan") -> dict[str, Any]:
-    """The `figure` of a config for its hash; its plain text if it is not valid."""
-    try:
-        return figure_of(asked.composed) or {}
-    except (UserError, OmegaConfBaseException):  # drawing it will raise the error
-        return {"figure": str(asked.config.figure)}
-
-
-def own_files_of(asked: "Plan") -> list[Path]:
-    """The user's files that a planned figure depends on."""
-    return own_files(_content(asked), [request.cell for request in asked.requests])
-
-
-def inputs_of(asked: "Plan", places: Sequence["Place"]) -> str:
-    """The hash of the inputs of a planned figure, see `digest_of_inputs`."""
-    from experiments.papers import colours
-
-    figure, cells = _content(asked), [request.cell for request in asked.requests]
-    keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
-    more = [_command(asked), colours(asked.composer.config_dirs), code(describing_files(figure, cells))]
-    return digest_of_inputs(figure, keys, places, more, own_files_of(asked))
-
-
-def drawn_as(asked: "Plan", drawing: "Drawing") -> str:
-    """The hash of what the files of a planned figure show, see `digest_of_drawing`."""
-    return digest_of_drawing(drawing, _command(asked))
+    pass
 
 
 @dataclass(frozen=True)
@@ -223,7 +124,7 @@ def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
 
 def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:
     """Make the figure of each job, print its result and yield it. Raises `UserError`."""
-    from experiments.fan_out import delayed, results
+    from experiments.own_code.fan_out import delayed, results
 
     workers = 1 if len(command.jobs) == 1 else command.workers
     composer = command.composer
@@ -252,8 +153,8 @@ def _say(made: Made) -> None:
 
 def _complete(command: CommandLine) -> None:
     """Simulate the missing cells of the jobs of a command, and print how many."""
-    from experiments.complete import complete, runner_of
     from experiments.config.plan import plan_all
+    from experiments.simulate.complete import complete, runner_of
 
     plans = list(plan_all(command.jobs, command.composer))
     print(complete(plans, runner_of(plans)), flush=True)
@@ -281,7 +182,7 @@ def main() -> None:
     try:
         drawn.remember(asked, make_all(command, drawn), command.config_dirs)
     finally:
-        keep(drawn)
+        drawn.keep()
 
 
 def _require_once(command: CommandLine) -> None:
@@ -289,15 +190,6 @@ def _require_once(command: CommandLine) -> None:
     for name, times in Counter(map(named_experiment, command.jobs)).items():
         if times > 1 and name is not None:
             raise UserError(f"+experiment={name}: asked for {times} times; draw each with a figures_dir of its own")
-
-
-def keep(drawn: Drawn) -> None:
-    """Write the cache; if that fails, figures are only drawn again next time, so the error is ignored."""
-    try:
-        if drawn.figures:
-            drawn.write()
-    except OSError:
-        pass
 
 
 if __name__ == "__main__":

@@ -25,10 +25,10 @@ from experiments.audit.table import AUDITS, ROWS, audited, cases, cases_of, stor
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import REPOSITORY
+from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.fan_out import delayed, results
-from experiments.progress import Progress
-from scripts.audit_table import digits, in_markdown
+from experiments.own_code.fan_out import delayed, results
+from scripts.pages.audit_table import digits, in_markdown
 
 PAGE = REPOSITORY / "docs" / "privacy.md"
 WIDTH = 120

@@ -17,12 +17,14 @@ import pytest
 from omegaconf import OmegaConf
 from xdist.scheduler import LoadScopeScheduling
 
-from experiments import progress, running, worker
+from experiments import running
+from experiments.config import progress
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import CONF, Composer
 from experiments.config.plan import Request, plan
+from experiments.simulate import worker
 from experiments.store import Store
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 
 FAILURE = 1e-9
 hypothesis.settings.register_profile("tests", deadline=None)  # tests may compile loops, and none measures time

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,48 @@ def test_imports_point_one_way():
     assert {breach.removesuffix(".steps") for breach in against_the_direction(edges)} == BENCH
 
 
+def rooms(edges: dict[str, set[str]]) -> dict[str, set[str]]:
+    """What each folder and each flat module of `experiments` and `scripts` imports of the others; commands left out."""
+
+    def room(module: str) -> str:
+        return ".".join(module.split(".")[:2])
+
+    inner = {name: others for name, others in edges.items() if name.count(".") and not name.endswith(".__main__")}
+    between: dict[str, set[str]] = {}
+    for name, others in inner.items():
+        own = between.setdefault(room(name), set())
+        if not name.startswith("bandits"):
+            own |= {room(other) for other in others & inner.keys() if not other.startswith("bandits")} - {room(name)}
+    return between
+
+
+def commands(paths: dict[str, Path]) -> set[str]:
+    """The modules that are run by name: those that end in `if __name__ == "__main__"`."""
+    return {name for name, path in paths.items() if '\nif __name__ == "__main__":\n' in path.read_text()}
+
+
+def test_folders_are_floors():
+    """No folder imports from one above it, not even inside a function; the way of a figure goes through them in order.
+
+    A test of folders as wholes: the modules of two folders can import each other in turn without a circle of modules.
+    """
+    between = rooms(graph(in_functions=True))
+    assert cycle(between) == []
+    floors = ["own_code", "cells", "config", "store", "simulate", "again"]
+    for lower, upper in pairwise(floors):
+        assert f"experiments.{lower}" in between[f"experiments.{upper}"]
+
+
+def test_no_command_is_imported():
+    """What other modules need of a command stands in a module of its own."""
+    ours = {name for name in commands(PATHS) if not name.startswith("bandits")}
+    assert {"experiments.check", "scripts.figures", "scripts.atlas.__main__"} <= ours
+    imports = graph(in_functions=True)
+    for name in imports:
+        parts = {f"{name.rpartition('.')[0]}."} if name.endswith(".__main__") else set()  # of bench, each run alone too
+        assert {other for other in imports[name] & ours if not other.startswith(tuple(parts))} == set(), name
+
+
 def test_no_module_is_imported_in_a_circle():
     assert cycle(graph(in_functions=False)) == []
 
@@ -94,7 +137,7 @@ def test_work_for_other_processes_brings_code_of_the_users():
     """`joblib.delayed` alone would lose the trusted folders and the versions of modules."""
     users = {name for name, path in PATHS.items() if re.search(r"joblib\.delayed|import.* delayed$", path.read_text())}
     bringing = {name for name, path in PATHS.items() if "fan_out import" in path.read_text()}
-    assert users - bringing == {"experiments.fan_out"}
+    assert users - bringing == {"experiments.own_code.fan_out"}
 
 
 def test_no_module_is_long():
@@ -122,6 +165,9 @@ def test_breaches_are_found():
     assert against_the_direction(sound | {"bandits.c": {"scripts.a"}}) == ["bandits.c imports scripts.a"]
     assert against_the_direction(sound | {"experiments.b": {"scripts.a"}}) == ["experiments.b imports scripts.a"]
     assert set(cycle(sound | {"bandits.c": {"scripts.a"}})) == set(sound)
+    apart = {"scripts.a.x": {"scripts.b.x"}, "scripts.b.x": set(), "scripts.b.y": {"scripts.a.y"}, "scripts.a.y": set()}
+    assert cycle(apart) == []
+    assert set(cycle(rooms(apart))) == {"scripts.a", "scripts.b"}
 
 
 @pytest.mark.parametrize("command", ["import bandits", "from experiments.running import main; main()"])
@@ -133,5 +179,5 @@ def test_a_start_brings_no_compiler(command):
 
 def test_a_worker_starts_without_slow_parts_of_scipy():
     """They take as long to import as numba, which a worker needs, and few policies use them."""
-    script = "import sys, experiments.complete; assert not {'scipy.stats', 'scipy.optimize'} & {*sys.modules}"
+    script = "import sys, experiments.simulate.complete; assert not {'scipy.stats', 'scipy.optimize'} & {*sys.modules}"
     subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=True)

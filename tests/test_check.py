@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from bandits.exact.worst_profiles import WorstProfile
-from experiments import rerun
+from experiments.again import checked
+from experiments.again.comparison import LEVEL, Agreement, Replayed, compare, same_law
 from experiments.cells.regret import RegretCell
-from experiments.comparison import LEVEL, Agreement, Replayed, compare, same_law
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
 from experiments.store import Store
@@ -159,7 +159,7 @@ def from_elsewhere(cell, result, root, change):
 def test_rounding_on_another_platform_is_reported_and_allowed(call, tmp_path, stored):
     cell, result, asked = stored
     from_elsewhere(cell, result, tmp_path, lambda regret: np.nextafter(regret, np.inf))
-    outcome = call(*asked, main=rerun.check)
+    outcome = call(*asked, main=checked.check)
     assert outcome.code == 0
     assert "stored on VAX" in outcome.out
     assert "1e-09 is allowed" in outcome.out
@@ -169,7 +169,7 @@ def test_rounding_on_another_platform_is_reported_and_allowed(call, tmp_path, st
 def test_another_law_on_another_platform_is_found(call, tmp_path, stored):
     cell, result, asked = stored
     from_elsewhere(cell, result, tmp_path, lambda regret: 2 * regret)
-    outcome = call(*asked, main=rerun.check)
+    outcome = call(*asked, main=checked.check)
     assert outcome.code == 1
     assert f"another law; 20 fresh replications beside 20 stored: p = 1.5e-11, level {LEVEL:g}" in outcome.out
 
@@ -195,7 +195,7 @@ def test_another_path_on_another_platform_is_compared_by_its_law(call, tmp_path)
     asked, _, result = simulated(call, tmp_path, ["instance=c2", "policy=ucb1", "horizon=1000", "replications=20"])
     assert len(set(result.regret[:, -1])) > 10
     from_elsewhere(result.cell, result, tmp_path, lambda regret: np.roll(regret, 1, axis=0))
-    outcome = call(*asked, main=rerun.check)
+    outcome = call(*asked, main=checked.check)
     assert outcome.code == 0, outcome.out
     assert "the same law; 20 fresh replications beside 20 stored" in outcome.out
 
@@ -206,7 +206,7 @@ def test_computed_cells_have_a_tolerance(call, overwrite, tmp_path, factor, code
     asked = ["instance=dtol_deterministic", "policy=rnm_ftnl", "budget.epsilon=0.5", "exact=true", "horizon=1000"]
     asked, store, result = simulated(call, tmp_path, asked)
     overwrite(store, replace(result, rows={**result.rows, "regret": factor * result.regret}))
-    outcome = call(*asked, main=rerun.check)
+    outcome = call(*asked, main=checked.check)
     assert outcome.code == code, outcome.out
     assert ("computed values differ by a relative 1.0e-06, 1e-09 is allowed" in outcome.out) == bool(code)
 
@@ -217,13 +217,13 @@ def test_instances_that_a_processor_may_round_are_compared_by_their_law(call, ov
     asked = ["instance=uniform_stream", "instance.mean=0.4", "policy=exponential_nas", "horizon=1e6", "replications=30"]
     asked, store, result = simulated(call, tmp_path, asked)
     overwrite(store, replace(result, rows={**result.rows, "estimate": np.nextafter(result.rows["estimate"], 1)}))
-    outcome = call(*asked, main=rerun.check)
+    outcome = call(*asked, main=checked.check)
     assert (outcome.code, "1e-09 is allowed" in outcome.out) == (0, True)
     overwrite(store, replace(result, rows={**result.rows, "estimate": np.roll(result.rows["estimate"], 1)}))
-    outcome = call(*asked, main=rerun.check)
+    outcome = call(*asked, main=checked.check)
     assert (outcome.code, "the same law; 20 fresh replications" in outcome.out) == (0, True)
     overwrite(store, replace(result, rows={**result.rows, "samples": 8 * result.rows["samples"]}))
-    assert call(*asked, main=rerun.check).code == 1
+    assert call(*asked, main=checked.check).code == 1
 
 
 SEARCH = [
@@ -254,7 +254,7 @@ def test_searches_are_compared_though_they_are_few(call, monkeypatch, tmp_path, 
         monkeypatch.setattr(WorstProfile, "search", halved)
     if outdone == "both":
         monkeypatch.setattr(WorstProfile, "regret", lambda *args: regret(*args) / 2)
-    outcome = call(*asked, main=rerun.check)
+    outcome = call(*asked, main=checked.check)
     assert outcome.code == (outdone != "nothing"), outcome.out
     assert ("a relative 5.0e-01, 0.01 is allowed" in outcome.out) == (outdone == "search")
     assert ("its numbers contradict one another, by a relative 5.0e-01" in outcome.out) == (outdone == "both")
@@ -284,7 +284,7 @@ def test_what_could_not_be_compared_is_a_difference_unless_the_platform_explains
     store.path(result.cell).unlink()
     changed = {**result.rows, "estimate": 2 * result.rows["estimate"]}
     store.write(replace(result, rows=changed, footer=result.footer | {"runs": runs}))
-    outcome = call(*asked, main=rerun.check)
+    outcome = call(*asked, main=checked.check)
     assert outcome.code == (not elsewhere), outcome.out
     assert (
         f"{int(not elsewhere)} cells different; of those that may be rounded differently 0 compared, 1 not"
@@ -300,18 +300,18 @@ def test_a_small_budget_leaves_cells_out_by_their_keys(stored):
         footer = json.loads(json.dumps(result.footer))
         footer["runs"][-1]["typical_seconds"] = seconds
         other = RegretCell(cell.instance, cell.policy, horizon)
-        samples.append(rerun.sample_of(replace(result, footer=footer, cell=other), Path("x"), asked))
-    chosen = rerun.within(samples, 110)
+        samples.append(checked.sample_of(replace(result, footer=footer, cell=other), Path("x"), asked))
+    chosen = checked.within(samples, 110)
     assert {sample.cell.horizon for sample in chosen} >= {100, 200}
     assert len(chosen) == 4
-    assert rerun.within(samples[::-1], 110) == chosen
-    assert len(rerun.within(samples, 1000)) == 5
+    assert checked.within(samples[::-1], 110) == chosen
+    assert len(checked.within(samples, 1000)) == 5
     assert [sample.stored.replications for sample in samples] == [5, 5, 1, 1, 1]
     assert samples[0].stored.numbers.tolist() != samples[1].stored.numbers.tolist()
 
 
 def test_a_wrong_budget_is_one_line(call, stored):
-    outcome = call(*stored[2], "check_seconds=soon", main=rerun.check)
+    outcome = call(*stored[2], "check_seconds=soon", main=checked.check)
     assert outcome.code == 2
     assert outcome.err == "error: check_seconds: must be a number above 0, got soon\n"
 

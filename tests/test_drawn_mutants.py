@@ -139,7 +139,7 @@ def test_a_draw_prints_the_survivors(tmp_path, monkeypatch, capsys):
     assert Fate.KILLED in tried(chosen, copies)
     monkeypatch.setattr(coverage, "_make", lambda scratch, files, kept: None)  # the cached coverage is used
     assert drawn(4, 0, words, ["test_later_bounds.py"], copies) == chosen
-    nothing = drawn(2, 0, ["experiments/second_play.py"], ["test_later_bounds.py"], copies)
+    nothing = drawn(2, 0, ["experiments/simulate/second_play.py"], ["test_later_bounds.py"], copies)
     assert tried(nothing, copies) == [Fate.NOT_RUN] * 2
     survivor = mutants.Mutant("x", "bandits/policies/ucb.py", '"UCB1"', '"UCB 1"', ("test_later_bounds.py",))
     monkeypatch.setattr(sys.modules[main.__module__], "drawn", lambda *_: [survivor])

@@ -13,16 +13,16 @@ from bandits import ParameterError
 from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import DPRUCB, Moment
 from bandits.policies.private_ucb import DPUCB
-from experiments import UserError, leases, load, run
+from experiments import UserError, load, run
 from experiments.audit.__main__ import main as audit
 from experiments.claims.forms import limits
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
 from experiments.config.values import shown
-from experiments.leases import Leases
 from experiments.status import main as status
-from experiments.store import complete_places
-from experiments.theorems import imported
+from experiments.store import complete_places, leases
+from experiments.store.leases import Leases
+from experiments.store.theorems import imported
 from tests import forked
 
 SMALL = ["horizon=100", "replications=1", "plan=true"]

@@ -262,7 +262,7 @@ def test_its_docs_are_written(copy):
         "from experiments.claims import Results, claims, errata, judge_claims\n"
         "from experiments.config.compose import Composer\n"
         "from experiments.store import RESULTS, Store\n"
-        "from scripts import docs\n"
+        "from scripts.docs import __main__ as docs\n"
         "chosen = [claim for claim in claims() if claim.paper == 'invented2026']\n"
         "print(docs.claims_page(judge_claims(chosen, Results(Composer()))))\n"
         "print(docs.errata_page(errata()))\n"

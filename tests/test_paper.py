@@ -5,7 +5,7 @@ import re
 import yaml
 
 from experiments.config.compose import CONF, REPOSITORY
-from experiments.papers import papers
+from experiments.config.papers import papers
 
 PAPER = (REPOSITORY / "paper.md").read_text()
 BIB = (REPOSITORY / "paper.bib").read_text()

@@ -22,7 +22,7 @@ from experiments.config.build import build
 from experiments.config.compose import CONF, PARTS, REPOSITORY, Composer
 from experiments.config.plan import plan
 from experiments.store import stored_cells
-from experiments.stored import WORDS
+from experiments.store.stored import WORDS
 from scripts import tables
 from scripts.drawing.kinds import NAMES, curves, rates
 from tests import forked

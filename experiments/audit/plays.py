@@ -19,12 +19,12 @@ from bandits.foreign_draws import foreign_generator
 from bandits.learner import Learner
 from bandits.policies.base import Policy
 from experiments.audit.reaction import Reaction, generator
+from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.fan_out import delayed, results
-from experiments.own_source import files_of
-from experiments.progress import Progress
-from experiments.user_code import in_words, is_own
-from experiments.worker import prepare
+from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.own_source import files_of
+from experiments.own_code.user_code import in_words, is_own
+from experiments.simulate.worker import prepare
 
 BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the number of workers
 

@@ -19,7 +19,7 @@ from bandits.audit.transcripts import Convention
 from bandits.guarantees import Neighbours
 from bandits.seeds import stream
 from experiments.errors import UserError
-from experiments.user_code import in_words
+from experiments.own_code.user_code import in_words
 
 SEEDS, FEW_SEEDS = 200, 4
 STEPS = 400_000  # of all plays of one reaction, which have fewer seeds for long horizons

@@ -32,7 +32,7 @@ from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
 from experiments.config.values import whole_number
 from experiments.errors import UserError, nearest
-from experiments.user_code import is_own
+from experiments.own_code.user_code import is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"

@@ -14,7 +14,7 @@ from bandits import ParameterError
 from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError, nearest
-from experiments.stored import matches
+from experiments.store.stored import matches
 
 AUDITS = CONF / "audits.yaml"
 ROWS = REPOSITORY / "results" / "audit.parquet"

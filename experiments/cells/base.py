@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bandits import ParameterError, checkpoint_grid
 from bandits.arrays import IntArray
 from bandits.learner import Environment, Learner
-from experiments.own_source import digest_of
+from experiments.own_code.own_source import digest_of
 
 RECORDED = 200
 ROUNDING = 1e-9  # of the largest regret: what sums may lose

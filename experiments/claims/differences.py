@@ -11,7 +11,7 @@ from experiments.cells import QUANTITIES
 from experiments.claims.forms import TwoSides, limits, of_ratio
 from experiments.claims.results import Results, apart, values_of
 from experiments.claims.settings import Setting
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 
 Samples = tuple[FloatArray, FloatArray]
 

@@ -17,8 +17,8 @@ from experiments.claims.forms import Form
 from experiments.claims.settings import FAMILY
 from experiments.config.build import read
 from experiments.config.compose import CONF, REPOSITORY
+from experiments.config.papers import papers
 from experiments.errors import UserError, nearest
-from experiments.papers import papers
 
 Chosen = Literal["before the data", "after the data", "as run"]
 FORMS: dict[str, type[Form]] = {

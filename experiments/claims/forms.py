@@ -22,8 +22,8 @@ from experiments.claims.power import scaled
 from experiments.claims.results import Conditions, Labels, Results, apart, groups, labels, pick, values_of
 from experiments.claims.settings import FAMILY, Range, Setting
 from experiments.intervals import Interval
-from experiments.stored import Stored, require_quantity
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored, require_quantity
+from experiments.store.stored_cells import Cells
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from experiments import intervals
 from experiments.claims.settings import ANYTHING, Range, Setting
 from experiments.intervals import Interval
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 
 
 def possible_of(cell: Stored, quantity: str, t: float) -> Range:

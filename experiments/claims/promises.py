@@ -19,8 +19,8 @@ from experiments.claims.results import CannotJudgeError, Conditions, Labels, Res
 from experiments.claims.settings import Range, Setting
 from experiments.errors import nearest
 from experiments.intervals import Interval
-from experiments.stored import Stored, require_quantity
-from experiments.theorems import Words, imported, value_of
+from experiments.store.stored import Stored, require_quantity
+from experiments.store.theorems import Words, imported, value_of
 
 SHARES = Range(0.0, 1.0)
 UNSEEN = 0.05  # our choice: the power of `Never` is the event probability that all runs would miss with this chance

@@ -15,8 +15,8 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import nearest
 from experiments.store import NotStoredError, stored_cells
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 
 Conditions = dict[str, Any]
 Labels = dict[str, Any]

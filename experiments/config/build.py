@@ -17,7 +17,7 @@ from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
 from experiments.config.values import shown, truth, whole_number
 from experiments.errors import UserError, nearest
-from experiments.user_code import blamed, in_words, refusal
+from experiments.own_code.user_code import blamed, in_words, refusal
 
 Built = TypeVar("Built")
 EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated, see docs/reference.md

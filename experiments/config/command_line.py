@@ -20,9 +20,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.compose import Composer
 from experiments.config.overrides import GROUPS, SEARCH_PATH, parsed, search_path
+from experiments.config.progress import Progress
 from experiments.config.values import whole_number
 from experiments.errors import FailedRunsError, UserError, nearest
-from experiments.progress import Progress
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan

@@ -16,11 +16,11 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from experiments import own_source
 from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
+from experiments.config.yaml_files import require_readable
 from experiments.errors import UserError, nearest
-from experiments.user_code import trust
-from experiments.yaml_files import require_readable
+from experiments.own_code import own_source
+from experiments.own_code.user_code import trust
 
 REFERENCE = re.compile(r"\$\{\s*([\w-]+)")
 REPOSITORY = Path(__file__).resolve().parents[2]

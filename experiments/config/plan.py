@@ -22,7 +22,7 @@ from experiments.config.overrides import PARTS, parsed
 from experiments.config.shared import OF_CELLS, SharedConfig
 from experiments.config.values import flag, shown, whole_number
 from experiments.errors import UserError
-from experiments.user_code import blamed, in_words, is_own, require_own_name
+from experiments.own_code.user_code import blamed, in_words, is_own, require_own_name
 
 PUBLISHED = REPOSITORY / "results"  # a copy of the repository may lack it
 FEW = 3  # reasons that are listed at most

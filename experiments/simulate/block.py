@@ -11,9 +11,11 @@ import numpy as np
 from bandits.exact.regret import QuadratureError
 from experiments.cells import Cell, Rows
 from experiments.cells.regret import RegretCell
-from experiments.provenance import provenance
-from experiments.stored import Replications
-from experiments.user_code import NotRepeatableError, in_words, playing
+from experiments.errors import NotRepeatableError
+from experiments.own_code.user_code import in_words
+from experiments.simulate.playing import playing
+from experiments.simulate.provenance import provenance
+from experiments.store.stored import Replications
 
 Timed = tuple[dict[str, Any], float]  # the row of a replication, and the processor seconds that it took
 REFUSED = (QuadratureError, NotRepeatableError, MemoryError)  # errors whose message, if not empty, is clear alone

@@ -12,8 +12,8 @@ from typing import Any
 from bandits.seeds import entropy
 from experiments.config.plan import Request
 from experiments.errors import FailedRunsError
+from experiments.own_code.user_code import trusted
 from experiments.simulate.block import Failure
-from experiments.user_code import trusted
 from experiments.whole_files import put
 
 FOLDER = "failures"

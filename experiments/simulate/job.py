@@ -14,11 +14,11 @@ from bandits.seeds import entropy
 from experiments.cells import Cell
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
-from experiments.results_file import DamagedFileError
 from experiments.simulate.block import Task
 from experiments.simulate.pieces import Pieces
 from experiments.store import CODE, Store
-from experiments.stored import Replications, Stored
+from experiments.store.results_file import DamagedFileError
+from experiments.store.stored import Replications, Stored
 
 SECONDS = 2.0  # that a block should take, which is what a killed process loses
 FIRST = 5  # most replications in a cell's first blocks, as their time is only guessed from similar cells

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import cast
 
 from experiments.cells import Cell
-from experiments.results_file import DamagedFileError, bytes_of, checksum, piece_in, schema_of_piece
-from experiments.stored import Replications
+from experiments.store.results_file import DamagedFileError, bytes_of, checksum, piece_in, schema_of_piece
+from experiments.store.stored import Replications
 from experiments.whole_files import put
 
 FOLDER = ".pieces"

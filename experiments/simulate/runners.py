@@ -26,10 +26,10 @@ from joblib.externals import loky
 
 from bandits import ParameterError
 from experiments.errors import UserError
-from experiments.fan_out import Shipped, call_shipped
+from experiments.own_code.fan_out import Shipped, call_shipped
+from experiments.own_code.user_code import in_words
 from experiments.simulate.block import Attempted, Failure, Task, attempt
-from experiments.user_code import in_words
-from experiments.worker import follow, prepare
+from experiments.simulate.worker import follow, prepare
 
 MOST_WORKERS = 1024
 IDLE = 300.0  # seconds after which a process without work ends

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Literal
 
 from bandits import ParameterError
 from experiments.errors import UserError
-from experiments.fan_out import Shipped
+from experiments.own_code.fan_out import Shipped
 from experiments.simulate.block import Attempted, Failure, Task, attempt
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Batch, Runner, library
-from experiments.stored import Replications
+from experiments.store.stored import Replications
 
 LOGS = ".slurm"
 LOOK = 1.0  # seconds between two checks of the jobs

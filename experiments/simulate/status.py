@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments.leases import is_alive
-from experiments.progress import Progress, duration
+from experiments.config.progress import Progress, duration
 from experiments.simulate.block import Failure
+from experiments.store.leases import is_alive
 from experiments.whole_files import put
 
 FOLDER = ".status"

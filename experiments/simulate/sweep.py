@@ -7,21 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 
-from experiments.errors import UserError
-from experiments.leases import Leases
-from experiments.progress import Progress
-from experiments.results_file import set_aside
-from experiments.second_play import Played, SecondPlays, chosen, require_same
+from experiments.config.progress import Progress
+from experiments.errors import NotRepeatableError, UserError
 from experiments.simulate.block import Failure, Task
 from experiments.simulate.failures import Failures, PolicyError
 from experiments.simulate.job import Job, look_up
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Processes, Runner
+from experiments.simulate.second_play import Played, SecondPlays, chosen, require_same
 from experiments.simulate.status import Status
 from experiments.simulate.work import Work
 from experiments.store import LEASES, Store
-from experiments.stored import Replications
-from experiments.user_code import NotRepeatableError
+from experiments.store.leases import Leases
+from experiments.store.results_file import set_aside
+from experiments.store.stored import Replications
 
 PAUSE = 1.0  # seconds between two checks of the cells of other processes
 

@@ -13,13 +13,13 @@ from experiments.cells import Cell
 from experiments.config.compose import REPOSITORY
 from experiments.config.plan import Plan, Request, folder
 from experiments.errors import UserError
-from experiments.leases import alone
-from experiments.results_file import DamagedFileError, set_aside, unused, write_file
 from experiments.store.index import Index, index_of_folders
+from experiments.store.leases import alone
 from experiments.store.packs import file_of
 from experiments.store.place import Place, damaged, files_in, places_in, read_each, trusted
-from experiments.stored import Replications, Stored
-from experiments.stored_cells import Cells
+from experiments.store.results_file import DamagedFileError, set_aside, unused, write_file
+from experiments.store.stored import Replications, Stored
+from experiments.store.stored_cells import Cells
 from experiments.whole_files import put
 
 RUNS = REPOSITORY / "runs"  # results of the user

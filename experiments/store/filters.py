@@ -6,7 +6,7 @@ from typing import Any
 
 from experiments.errors import UserError, nearest
 from experiments.store.index import Index
-from experiments.stored import matches
+from experiments.store.stored import matches
 
 
 def chosen(index: Index, filters: Mapping[str, Any], known: Iterable[str]) -> Index:

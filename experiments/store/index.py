@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from bandits.arrays import FloatArray, IntArray
 from experiments.cells.regret import RegretCell
-from experiments.results_file import DamagedFileError
 from experiments.store.packs import SETTLED, is_pack
 from experiments.store.place import Place, damaged, is_ours, places_in
+from experiments.store.results_file import DamagedFileError
 from experiments.whole_files import put
 
 CACHE = ".index"

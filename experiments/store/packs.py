@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from experiments.cells import KINDS
-from experiments.results_file import (
+from experiments.store.results_file import (
     CHECKSUM,
     FORMAT,
     DamagedFileError,
@@ -35,7 +35,7 @@ from experiments.results_file import (
     table_of,
     writer,
 )
-from experiments.stored import Replications
+from experiments.store.stored import Replications
 
 CELLS = b"private-bandits-cells"  # the footers, one per line; compressed, then base64, as metadata are text
 LEVEL = 19  # of zstd compression, slow to write: packs are written once and read often

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.errors import UserError
-from experiments.results_file import FILE, DamagedFileError, read_file, read_footer
 from experiments.store.packs import is_pack, opened
-from experiments.stored import Replications
+from experiments.store.results_file import FILE, DamagedFileError, read_file, read_footer
+from experiments.store.stored import Replications
 
 
 class Place(NamedTuple):

@@ -11,17 +11,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.complete import complete, runner_of
 from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import Plan, plan
 from experiments.config.values import flag
 from experiments.errors import UserError
+from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from scripts.atlas.choice import Field
 from scripts.atlas.elsewhere import Elsewhere
 from scripts.atlas.page import page
-from scripts.atlas.prices import priced
+from scripts.pages.prices import priced
 
 EXPERIMENTS = ("atlas/bernoulli", "atlas/arms")
 ELSEWHERE = (

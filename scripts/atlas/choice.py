@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.atlas.elsewhere import NOT_RUN, Elsewhere
-from scripts.atlas.prices import Priced, Trust, geometric_mean
 from scripts.atlas.text import listed, short
-from scripts.contests import UPPER, Standing, entitled, error_of_each, standings, unbeaten
+from scripts.drawing.contests import UPPER, Standing, entitled, error_of_each, standings, unbeaten
 from scripts.drawing.numbers import parameter
-from scripts.markdown import table
+from scripts.pages.markdown import table
+from scripts.pages.prices import Priced, Trust, geometric_mean
 
 NAMED = 4  # policies named in an entry; further ones are only counted
 TOGETHER = 3  # the same for an entry about one instance

@@ -8,15 +8,15 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.environments.bandit import Instance
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
-from scripts.atlas.prices import Trust
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.atlas.text import short
-from scripts.contests import MIDDLE, UPPER, Standing, entitled, unbeaten
 from scripts.drawing import words
+from scripts.drawing.contests import MIDDLE, UPPER, Standing, entitled, unbeaten
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
-from scripts.markdown import table
+from scripts.pages.markdown import table
+from scripts.pages.prices import Trust
 
 LEARNS = 0.9  # of the regret of uniform pulling; a policy whose median regret is not surely below this learns nothing
 NOTHING = "nothing learns"

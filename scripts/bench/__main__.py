@@ -19,7 +19,7 @@ from scripts.bench.computations import Cost, commands, computations, own_peak
 from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
 from scripts.bench.libraries import OURS, STEPS, Rival, rivals
-from scripts.markdown import table
+from scripts.pages.markdown import table
 
 PAGE = REPOSITORY / "docs" / "performance.md"
 NONE = "–"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from experiments.cells import Cell
 from experiments.config.compose import Composer
+from experiments.config.papers import papers
 from experiments.config.plan import plan_all
-from experiments.papers import papers
 from experiments.store import name_of
 from experiments.store.index import index_of_folders
 from scripts.bench.timing import seconds

@@ -22,7 +22,7 @@ import numpy as np
 from omegaconf import OmegaConf
 
 from experiments.config.compose import CONF, REPOSITORY
-from experiments.own_source import files_of, files_of_modules, files_of_ours
+from experiments.own_code.own_source import files_of, files_of_modules, files_of_ours
 from experiments.whole_files import put
 
 if TYPE_CHECKING:
@@ -67,6 +67,14 @@ class Drawn:
             return cls(folder, figures, dict(note["commands"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(folder)
+
+    def keep(self) -> None:
+        """Write the cache; if that fails, figures are only drawn again next time, so the error is ignored."""
+        try:
+            if self.figures:
+                self.write()
+        except OSError:
+            pass
 
     def write(self) -> None:
         """Write the cache file, in one step."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.errors import UserError
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Dashes
 from scripts.drawing.numbers import parameter

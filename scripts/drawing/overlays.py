@@ -16,9 +16,9 @@ from typing import Any
 
 from bandits import ParameterError
 from experiments.errors import UserError
-from experiments.stored import WORDS, Stored, meets
-from experiments.stored_cells import Cells
-from experiments.theorems import imported, value_of
+from experiments.store.stored import WORDS, Stored, meets
+from experiments.store.stored_cells import Cells
+from experiments.store.theorems import imported, value_of
 from scripts.drawing.spec import read
 
 

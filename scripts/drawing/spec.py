@@ -8,8 +8,8 @@ from bandits import Guarantee, ParameterError, Scope
 from experiments.cells import Values
 from experiments.config import build
 from experiments.errors import UserError, nearest
-from experiments.stored import Stored, meets
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored, meets
+from experiments.store.stored_cells import Cells
 from scripts.drawing.words import text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from matplotlib.mathtext import MathTextParser
 
 from bandits.learner import Learner
 from experiments.errors import UserError
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 from scripts.drawing.numbers import parameter
 
 

@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.config.papers import papers
 from experiments.errors import UserError
-from experiments.papers import papers
 from experiments.whole_files import put
 from scripts.explore.collect import Collection, collected
 from scripts.explore.document import document

@@ -15,12 +15,12 @@ from experiments.config.command_line import named_experiment
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing.drawing import without_mathtext
+from scripts.drawing.figure import figure_of, why
 from scripts.drawing.overlays import Overlay, overlays
-from scripts.figures import figure_of, why
-from scripts.report.text import about as comment_of
+from scripts.pages.text import about as comment_of
 
 POINTS = 40  # of a bound against time
 CURVES = "curves"  # the kind of figure whose bounds are functions of the step, and the kind without the key

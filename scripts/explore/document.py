@@ -10,9 +10,9 @@ import numpy as np
 from bandits.guarantees import Guarantee
 from experiments import intervals
 from experiments.cells import QUANTITIES
-from experiments.papers import Paper
-from experiments.provenance import provenance
-from scripts.contests import MIDDLE, UPPER
+from experiments.config.papers import Paper
+from experiments.simulate.provenance import provenance
+from scripts.drawing.contests import MIDDLE, UPPER
 from scripts.explore.about import About, plain, variant_labels
 from scripts.explore.asked import Asked
 from scripts.explore.collect import Collection

@@ -16,9 +16,9 @@ from experiments.claims.promises import Audited
 from experiments.claims.results import CannotJudgeError
 from experiments.config.compose import Composer
 from experiments.errors import UserError
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.explore.about import plain
-from scripts.report.text import without_places
+from scripts.pages.text import without_places
 
 CONDITIONS = ("filter", "numerator", "denominator")  # the keys of a form that choose cells
 DIGITS = 5  # of the numbers of settings and audits

@@ -1,6 +1,6 @@
 """The least epsilon at which a guarantee implies the promise of a trust model: with it the page ranks at any epsilon.
 
-`Guarantee.implies` decides, as in the atlas (`scripts.atlas.prices`), so that both pages agree. A promise at an epsilon
+`Guarantee.implies` decides, as in the atlas (`scripts.pages.prices`), so that both pages agree. A promise at an epsilon
 implies the same promise at every larger one, so one number is enough.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from bandits.guarantees import Guarantee, Neighbours
-from scripts.atlas.prices import Trust
+from scripts.pages.prices import Trust
 
 DELTAS = (1e-10, 1e-6, 1e-3, 1e-2)  # that the page offers; each is that of some stored policy
 TRUSTS = tuple(trust for trust in Trust if trust is not Trust.NONE)

@@ -6,7 +6,7 @@ from typing import Any
 
 from bandits.learner import Learner
 from experiments.cells import Cell, is_part
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Drawing, without_mathtext
 from scripts.drawing.legend import names_behind

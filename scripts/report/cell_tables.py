@@ -8,14 +8,14 @@ from markupsafe import Markup
 
 from bandits.arrays import FloatArray
 from experiments import intervals
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import SYMBOLS
-from scripts.report.tables import Column, Entry, PageTable, count, is_number, number, of_parameter
+from scripts.pages.tables import Column, Entry, PageTable, count, is_number, number, of_parameter
 
 KNOWN = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "record")
 MOST = 10  # rows of a table; `load` has all

@@ -14,9 +14,9 @@ from experiments.claims import Claim, ClaimVerdict, Erratum, Outcome, Results, f
 from experiments.claims.summary import NOTHING
 from experiments.config.compose import Composer
 from experiments.errors import UserError
+from scripts.pages.tables import Column, Entry, PageTable, count, of_frame
+from scripts.pages.text import slug, without_places
 from scripts.report.exhibits import Exhibit, Gap
-from scripts.report.tables import Column, Entry, PageTable, count, of_frame
-from scripts.report.text import slug, without_places
 
 
 class Badge(NamedTuple):

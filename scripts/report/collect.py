@@ -8,17 +8,16 @@ from pathlib import Path
 from experiments.claims import Claim, ClaimVerdict, Results
 from experiments.config.command_line import CommandLine, named_experiment
 from experiments.config.compose import Composer
+from experiments.config.papers import papers
+from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.fan_out import delayed, results
-from experiments.papers import papers
-from experiments.progress import Progress
+from experiments.own_code.fan_out import delayed, results
 from scripts.drawing.fresh import Drawn
-from scripts.figures import keep
+from scripts.pages.tables import PageTable
 from scripts.report import claims
 from scripts.report.claims import Judged, Ledger
 from scripts.report.exhibits import Exhibit, Reading, exhibit_of, of_claims
 from scripts.report.policies import policies
-from scripts.report.tables import PageTable
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def collected(command: CommandLine) -> Collected:
             progress.after(item, experiments=len(item.exhibits))
             exhibits |= {exhibit.name: exhibit for exhibit in item.exhibits}
             drawn.figures |= {exhibit.name: exhibit.digests for exhibit in item.exhibits if exhibit.digests}
-            keep(drawn)  # what was drawn counts, even if the command is interrupted
+            drawn.keep()  # what was drawn counts, even if the command is interrupted
             verdicts += item.verdicts
             wrong += item.wrong
     return Collected(list(exhibits.values()), Judged.of(ledger, verdicts, wrong), learners)

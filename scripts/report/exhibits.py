@@ -16,17 +16,17 @@ from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
 from experiments.store import NotStoredError, complete_places, read_cells
 from experiments.store.place import Place
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing.drawing import Drawing, without_mathtext
+from scripts.drawing.figure import describe, draw, drawn_as, figure_of, inputs_of, why
 from scripts.drawing.fresh import Digests, Drawn
-from scripts.figures import describe, draw, drawn_as, figure_of, inputs_of, why
+from scripts.pages.tables import PageTable
+from scripts.pages.text import about, slug, without_places
 from scripts.report.captions import caption, drawn_cells
 from scripts.report.cell_tables import of_cells
 from scripts.report.pictures import PagePicture, picture_of
 from scripts.report.printed import Printed, printed_of
 from scripts.report.run_time import Fact, fact_of
-from scripts.report.tables import PageTable
-from scripts.report.text import about, slug, without_places
 
 OF_THE_PAGE = ("experiment", "join", "figures_dir", "report_dir", "strict")  # overrides on which no claim depends
 OF_THE_COMMAND = ("report_dir", "strict", "runner")  # on which no figure depends: it would be drawn again for nothing

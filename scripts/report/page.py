@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import jinja2
 
 from experiments.config.compose import CONF, Composer
-from experiments.papers import Paper, papers
-from experiments.provenance import provenance
-from scripts.audit_table import audits, unconfirmed, verdicts
+from experiments.config.papers import Paper, papers
+from experiments.simulate.provenance import provenance
 from scripts.drawing.numbers import quantity
+from scripts.pages.audit_table import audits, unconfirmed, verdicts
+from scripts.pages.text import duration, short_commit, slug
 from scripts.report.claims import Judged, ShownClaim, errata_table, outcomes
 from scripts.report.collect import Collected
 from scripts.report.exhibits import Exhibit, Gap
 from scripts.report.glossary import glossary
 from scripts.report.policies import not_shown
 from scripts.report.run_time import Fact, commits, run_times
-from scripts.report.text import duration, short_commit, slug
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 FEW = 8  # tables with at most so many rows have no filter

@@ -14,7 +14,7 @@ from PIL import Image
 
 from experiments.whole_files import put
 from scripts.drawing.settings import RC_PARAMS
-from scripts.report.text import slug
+from scripts.pages.text import slug
 
 FOLDER = "pictures"
 COLOURS = 32  # enough for smooth letters and bands; files have a sixth of the size

@@ -12,9 +12,9 @@ from experiments.errors import UserError
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.numbers import parameter
+from scripts.pages.tables import Column, Entry, PageTable
+from scripts.pages.text import without_places
 from scripts.report.exhibits import Gap
-from scripts.report.tables import Column, Entry, PageTable
-from scripts.report.text import without_places
 
 AT_TWO_BUDGETS = (["budget.epsilon=0.5"], ["budget.epsilon=1"])
 AT_TWO_RHOS = (["budget.rho=0.125"], ["budget.rho=0.5"])  # of zCDP, at these epsilon squared / 2

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.numbers import quantity
-from scripts.report.tables import Column, Entry, PageTable, count, number
-from scripts.report.text import duration, short_commit
+from scripts.pages.tables import Column, Entry, PageTable, count, number
+from scripts.pages.text import duration, short_commit
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from experiments.config.plan import Plan
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from experiments.store import stored_cells
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
+from scripts.drawing.figure import figure_of
 from scripts.drawing.kinds import rates, sweep
 from scripts.drawing.numbers import span
 from scripts.drawing.spec import read
-from scripts.figures import figure_of
 from scripts.tables.table import Table, measured
 
 Row = Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 from bandits.arrays import FloatArray
 from experiments import intervals
-from experiments.papers import papers
+from experiments.config.papers import papers
 from scripts.drawing.numbers import quantity
 from scripts.tables.table import ERROR, Table, cells_of
 

@@ -12,7 +12,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.intervals import Interval
 from experiments.store import stored_cells
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing.numbers import parameter, quantity
 
 ERROR = 0.05  # intervals are 95 % intervals

@@ -1,7 +1,7 @@
 """Tables about Wang and Zhu (2024)."""
 
 from bandits.policies.perturbed_leader import WithStartPhase
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 from scripts.tables.table import Table, cells_of, measured
 
 

@@ -9,7 +9,7 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, BatchedIndex
 from experiments.cells.regret import RegretCell
 from experiments.means import Method, mean_of, top_share
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 
 
 def stored(policy, horizon, regret):

@@ -14,17 +14,17 @@ from bandits.environments.bernoulli import C1
 from bandits.environments.resampling import Resampled
 from bandits.policies.ucb import UCB1
 from experiments import load, running
-from experiments import user_code as trusting
 from experiments.cells.regret import RegretCell
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.fan_out import Shipped, delayed
-from experiments.own_source import digest_of, followed, forget
-from experiments.results_file import read_footer
-from experiments.second_play import STEPS, chosen
-from experiments.user_code import trust
+from experiments.own_code import user_code as trusting
+from experiments.own_code.fan_out import Shipped, delayed
+from experiments.own_code.own_source import digest_of, followed, forget
+from experiments.own_code.user_code import trust
+from experiments.simulate.second_play import STEPS, chosen
+from experiments.store.results_file import read_footer
 
 POLICY = """
 import datetime

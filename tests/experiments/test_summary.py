@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from experiments import load  # the printed code calls it
-from experiments.complete import MOST, varying
 from experiments.intervals import mean
-from experiments.store.__main__ import main as store
+from experiments.simulate.complete import MOST, varying
+from experiments.upkeep.command import main as store
 
 WORDS = ("instance=c1", "instance.arms=3", "horizon=300", "runner.workers=1")
 

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from bandits import Guarantee, Scope
-from experiments.stored_cells import Cells
-from scripts.contests import Standing, entitled, error_of_each, standings, unbeaten
+from experiments.store.stored_cells import Cells
+from scripts.drawing.contests import Standing, entitled, error_of_each, standings, unbeaten
 from scripts.drawing.spec import shown
 from tests.scripts.drawing.test_winners import made_up
 

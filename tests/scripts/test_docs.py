@@ -7,7 +7,7 @@ from experiments.claims import Outcome
 from experiments.claims.__main__ import as_text
 from experiments.claims.settings import FAMILY, SAYS_NOTHING
 from experiments.config.compose import REPOSITORY
-from scripts.docs import FEW, readme_part, worst_failures
+from scripts.docs.__main__ import FEW, readme_part, worst_failures
 from scripts.report.glossary import GLOSSARY, glossary
 
 

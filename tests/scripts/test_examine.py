@@ -10,7 +10,7 @@ from bandits.policies.private_ucb import DPUCB
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.new import write_policy
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.examine import ATLAS, Line, conformance, places, table
 from tests import forked
 from tests.scripts.drawing.test_winners import made_up

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from experiments.errors import UserError, nearest
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing.drawing import Drawing
 
 Describe = Callable[[Mapping[str, Any], Cells, Mapping[str, str]], Drawing]

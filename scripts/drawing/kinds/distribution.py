@@ -16,7 +16,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments.cells import QUANTITIES
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, in_rows, labels
 from scripts.drawing.legend import Entry, legend

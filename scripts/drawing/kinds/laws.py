@@ -20,7 +20,7 @@ from bandits.arrays import FloatArray
 from bandits.exponents import grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.errors import UserError, nearest
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, in_rows, labels
 from scripts.drawing.numbers import parameter, whole
 from scripts.drawing.spec import read, require_words

@@ -22,8 +22,8 @@ from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
 from experiments.intervals import Interval
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
 from scripts.drawing.legend import Entry, legend

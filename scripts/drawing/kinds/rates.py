@@ -16,8 +16,8 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments import intervals
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows
 from scripts.drawing.legend import Entry, legend

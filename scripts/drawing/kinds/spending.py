@@ -15,8 +15,8 @@ import numpy as np
 from bandits.arrays import FloatArray
 from bandits.guarantees import Scope
 from experiments.errors import UserError
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows, labels
 from scripts.drawing.legend import Entry, legend
 from scripts.drawing.numbers import quantity

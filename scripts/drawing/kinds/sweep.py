@@ -23,8 +23,8 @@ from bandits.arrays import FloatArray
 from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
-from experiments.stored import WORDS, Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import WORDS, Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, even_columns, in_rows, labels
 from scripts.drawing.legend import Entry, legend

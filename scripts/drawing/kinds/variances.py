@@ -19,7 +19,7 @@ from bandits.mechanisms.hybrid import hybrid_variances
 from bandits.mechanisms.path_tree import path_variances
 from bandits.mechanisms.tree import tree_variances
 from experiments.errors import UserError
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, labels
 from scripts.drawing.numbers import quantity, whole
 from scripts.drawing.spec import read, require_words

@@ -9,7 +9,7 @@ promise: {scope: ..., delta: ...}, the guarantee required of every policy; witho
 epsilons: the epsilons of that promise
 
 At every horizon and epsilon there is a mark in the colour of the policy with the least mean. It is pale if that policy
-cannot be distinguished from another one, see scripts/contests.py. With a promise, every policy takes part whose
+cannot be distinguished from another one, see scripts/drawing/contests.py. With a promise, every policy takes part whose
 guarantee implies it, at the largest of its epsilons for which that is so.
 """
 
@@ -21,10 +21,10 @@ import numpy as np
 
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
-from scripts.contests import entitled, standings, unbeaten
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
+from scripts.drawing.contests import entitled, standings, unbeaten
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels
 from scripts.drawing.legend import Entry, legend
 from scripts.drawing.spec import Promise, read, require_columns, require_panels, require_words, shown

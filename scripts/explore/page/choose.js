@@ -1,6 +1,6 @@
 // Which policy? From whom is trusted, a budget, and the size of the problem to a ranked list.
 // A policy takes part if its own promise implies the one that is asked for, at the largest such ε that is stored; one
-// beats another as in the atlas (scripts/contests.py), and all intervals on the page hold together with 95 %.
+// beats another as in the atlas (scripts/drawing/contests.py), and all intervals on the page hold together with 95 %.
 
 const NO_TRUST = "none";
 const COMPARED = ["regret", "exact", "identification"];

@@ -1,4 +1,4 @@
-// Intervals, as in experiments/intervals.py, and when one policy beats another, as in scripts/contests.py.
+// Intervals, as in experiments/intervals.py, and when one policy beats another, as in scripts/drawing/contests.py.
 
 /**
  * Student's interval of a mean of numbers >= 0, cut off at 0; the number itself if it is computed.

@@ -29,9 +29,9 @@ from experiments.cells.stopping import StoppingCell
 from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
-from experiments.results_file import DamagedFileError
 from experiments.simulate import look_up, run
 from experiments.store import Store
+from experiments.store.results_file import DamagedFileError
 
 ALL_SEEN = BernoulliLosses(OneGap(8, 0.3), best=0.1)
 CELLS = {

@@ -16,7 +16,7 @@ from bandits.policies.stopping_rules import DPNAS
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
 from experiments.cells.worst_profile import WorstProfileCell
-from experiments.stored import Stored, matches
+from experiments.store.stored import Stored, matches
 
 
 def of_runs(cell, **rows):

@@ -14,15 +14,15 @@ from bandits.environments.neighbours import NeighbouringRewards
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL
 from bandits.policies.perturbed_leader import ThompsonGauss
-from experiments import rerun
+from experiments.again import checked
+from experiments.again.comparison import Agreement, Replayed, compare, least_probability
 from experiments.cells import TABLES
 from experiments.cells.exact import ExactCell
 from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
-from experiments.comparison import Agreement, Replayed, compare, least_probability
-from experiments.provenance import machine
+from experiments.simulate.provenance import machine
 from experiments.store import agree
-from experiments.stored import Replications, Stored
+from experiments.store.stored import Replications, Stored
 
 CURVES = Replications({"t": np.array([[1, 5]] * 2), "regret": np.array([[0.5, 2.0], [1.0, 3.0]])}, {})
 
@@ -85,25 +85,25 @@ def test_bounds_on_a_transcript_are_compared_as_finely_as_they_are_found(kept, s
 def sample(cell, change=0, platform=None):
     rows = {name: np.array([value]) for name, value in cell.replicate(0).items()}
     rows["regret"] = rows["regret"] + change
-    return rerun.Sample(Path("x"), (), Stored(rows, {}, cell), (platform or machine(),), np.zeros(1), 1.0)
+    return checked.Sample(Path("x"), (), Stored(rows, {}, cell), (platform or machine(),), np.zeros(1), 1.0)
 
 
 CELL = RegretCell(C1(3), DPSE(1.0), 1000)
 
 
 def test_bits_that_differ_on_this_platform_are_not_excused():
-    assert rerun.differences(sample(CELL)) == []
-    (found,) = rerun.differences(sample(CELL, 1e-9))
+    assert checked.differences(sample(CELL)) == []
+    (found,) = checked.differences(sample(CELL, 1e-9))
     assert found.pair is None
-    (found,) = rerun.differences(sample(CELL, 1e-9, "VAX"))
+    (found,) = checked.differences(sample(CELL, 1e-9, "VAX"))
     assert found.pair is not None
     assert found.elsewhere
 
 
 def test_a_replication_that_fails_is_never_excused(monkeypatch):
     of_vax = sample(CELL, 0, "VAX")
-    monkeypatch.setattr(rerun, "simulate_block", lambda *_: 1 / 0)
-    (found,) = rerun.differences(of_vax)
+    monkeypatch.setattr(checked, "simulate_block", lambda *_: 1 / 0)
+    (found,) = checked.differences(of_vax)
     assert found.pair is None
     assert "replication 0 ends in ZeroDivisionError" in found.description
 

@@ -10,7 +10,7 @@ from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
 from experiments.claims import Results, claims, judge_claim
 from experiments.config.compose import Composer
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 
 RUNS = 40
 HORIZON = 10**9

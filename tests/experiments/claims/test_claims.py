@@ -20,7 +20,7 @@ from experiments.cells.exact import ExactCell
 from experiments.claims import __main__
 from experiments.config.compose import GROUPS
 from experiments.errors import UserError
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 from tests.experiments.claims.made_up import FAILING, HORIZON, PASSING, measured, outcome, stopped, verdict
 
 pytestmark = pytest.mark.usefixtures("parsed_once")

@@ -12,7 +12,7 @@ from experiments.cells.exact import ExactCell
 from experiments.claims.settings import Setting
 from experiments.errors import UserError
 from experiments.intervals import Interval
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 from tests.experiments.claims.made_up import HORIZON, measured, outcome, verdict
 
 pytestmark = pytest.mark.usefixtures("parsed_once")

@@ -267,7 +267,7 @@ def test_steps_and_slopes_of_one_number_do_not_count(tmp_path):
 def test_no_chance_is_shared_by_computed_points(tmp_path):
     """One of 2 forms: the interval through computed points is the same as alone, through measured ones it is wider."""
     from experiments.cells.exact import ExactCell
-    from experiments.stored import Stored
+    from experiments.store.stored import Stored
 
     def exact(arms):
         from bandits.environments.full_information import DeterministicLosses

@@ -8,8 +8,8 @@ import pytest
 from experiments.claims import Outcome, Results, claims, errata, judge_claim, judge_claims, promises
 from experiments.claims.settings import COUNTED
 from experiments.config.compose import REPOSITORY, Composer
-from scripts import docs
-from scripts.docs import worst_failures
+from scripts.docs import __main__ as docs
+from scripts.docs.__main__ import worst_failures
 
 pytestmark = pytest.mark.slow
 

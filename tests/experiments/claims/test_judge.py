@@ -24,7 +24,7 @@ from experiments.claims.promises import Bound, Frequency
 from experiments.claims.results import Results
 from experiments.claims.settings import FAMILY
 from experiments.claims.verdicts import FormVerdict, Outcome
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 from tests.experiments.claims.made_up import HORIZON
 
 LEDGERS = 2000

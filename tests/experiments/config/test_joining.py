@@ -15,6 +15,7 @@ from experiments.errors import UserError
 from experiments.simulate import Job, run
 from experiments.store import Store, stored_cells
 from scripts import figures
+from scripts.drawing.figure import describe
 
 PULLS = """
 from dataclasses import dataclass
@@ -213,7 +214,7 @@ def test_a_pure_policy_is_in_every_panel_of_its_budget(composer, tmp_path):
         asked = [f"+experiment={name}", "join=pulls", "horizon=200", "replications=2", f"results_dir={tmp_path}"]
         planned = plan(asked, composer)
         run([Job(request, None) for request in planned.requests], Store(tmp_path), workers=1)
-        drawing = figures.describe(planned, stored_cells(planned))
+        drawing = describe(planned, stored_cells(planned))
         shown[name] = [
             [mark for mark in panel.marks if getattr(mark, "label", "").startswith("Pulls")] for panel in drawing.panels
         ]

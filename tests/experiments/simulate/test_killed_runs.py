@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from experiments.results_file import read_file
 from experiments.simulate.runners import OfProcesses
+from experiments.store.results_file import read_file
 from tests.forked import python
 
 POLICY = r"""

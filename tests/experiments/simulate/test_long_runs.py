@@ -19,23 +19,22 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from bandits.seeds import entropy
-from experiments import leases
 from experiments.cells.regret import RegretCell
-from experiments.complete import why_again
 from experiments.config.command_line import jobs_of
 from experiments.config.compose import Composer
 from experiments.config.plan import Request, plan, plan_all
-from experiments.fan_out import Shipped
-from experiments.leases import Leases
+from experiments.own_code.fan_out import Shipped
 from experiments.simulate import Job, PolicyError, look_up, pieces, run, runners, simulate_block, slurm
 from experiments.simulate import job as job_module
 from experiments.simulate.block import Failure, Task
+from experiments.simulate.complete import why_again
 from experiments.simulate.failures import Failures
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Threads
 from experiments.simulate.status import SweepStatus, sweeps
 from experiments.simulate.sweep import run_on
-from experiments.store import Store
+from experiments.store import Store, leases
+from experiments.store.leases import Leases
 
 CELL = RegretCell(C1(3), UCB1(), 2_000)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from experiments.config.compose import REPOSITORY
-from experiments.results_file import read_file
 from experiments.simulate import simulate_block
 from experiments.store import Store
+from experiments.store.results_file import read_file
 from tests.experiments.simulate.many_jobs import CELLS, JOBS, KILLED, REPLICATIONS, requests_of
 
 pytestmark = pytest.mark.slow

@@ -11,12 +11,13 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
-from experiments import progress, worker
+from experiments.config import progress
 from experiments.config.command_line import CommandLine
-from experiments.progress import Progress, duration
+from experiments.config.progress import Progress, duration
+from experiments.simulate import worker
+from scripts.pages.tables import PageTable
 from scripts.report import collect
 from scripts.report.exhibits import Exhibit
-from scripts.report.tables import PageTable
 
 
 def test_progress_shows_counts_rate_and_time_left():
@@ -111,7 +112,7 @@ def test_long_compiling_is_reported_once_with_the_name_of_the_outer_loop(monkeyp
     while not printed().endswith("\n"):
         time.sleep(0.01)
     announcer.on_end(of[duration])
-    assert printed().startswith("compiling experiments.progress.duration for this machine")
+    assert printed().startswith("compiling experiments.config.progress.duration for this machine")
     monkeypatch.setattr(worker, "PATIENCE", 1e6)
     announcer.on_start(of[str])
     announcer.on_end(of[str])

@@ -13,11 +13,10 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
-from experiments import complete
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
-from experiments.progress import Progress
-from experiments.simulate import Job, simulate_block
+from experiments.config.progress import Progress
+from experiments.simulate import Job, complete, simulate_block
 from experiments.simulate.work import Work
 from experiments.store import Store
 from experiments.store.costs import Costs

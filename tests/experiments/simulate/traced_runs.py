@@ -4,7 +4,8 @@ import os
 import sys
 import tempfile
 
-from experiments import progress, running
+from experiments import running
+from experiments.config import progress
 from experiments.config.command_line import exit_on_user_error
 from experiments.simulate import job, pieces
 from tests.traced import serve

@@ -20,7 +20,7 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
 from experiments.store import Store
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 
 CELL = RegretCell(C1(3), UCB1(), 200)
 MOST = 6

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from experiments.config.compose import REPOSITORY
-from experiments.results_file import DamagedFileError, read_file, write_file
 from experiments.store import Store
 from experiments.store.index import CACHE, index_of_folders
+from experiments.store.results_file import DamagedFileError, read_file, write_file
 from tests.experiments.store.killed_writer import CELL, MOST, stored
 from tests.test_fuzz import is_fine
 

@@ -7,14 +7,14 @@ import pytest
 
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.progress import Progress
+from experiments.config.progress import Progress
 from experiments.simulate import look_up, run, simulate_block
 from experiments.simulate.failures import Failures
 from experiments.simulate.pieces import Pieces
 from experiments.simulate.status import Status
 from experiments.store import Store
-from experiments.store.__main__ import main
-from experiments.store.garbage import Leftovers
+from experiments.upkeep.command import main
+from experiments.upkeep.garbage import Leftovers
 
 DAY_BEFORE = 90_000  # seconds
 

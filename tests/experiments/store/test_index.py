@@ -15,12 +15,12 @@ from experiments import UserError, load, load_pulls
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import merge, plan
 from experiments.growing_table import GrowingTable, repeated
-from experiments.results_file import bytes_of, read_file, schema_of_piece
 from experiments.simulate import look_up, run
 from experiments.store import Store, complete_places, index
 from experiments.store.index import CACHE, index_of_folders, index_of_places
 from experiments.store.packs import packed
 from experiments.store.place import Place
+from experiments.store.results_file import bytes_of, read_file, schema_of_piece
 from tests.forked import python
 
 WORDS = [
@@ -187,7 +187,7 @@ READ_FROM_MEMORY = """
 import os
 import sys
 from pathlib import Path
-from experiments.results_file import piece_in
+from experiments.store.results_file import piece_in
 from experiments.store.index import read_cache
 from experiments.store.packs import pack_of
 

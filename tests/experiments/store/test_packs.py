@@ -16,18 +16,19 @@ import pytest
 from bandits.environments.bernoulli import C1, C2
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
-from experiments import UserError, load, load_identified, load_outcomes, load_pulls, rerun
+from experiments import UserError, load, load_identified, load_outcomes, load_pulls
+from experiments.again import replayed
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import Request, plan
-from experiments.results_file import DamagedFileError, read_file, write_file
 from experiments.simulate import look_up, run
 from experiments.store import Store, complete_places, name_of, packs
-from experiments.store.__main__ import main
 from experiments.store.index import index_of_folders
-from experiments.store.packing import pack
 from experiments.store.packs import opened
 from experiments.store.place import Place, files_in, read_each
+from experiments.store.results_file import DamagedFileError, read_file, write_file
+from experiments.upkeep.command import main
+from experiments.upkeep.packing import pack
 from tests.experiments.cells.test_cells import CELLS
 from tests.experiments.store.killed_writer import kill_at
 from tests.experiments.store.test_fuzz_store import damaged
@@ -203,7 +204,7 @@ def test_other_numbers_are_refused_and_nothing_is_lost(folder, made):
 
 def test_a_file_that_changes_while_it_is_packed_is_not_removed(made, tmp_path, monkeypatch):
     folder, cell = shutil.copytree(made, tmp_path / "busy"), SIMULATED[0]
-    from experiments.store import packing
+    from experiments.upkeep import packing
 
     write = packing._write
 
@@ -219,7 +220,7 @@ def test_a_file_that_changes_while_it_is_packed_is_not_removed(made, tmp_path, m
 
 
 def test_only_one_process_packs_at_a_time(folder, made):
-    from experiments.leases import Leases
+    from experiments.store.leases import Leases
 
     shutil.copytree(made, folder, dirs_exist_ok=True)
     leases = Leases(folder / ".leases")
@@ -379,7 +380,7 @@ def test_replay_of_a_packed_cell(call, folder):
     assert call(*configured, f"results_dir={root}").code == 0
     list(pack(root))
     (place,) = index_of_folders([root]).places
-    outcome = call(f"key={place.key}", "replication=1", f"results_dir={root}", main=rerun.replay)
+    outcome = call(f"key={place.key}", "replication=1", f"results_dir={root}", main=replayed.replay)
     assert "every number is as it is stored" in outcome.out
     assert f"as in {place.file}" in outcome.out
 

@@ -13,9 +13,9 @@ from bandits.policies.ucb import UCB1
 from experiments import UserError, load
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
-from experiments.results_file import CHECKSUM, FOOTER, DamagedFileError, read_file, read_footer
 from experiments.simulate import look_up, run
 from experiments.store import Store
+from experiments.store.results_file import CHECKSUM, FOOTER, DamagedFileError, read_file, read_footer
 
 CELL = RegretCell(C1(3), UCB1(), 2_000)
 
@@ -153,7 +153,7 @@ def test_a_folder_in_the_place_of_a_file_is_damage(store):
 
 def test_missing_estimates_have_one_checksum(store):
     from experiments.cells.stopping import StoppingCell
-    from experiments.results_file import _checksum_of_rows
+    from experiments.store.results_file import _checksum_of_rows
 
     rows = {"samples": np.array([3, 4]), "expired": np.array([True, False]), "estimate": np.array([np.nan, 1.0])}
     other = np.array([0xFFF8000000000001, 0x3FF0000000000000], dtype=np.uint64).view(np.float64)  # another NaN

@@ -21,9 +21,9 @@ from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
-from experiments.results_file import FOOTER, DamagedFileError, read_file
 from experiments.simulate import Job, PolicyError, look_up, run
 from experiments.store import Store
+from experiments.store.results_file import FOOTER, DamagedFileError, read_file
 
 CELL = RegretCell(C1(3), UCB1(), 2_000)  # cells whose replications differ
 

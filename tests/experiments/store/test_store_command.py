@@ -13,11 +13,11 @@ import pytest
 from experiments import load, load_pulls
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.results_file import read_file, write_file
 from experiments.simulate import look_up, run
 from experiments.store import Store
-from experiments.store.__main__ import main
-from experiments.store.export import _plain
+from experiments.store.results_file import read_file, write_file
+from experiments.upkeep.command import main
+from experiments.upkeep.export import _plain
 
 WORDS = ["horizon=300"]
 
@@ -59,7 +59,7 @@ def edited(path, **rows):
     """Write the file of a cell with other numbers and a correct checksum."""
     stored = read_file(path)
     cell = plan([*WORDS, f"policy={stored.footer['columns']['policy']}"], Composer()).requests[0].cell
-    from experiments.stored import Stored
+    from experiments.store.stored import Stored
 
     return write_file(path, Stored({**stored.rows, **rows}, stored.footer, cell))
 

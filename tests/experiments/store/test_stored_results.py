@@ -43,16 +43,16 @@ def test_results_stay_small():
 
 
 def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
-    from experiments import rerun
+    from experiments.again import reproduced
 
     asked = ["policy=dp_se", "horizon=2e3", "replications=3", f"results_dir={tmp_path}", "runner.workers=1"]
     call(*asked)
-    identical = call(*asked, main=rerun.reproduce).out
+    identical = call(*asked, main=reproduced.reproduce).out
     assert "1 identical, 0 the same but for rounding, 0 different" in identical
     assert "on one core: no experiment 0 s\nmost expensive policies: dp_se 0 s\n" in identical
     kept, times = tmp_path / "again", []
     for _ in range(2):
-        assert "1 identical" in call(*asked, f"reproduce_dir={kept}", main=rerun.reproduce).out
+        assert "1 identical" in call(*asked, f"reproduce_dir={kept}", main=reproduced.reproduce).out
         times += [path.stat().st_mtime_ns for path in kept.rglob("*.parquet")]
     assert len(times) == 2
     assert times[0] == times[1], "what a stopped command simulated is kept"
@@ -65,24 +65,24 @@ def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
     pulls = result.pulls.copy()
     pulls[2, :2] += [1, -1]
     overwrite(store, replace(result, rows={**result.rows, "pulls": pulls}))
-    assert "replication 2 differs: pulls" in call(*asked, main=rerun.reproduce).out
+    assert "replication 2 differs: pulls" in call(*asked, main=reproduced.reproduce).out
     overwrite(store, replace(result, rows={**result.rows, "regret": regret}))
-    outcome = call(*asked, main=rerun.reproduce)
+    outcome = call(*asked, main=reproduced.reproduce)
     assert outcome.code == 1
     assert f"replication 1 differs from t = {result.t[7]} on" in outcome.out
 
 
 @pytest.mark.parametrize("counts", ["3,2", "2,3"])
 def test_reproduce_compares_all_that_any_experiment_reads_of_a_cell(tmp_path, call, counts):
-    from experiments import rerun
+    from experiments.again import reproduced
 
     asked = ["-m", "policy=dp_se", "horizon=2e3", f"replications={counts}", f"results_dir={tmp_path}"]
     call(*asked, "runner.workers=1")
-    assert "1 identical, 0 the" in call(*asked, "runner.workers=1", main=rerun.reproduce).out
+    assert "1 identical, 0 the" in call(*asked, "runner.workers=1", main=reproduced.reproduce).out
 
 
 def test_reproduce_allows_computed_numbers_to_be_rounded_otherwise(tmp_path, call, overwrite):
-    from experiments import rerun
+    from experiments.again import reproduced
 
     asked = ["policy=rnm_ftnl", "instance=dtol_deterministic", "exact=true", "horizon=1000", f"results_dir={tmp_path}"]
     asked.append("runner.workers=1")
@@ -92,7 +92,7 @@ def test_reproduce_allows_computed_numbers_to_be_rounded_otherwise(tmp_path, cal
     result = store.read(request.cell)
     for factor, code, line in ((1 + 1e-12, 0, "0 identical, 1 the same but for rounding, 0"), (1.01, 1, "1 different")):
         overwrite(store, replace(result, rows={**result.rows, "regret": result.regret * factor}))
-        outcome = call(*asked, main=rerun.reproduce)
+        outcome = call(*asked, main=reproduced.reproduce)
         assert (outcome.code, line in outcome.out) == (code, True)
 
 

@@ -10,12 +10,12 @@ import pytest
 from bandits.environments.bernoulli import Bernoulli
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from experiments.errors import UserError
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.atlas import __main__ as command
 from scripts.atlas.choice import Field
 from scripts.atlas.page import page
-from scripts.atlas.prices import Trust, geometric_mean, priced, trust_of
-from scripts.contests import entitled
+from scripts.drawing.contests import entitled
+from scripts.pages.prices import Trust, geometric_mean, priced, trust_of
 from tests.scripts.drawing.test_winners import made_up
 
 

@@ -8,10 +8,10 @@ import pytest
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import Pareto
 from bandits.environments.resampling import Beta
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.atlas.choice import Field
 from scripts.atlas.elsewhere import NOTHING, Elsewhere, bounded, heavy, identification, uniform_regret
-from scripts.atlas.prices import priced
+from scripts.pages.prices import priced
 from tests.scripts.drawing.test_winners import made_up
 
 MEANS = (0.9, 0.1)  # uniform pulling costs 0.4 per step

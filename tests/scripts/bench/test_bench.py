@@ -12,8 +12,8 @@ from bandits.policies.perturbed_leader import DPFTPLGauss
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.papers import papers
 from experiments.config.plan import merge, plan_all
-from experiments.papers import papers
 from scripts.bench import __main__ as page
 from scripts.bench import again, guard
 from scripts.bench.kernels import Speed, cell_of

@@ -5,14 +5,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.complete import complete, runner_of, summary
 from experiments.config.compose import Composer
+from experiments.config.papers import papers
 from experiments.config.plan import plan
-from experiments.papers import papers
+from experiments.simulate.complete import complete, runner_of, summary
 from experiments.store import stored_cells
 from scripts import figures
 from scripts.drawing import words
 from scripts.drawing.drawing import Band, Series
+from scripts.drawing.figure import describe, figure_of
 from scripts.drawing.kinds import NAMES
 from scripts.drawing.render import render
 
@@ -70,14 +71,14 @@ def test_experiment_runs_and_draws(call, capsys, tmp_path, results, name):
         assert (tmp_path / "figures" / f"{name}.pdf").stat().st_size > 5_000
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 20_000
     else:
-        figure = render(figures.describe(planned, stored_cells(planned)))
+        figure = render(describe(planned, stored_cells(planned)))
         figure.set_layout_engine("none")  # slow, and the same as in figures that are written
         figure.draw_without_rendering()
         plt.close(figure)
 
 
 def test_a_figure_of_each_kind_is_written():
-    kinds = [figures.figure_of(Composer().compose([f"+experiment={name}"])).get("kind", "curves") for name in WRITTEN]
+    kinds = [figure_of(Composer().compose([f"+experiment={name}"])).get("kind", "curves") for name in WRITTEN]
     assert {*kinds, "distribution"} == set(NAMES)  # no experiment has a distribution; test_report.py draws some
 
 
@@ -88,7 +89,7 @@ def cells():
 
 @pytest.fixture(scope="module")
 def drawing(cells):
-    return figures.describe(plan(["+experiment=sajed2019/fig01"], Composer()), cells)
+    return describe(plan(["+experiment=sajed2019/fig01"], Composer()), cells)
 
 
 @pytest.fixture(scope="module")
@@ -161,13 +162,13 @@ def test_the_caption_says_how_often_the_best_arm_is_lost():
     planned = plan(["+experiment=tao2022/fig02"], Composer())
     found = stored_cells(planned)
     shares = sorted({float((of.pulls.argmax(axis=1) != 0).mean()) for of in found if of.columns["v"] == 0.5})
-    line = figures.describe(planned, found).caption[1]
+    line = describe(planned, found).caption[1]
     assert line.startswith(f"share of runs with the best arm behind: (a) v = 0.5: {100 * shares[0]:.2g} to ")
     assert f" to {100 * shares[-1]:.2g} %; (b) v = 0.9: 0 to " in line
 
 
 def test_figure_3_shows_that_the_changed_law_lies_on_the_boundary():
-    drawing = figures.describe(plan(["+experiment=wang2024/fig03"], Composer()), [])
+    drawing = describe(plan(["+experiment=wang2024/fig03"], Composer()), [])
     for values, differences in zip(*drawing.rows, strict=True):
         (band, before, after), (room, zero, change) = values.marks, differences.marks
         np.testing.assert_allclose(change.y, after.y - before.y, atol=1e-15)

@@ -10,15 +10,17 @@ import pytest
 
 from bandits.guarantees import Guarantee, Scope
 from bandits.policies.elimination import DPSE
-from experiments import intervals, own_source, papers
-from experiments.config import compose
+from experiments import intervals
+from experiments.config import compose, papers
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
+from experiments.own_code import own_source
 from experiments.store import stored_cells
 from experiments.store.place import Place
 from scripts import figures
 from scripts.drawing import fresh, kinds, render
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series
+from scripts.drawing.figure import describe, figure_of
 
 CELLS = "cells=[{instance: c1, policy: dp_se, budget.epsilon: [0.1, 0.25, 0.5, 1]}, {instance: c1, policy: ucb1}]"
 ASKED = ["+experiment=sajed2019/fig01", "horizon=300", "runner.workers=1", CELLS]
@@ -163,7 +165,7 @@ def edited(monkeypatch):
 
     def edited():
         digest = f"edit {next(edits)}"
-        monkeypatch.setattr(figures, "code", lambda files: digest)
+        monkeypatch.setattr("scripts.drawing.figure.code", lambda files: digest)
         monkeypatch.setattr(fresh, "_state", lambda inputs, config_dirs: digest)
 
     return edited
@@ -173,7 +175,7 @@ def edited(monkeypatch):
 def test_code_that_changes_nothing_is_described_and_not_rendered(draw, edited, monkeypatch):
     """Then a label, a guarantee and an interval change, and the figure with them."""
     described = []
-    whole = figures.describe
+    whole = describe
     monkeypatch.setattr(figures, "describe", lambda *given: described.append(given) or whole(*given))
     assert draw()
     edited()
@@ -224,7 +226,7 @@ def ran(action):
 def test_all_code_that_runs_is_an_input(name, tmp_path):
     """What describes a figure and what renders it are found by their imports: no other function runs."""
     asked = plan([f"+experiment={ONE_OF_EACH_KIND[name]}"], Composer())
-    cells, figure, colours = stored_cells(asked), figures.figure_of(asked.composed), papers.colours()
+    cells, figure, colours = stored_cells(asked), figure_of(asked.composed), papers.colours()
     files, drawing = ran(lambda: kinds.describe(figure, cells, colours))
     found = fresh.describing_files(figure, [request.cell for request in asked.requests])
     assert files - set(found) == set()
@@ -235,8 +237,8 @@ def test_all_code_that_runs_is_an_input(name, tmp_path):
 def test_the_code_of_a_figure_is_found_by_its_imports():
     """Those that were once left out of a list; and what no figure depends on is left out."""
     found = {str(file.relative_to(REPOSITORY)) for file in own_source.files_of_ours([fresh.KINDS])}
-    assert {"bandits/guarantees.py", "experiments/stored_cells.py", "experiments/intervals.py"} <= found
-    assert {"scripts/contests.py", "scripts/drawing/words.py", "experiments/cells/exact.py"} <= found
+    assert {"bandits/guarantees.py", "experiments/store/stored_cells.py", "experiments/intervals.py"} <= found
+    assert {"scripts/drawing/contests.py", "scripts/drawing/words.py", "experiments/cells/exact.py"} <= found
     assert found.isdisjoint({"scripts/figures.py", "scripts/report/page.py", "experiments/simulate/job.py"})
     assert "bandits/policies/private_ucb.py" not in found
     (request,) = plan(["policy=dp_ucb"], Composer()).requests

@@ -20,7 +20,7 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.simulate import Job, run
 from experiments.store import Store, stored_cells
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Band, Drawing, Series, without_mathtext, wrapped
 from scripts.drawing.kinds import kind

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.errors import UserError
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts.drawing.drawing import Band
 from scripts.drawing.kinds.profiles import describe
 from scripts.drawing.tables import tables

@@ -15,7 +15,7 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.simulate import look_up, run
 from experiments.store import Store, stored_cells
-from experiments.stored_cells import Cells
+from experiments.store.stored_cells import Cells
 from scripts import figures
 from scripts.drawing.drawing import labels, without_mathtext
 from scripts.drawing.kinds import sweep

@@ -8,8 +8,8 @@ import pytest
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing.kinds.winners import PALE, describe, wins
 
 PANELS = [{"title": "C1", "instance": "c1"}]

@@ -16,8 +16,8 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.simulate import Job, run
 from experiments.store import Store, stored_cells
-from experiments.stored_cells import Cells
-from scripts.contests import standings, unbeaten
+from experiments.store.stored_cells import Cells
+from scripts.drawing.contests import standings, unbeaten
 from scripts.explore import __main__ as explore
 from scripts.explore import collect
 from scripts.explore.judged import judged

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from experiments import rerun
+from experiments.again import replayed
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.new import write_policy
@@ -125,6 +125,6 @@ def test_its_commands_run(page, folder, call, monkeypatch):
         )
     words = shlex.split(command)
     assert words[:3] == ["python", "-m", "experiments.replay"]
-    outcome = call(*words[3:], main=rerun.replay)
+    outcome = call(*words[3:], main=replayed.replay)
     assert outcome.code == 0, outcome.err
     assert "every number is as it is stored" in outcome.out

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bandits.guarantees import NO_PROMISE, Guarantee, Neighbours, Scope
-from scripts.atlas.prices import Trust
 from scripts.explore.promises import CLOSE, DELTAS, TRUSTS, deltas_of, least_epsilon, least_epsilons
+from scripts.pages.prices import Trust
 
 GUARANTEES = [
     Guarantee(0.3),

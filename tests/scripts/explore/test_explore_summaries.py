@@ -6,7 +6,7 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
-from experiments.stored import Stored
+from experiments.store.stored import Stored
 from scripts.explore.summaries import summary
 
 

@@ -18,13 +18,14 @@ from experiments.cells import QUANTITIES, Cell, Quantity
 from experiments.cells.base import column
 from experiments.claims import Outcome, Results
 from experiments.config.compose import Composer
-from experiments.papers import papers
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
-from scripts.audit_table import audits, unconfirmed, verdicts
+from experiments.config.papers import papers
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
+from scripts.pages.audit_table import audits, unconfirmed, verdicts
+from scripts.pages.tables import Entry
 from scripts.report import claims, pictures
 from scripts.report.captions import caption, drawn_cells
 from scripts.report.cell_tables import MOST, of_cells
@@ -34,7 +35,6 @@ from scripts.report.exhibits import Exhibit
 from scripts.report.page import sections
 from scripts.report.pictures import picture_of
 from scripts.report.run_time import fact_of, run_times
-from scripts.report.tables import Entry
 
 
 def test_bands():

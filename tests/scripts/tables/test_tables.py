@@ -14,8 +14,8 @@ from bandits.environments.heavy_tails import S3
 from bandits.mechanisms import start_phases
 from bandits.policies.heavy_tailed import DPRSE
 from experiments import load, load_pulls
+from experiments.config.papers import papers
 from experiments.intervals import Interval, exactly
-from experiments.papers import papers
 from scripts import tables as package
 from scripts.drawing.numbers import quantity
 from scripts.tables import about_any_experiment, tables, title

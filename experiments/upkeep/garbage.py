@@ -9,14 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments.results_file import FILE, DamagedFileError
+from experiments.own_code.user_code import revisions
 from experiments.simulate import failures, pieces, slurm, status
 from experiments.store import LEASES
 from experiments.store.index import index_of_folders
-from experiments.store.packing import take_out
 from experiments.store.packs import is_pack
 from experiments.store.place import Place, places_in
-from experiments.user_code import revisions
+from experiments.store.results_file import FILE, DamagedFileError
+from experiments.upkeep.packing import take_out
 
 ORPHANED = 24 * 3600.0  # seconds: a file that has not changed for so long has no process that needs it
 ASIDE = (".damaged", ".conflict")

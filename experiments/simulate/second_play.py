@@ -25,13 +25,15 @@ import numpy as np
 
 from bandits.foreign_draws import clocks_ahead, watched
 from experiments.cells import Cell, Rows
-from experiments.fan_out import Shipped
-from experiments.own_source import files_of, unseen
-from experiments.user_code import NotRepeatableError, in_words, names_of, playing
+from experiments.errors import NotRepeatableError
+from experiments.own_code.fan_out import Shipped
+from experiments.own_code.own_source import files_of, unseen
+from experiments.own_code.user_code import in_words
+from experiments.simulate.playing import names_of, playing
 
 HEADER = struct.Struct("!Q")
 STEPS = 20_000  # in all, of further replications that are played a second time; quick even in plain Python
-SERVE = "import sys; sys.path[:] = {path!r}; from experiments.second_play import serve; serve()"
+SERVE = "import sys; sys.path[:] = {path!r}; from experiments.simulate.second_play import serve; serve()"
 
 
 class Played(NamedTuple):

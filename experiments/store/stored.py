@@ -49,7 +49,7 @@ class Replications:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Their provenance, see `experiments.provenance`; only for replications not stored yet."""
+        """Their provenance, see `experiments.simulate.provenance`; only for replications not stored yet."""
         return cast(dict[str, Any], self.footer["origin"])
 
     @property

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments.progress import Progress
-from experiments.results_file import DamagedFileError
+from experiments.config.progress import Progress
 from experiments.store.place import places_in
+from experiments.store.results_file import DamagedFileError
 
 
 class Verified(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any
 
 from bandits import ParameterError
 from experiments.errors import nearest
-from experiments.stored import Stored
-from experiments.user_code import refusal
+from experiments.own_code.user_code import refusal
+from experiments.store.stored import Stored
 
 Words = dict[str, Any]  # arguments of a bound: a number, or a word, see `Stored.word`
 

@@ -5,11 +5,11 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments.results_file import DamagedFileError
 from experiments.store import Store, agree, held
 from experiments.store.index import index_of_folders
 from experiments.store.place import Place
-from experiments.stored import Replications
+from experiments.store.results_file import DamagedFileError
+from experiments.store.stored import Replications
 
 
 class Step(Enum):

@@ -19,9 +19,9 @@ from experiments.claims.settings import FAMILY
 from experiments.claims.summary import summary
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.papers import papers
 from experiments.errors import UserError
-from experiments.papers import papers
-from scripts import api
+from scripts.docs import api
 
 README = REPOSITORY / "README.md"
 CLAIMS = REPOSITORY / "docs" / "claims.md"

@@ -2,11 +2,7 @@
 
 import importlib.util
 import json
-import os
 import pkgutil
-import random
-import signal
-import threading
 import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -14,18 +10,13 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 import bandits
 from bandits import ParameterError
 from bandits.learner import Environment, Learner
-from experiments import own_source
-from experiments.errors import UserError
-
-if TYPE_CHECKING:
-    from experiments.cells import Cell
+from experiments.errors import NotRepeatableError, UserError
+from experiments.own_code import own_source
 
 OUR_FILES = tuple(str(Path(bandits.__file__).parents[1] / package) + "/" for package in ("bandits", "experiments"))
 LIBRARIES = ("site-packages", "lib/python")
@@ -74,10 +65,6 @@ def refusal(module: str, installed: bool = True) -> str | None:
 def _installed() -> Collection[str]:
     """The modules of installed packages; slow to list, so they are cached."""
     return packages_distributions().keys()
-
-
-class NotRepeatableError(Exception):
-    """The numbers of a policy or instance do not depend on the seed alone; the message says what it did."""
 
 
 def is_own(part: Environment | Learner[Any]) -> bool:
@@ -161,84 +148,3 @@ def _ours() -> dict[tuple[bool, str], type[Any]]:
         if cls.__module__.partition(".")[0] == "bandits" and hasattr(cls, "name"):
             found[issubclass(cls, Learner), cls.name] = cls
     return found
-
-
-PYTHONS = ("__", "_abc_")  # prefixes of attributes that Python itself adds to a class, even after it is made
-REFUSED = {  # functions that end, stop or fork the process that simulates
-    os: ("fork", "forkpty", "kill", "killpg", "abort", "_exit", "execv", "execve"),
-    signal: ("raise_signal", "signal", "alarm", "setitimer"),
-}
-
-
-def names_of(cell: "Cell") -> str:
-    """The names of the user's classes in a cell."""
-    return " and ".join(cls.__qualname__ for cls in cell.own)
-
-
-@contextmanager
-def playing(cell: "Cell") -> Iterator[None]:
-    """Check a user's classes while replications of a cell are simulated within.
-
-    Raises `NotRepeatableError` if they change the state of a global random generator or of their own class, or try to
-    end or fork this process. Cells without classes of the user are not checked.
-    """
-    if not cell.own:
-        yield
-        return
-    before = _around(list(cell.own))
-    getattr(cell.instance, "gaps", None)  # the means of some instances are drawn once, from a seed in their parameters
-    with _without_processes(names_of(cell)):
-        yield
-    for what, state in _around(list(cell.own)).items():
-        if state != before[what]:
-            raise NotRepeatableError(f"{names_of(cell)} {what}")
-
-
-@contextmanager
-def _without_processes(names: str) -> Iterator[None]:
-    """Within, the functions in `REFUSED` raise `NotRepeatableError` in this thread, if it is the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    thread = threading.get_ident()
-    places = [(module, name, getattr(module, name)) for module, of in REFUSED.items() for name in of]
-
-    def refusing(module: str, name: str, known: Any) -> Any:
-        def refuse(*arguments: Any, **named: Any) -> Any:
-            if threading.get_ident() != thread:
-                return known(*arguments, **named)
-            raise NotRepeatableError(f"{names} calls {module}.{name}; no process may be started, ended or signalled")
-
-        return refuse
-
-    try:
-        for module, name, known in places:
-            setattr(module, name, refusing(module.__name__, name, known))
-        yield
-    finally:
-        for module, name, known in places:
-            setattr(module, name, known)
-
-
-def _around(classes: list[type[Any]]) -> dict[str, Any]:
-    """The state that a replication must not change, by the text of the error if it does.
-
-    Outside the main thread the global generators are left out, as other threads, such as those of Dask, use them too.
-    """
-    of_classes = {
-        "changes its class; what is learned belongs in the state of a run": [
-            {name: id(value) for name, value in vars(cls).items() if not name.startswith(PYTHONS)} for cls in classes
-        ]
-    }
-    if threading.current_thread() is not threading.main_thread():
-        return of_classes
-    algorithm, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # what it is about
-    return {
-        "draws from the global generator of numpy (np.random.NAME); use the rng that is passed": (
-            algorithm,
-            bytes(np.asarray(keys)),
-            *rest,
-        ),
-        "draws from Python's module random; use the rng that is passed": random.getstate(),
-        **of_classes,
-    }

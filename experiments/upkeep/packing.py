@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.errors import UserError
-from experiments.leases import Leases, alone
-from experiments.results_file import DamagedFileError, footer_of, kind_of_footer
 from experiments.store import LEASES, Store, agree
+from experiments.store.leases import Leases, alone
 from experiments.store.packs import file_of, pack_of, packed
 from experiments.store.place import Place, damaged, files_in, places_in
-from experiments.stored import Replications
+from experiments.store.results_file import DamagedFileError, footer_of, kind_of_footer
+from experiments.store.stored import Replications
 from experiments.whole_files import put
 
 

@@ -16,8 +16,8 @@ from bandits.guarantees import Guarantee
 from bandits.learner import Learner
 from experiments import intervals
 from experiments.intervals import Interval
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing.spec import measured
 
 ERROR = 0.05  # the probability that any of the intervals misses

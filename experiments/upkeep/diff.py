@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.results_file import DamagedFileError
 from experiments.store import agree
 from experiments.store.index import index_of_folders
 from experiments.store.place import Place
+from experiments.store.results_file import DamagedFileError
 
 OF_FORMAT = ("format", "rows")  # keys of a footer that are about the file, not the cell
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from experiments.simulate.failures import Failures
 from experiments.simulate.pieces import FOLDER as PIECES
 from experiments.simulate.pieces import SUFFIX
-from experiments.store.garbage import Garbage
 from experiments.store.index import Index
+from experiments.upkeep.garbage import Garbage
 
 
 def removable(root: Path, cells: Index) -> Iterator[Garbage]:

@@ -9,7 +9,7 @@ from bandits.audit.costs import AuditVerdict
 from experiments.audit.rows import AuditRow
 from experiments.audit.table import ROWS, stored_audits
 from scripts.drawing.numbers import whole
-from scripts.report.tables import Column, Entry, PageTable
+from scripts.pages.tables import Column, Entry, PageTable
 
 COLUMNS = [
     Column("policy", choices=True),

@@ -16,8 +16,8 @@ import cloudpickle
 import joblib
 
 from experiments.errors import UserError
-from experiments.own_source import EditedError, followed, forget
-from experiments.user_code import trust, trusted
+from experiments.own_code.own_source import EditedError, followed, forget
+from experiments.own_code.user_code import trust, trusted
 
 # loky replaces a process that has grown by 300 MB, as one that has compiled the loops of many policies; nothing is lost
 warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)

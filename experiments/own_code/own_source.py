@@ -3,7 +3,7 @@
 A class depends on its module, on the user's modules that this imports, wherever in the module the import statement is,
 on what these import in turn, and on files in the same folders that they name. Modules of Python, of installed packages
 and of this repository do not count. The digest is that of the bytes, comments included. An import by a computed name
-cannot be found in the source: `experiments.second_play` refuses cells that make one.
+cannot be found in the source: `experiments.simulate.second_play` refuses cells that make one.
 """
 
 import ast

@@ -9,16 +9,16 @@ from typing import Any
 
 from experiments.config.build import build
 from experiments.config.plan import Plan, merge
+from experiments.config.progress import duration
 from experiments.intervals import mean
-from experiments.progress import duration
-from experiments.results_file import DamagedFileError
 from experiments.simulate import Job, look_up, run_on
 from experiments.simulate.runners import Runner
 from experiments.store import CODE, Store, stored_cells
 from experiments.store.costs import Costs
 from experiments.store.place import Place
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
+from experiments.store.results_file import DamagedFileError
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 
 OF_CELL = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
 KILO = 1024

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from experiments.cells import KINDS, Cell, Rows
 from experiments.cells.regret import RegretCell
-from experiments.stored import Replications
+from experiments.store.stored import Replications
 from experiments.whole_files import put
 
 FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY

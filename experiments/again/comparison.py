@@ -16,7 +16,7 @@ from scipy import stats
 
 from bandits.arrays import FloatArray
 from experiments.cells import Cell, Rows
-from experiments.stored import Replications, Stored
+from experiments.store.stored import Replications, Stored
 
 LEVEL = 1e-9
 ROUNDING = 1e-9

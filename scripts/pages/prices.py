@@ -16,10 +16,10 @@ from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.gaussian import gaussian_level
 from experiments.errors import UserError
-from experiments.stored import Stored
-from experiments.stored_cells import Cells
-from scripts.contests import form_of
+from experiments.store.stored import Stored
+from experiments.store.stored_cells import Cells
 from scripts.drawing import words
+from scripts.drawing.contests import form_of
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
 

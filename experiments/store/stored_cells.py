@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Self, TypeVar, overload
 
 from experiments.cells import Values
-from experiments.stored import Stored, meets
+from experiments.store.stored import Stored, meets
 
 Key = TypeVar("Key", bound=Hashable)
 

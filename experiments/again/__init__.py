@@ -1,0 +1,1 @@
+"""Simulate again what is stored or failed: a sample of every cell, whole experiments, one replication."""

@@ -1,0 +1,95 @@
+"""Simulate whole experiments again from nothing, and compare them with what is stored: `make reproduce`."""
+
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from experiments.again.comparison import Agreement, Comparison, Replayed, compare, difference
+from experiments.config.command_line import CommandLine, read_command_line
+from experiments.config.plan import Plan, folder, merge
+from experiments.config.progress import duration
+from experiments.simulate import look_up, run_on
+from experiments.simulate.complete import runner_of
+from experiments.simulate.provenance import machine
+from experiments.store import Store, stored_cells
+from experiments.store.stored import Replications, Stored
+from experiments.store.stored_cells import Cells
+
+EXPENSIVE = 20  # policies that `reproduce` names with their time
+
+
+def reproduce() -> None:
+    """Entry point of `python -m experiments.reproduce`: simulate everything again; exit code 1 if a number differs.
+
+    Cells whose bits may differ are compared by `compare`, as in `check`. With `reproduce_dir` a command that was
+    stopped resumes where it stopped.
+    """
+    command = read_command_line()
+    if not command.jobs:
+        return
+    began = time.perf_counter()
+    plans = command.plans()
+    requests = merge(request for asked in plans for request in asked.requests)
+    stored = {found.cell.key: found for found in Cells.of(map(stored_cells, plans))}  # all that any plan reads of it
+    folder_of = {request.cell.key: _folder(asked) for asked in reversed(plans) for request in asked.requests}
+    took = dict.fromkeys(map(_folder, plans), 0.0)
+    of_policy = Counter[str]()  # seconds
+    different = rounded = 0
+    with _reproduced(command) as scratch:
+        run_on(runner_of(plans), look_up(requests, scratch), scratch, costs=Store.of(plans[0]))
+        for request in requests:
+            before, after = stored[request.cell.key], scratch.read(request.cell)
+            assert after is not None
+            seconds = sum(run["seconds"] for run in after.footer["runs"])
+            took[folder_of[request.cell.key]] += seconds
+            of_policy[request.cell.policy.name] += seconds
+            if not (found := difference(before, after)):
+                continue
+            if (compared := _rounded(before, after)) is not None and compared.agreement is Agreement.SAME:
+                rounded += 1
+                continue
+            different += 1
+            evidence = f": {compared.evidence}" if compared else ""
+            print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}{evidence}")
+    for names, spent in [("on one core", took.items()), ("most expensive policies", of_policy.most_common(EXPENSIVE))]:
+        print(f"{names}: " + ", ".join(f"{name} {duration(seconds)}" for name, seconds in spent))
+    print(
+        f"{len(requests)} cells simulated again in {duration(time.perf_counter() - began)}: "
+        f"{len(requests) - different - rounded} identical, "
+        f"{rounded} the same but for rounding, {different} different"
+    )
+    sys.exit(1 if different else 0)
+
+
+@contextmanager
+def _reproduced(command: CommandLine) -> Iterator[Store]:
+    """Where cells are simulated again: the `reproduce_dir`, else a temporary folder."""
+    if command.config.reproduce_dir is not None:
+        store = Store(folder(command.config, "reproduce_dir"))
+        store.check_writable()
+        yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="reproduce-") as temporary:
+        yield Store(Path(temporary))
+
+
+def _folder(asked: Plan) -> str:
+    """The folder of the experiment, which is its paper; a cell that several have counts for the first."""
+    return asked.experiment.partition("/")[0] if asked.experiment else "no experiment"
+
+
+def _rounded(before: Stored, after: Stored) -> Comparison | None:
+    """The comparison of a cell whose bits may differ; None if they may not."""
+    elsewhere = before.footer["runs"][-1]["platform"] != machine()
+    if before.cell.repeatable and before.cell.instance.portable and not elsewhere:
+        return None
+    return compare(before.cell, Replayed(before.rows, after.rows), before.headline, True)
+
+
+def _other_platform(stored: Replications) -> str:
+    platform = stored.footer["runs"][-1]["platform"]
+    return "" if platform == machine() else f" (stored on {platform}, this is {machine()})"

@@ -1,0 +1,1 @@
+"""Code of the users: what a class is, whether it changed, and how workers get it."""

@@ -1,0 +1,267 @@
+"""Look after stored results.
+
+    python -m experiments.store list policy=dp_se epsilon=0.5     what is stored, a line for each cell
+    python -m experiments.store verify                            read every cell whole and compare its checksum
+    python -m experiments.store merge OTHER/                      bring in what another folder has; all of it or nothing
+    python -m experiments.store diff OTHER/                       what another folder has differently, cell by cell
+    python -m experiments.store pack                              put published files into packs; without=KEY,...
+    python -m experiments.store export --csv policy=dp_se         rows on standard output; table=pulls, table=...
+    python -m experiments.store export --crate results_dir=mine   write ro-crate-metadata.json beside the results
+    python -m experiments.store remove policy=mine code=0123456789abcdef    these results; remove=true removes them
+    python -m experiments.store gc                                what nothing reads any more; remove=true removes it
+
+COLUMN=VALUE and COLUMN=ONE,OTHER choose cells, as in experiments.load. results_dir=FOLDER names the results; without
+it, list, verify and export --csv read `runs` and the published `results`, pack and diff look at `results`, and the
+others at `runs`.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hydra.core.override_parser.types import Override
+
+from experiments.config.build import convert
+from experiments.config.command_line import Parser
+from experiments.config.overrides import parsed
+from experiments.errors import UserError, nearest
+from experiments.store import CODE, RESULTS, RUNS, Store
+from experiments.store.filters import chosen
+from experiments.store.index import Index, index_of_folders
+from experiments.store.place import Place, files_in
+from experiments.upkeep.diff import differences
+from experiments.upkeep.garbage import garbage
+from experiments.upkeep.garbage import remove as remove_garbage
+from experiments.upkeep.merge import Step, look
+from experiments.upkeep.packing import pack
+from experiments.upkeep.remove import removable
+from experiments.upkeep.verify import verify
+
+OWN_KEYS: dict[str, dict[str, Any]] = {
+    "export": {"table": "curves"},
+    "gc": {"remove": False},
+    "pack": {"without": ""},
+    "remove": {"remove": False},
+}
+FILTERED = ("list", "export", "remove")  # commands that choose cells
+SHOWN = ("instance", "policy", "epsilon", "delta", "horizon")
+
+
+class Asked(NamedTuple):
+    """What the shell asked for: keys of this command, and filters."""
+
+    keys: dict[str, Any]
+    filters: dict[str, Any]
+
+    @property
+    def store(self) -> Store:
+        """The store that `results_dir` names, else the default one. Raises `UserError`."""
+        named = self.keys["results_dir"]
+        if named is None:
+            return Store(RUNS, RESULTS)
+        if not Path(str(named)).is_dir():
+            raise UserError(f"results_dir={named}: no such folder")
+        return Store(Path(str(named)))
+
+    @property
+    def published(self) -> Path:
+        """The folder for commands on published results. Raises `UserError`."""
+        return RESULTS if self.keys["results_dir"] is None else self.store.root
+
+    def cells(self) -> Index:
+        """The cells that pass the filters, without damaged files, of which it prints a warning."""
+        index = self.store.index()
+        for file, reason in sorted(index.damaged.items()):
+            print(f"warning: {file}: damaged: {reason}", file=sys.stderr)
+        return chosen(index, self.filters, {*index.columns, *SHOWN})
+
+
+def list_cells(asked: Asked) -> None:
+    """Print a line for each cell, and the totals."""
+    index = asked.cells()
+    names = [*SHOWN, *([CODE] if CODE in index.columns else [])]
+    shown = [index.column(name) for name in names]
+    held = zip(index.places, index.replications, index.sizes, strict=True)
+    rows = [
+        [_shown(of.values[of.codes[row]]) if of.codes[row] >= 0 else "" for of in shown]
+        + [str(replications), str(size), os.path.relpath(str(place))]
+        for row, (place, replications, size) in enumerate(held)
+    ]
+    for line in _aligned([[*names, "replications", "bytes", "file"], *rows]):
+        print(line)
+    print(f"{len(rows)} cells, {index.replications.sum()} replications, {index.sizes.sum() / 1e6:.1f} MB")
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def verify_files(asked: Asked) -> None:
+    """Read every stored cell, also those of which another folder has a better copy; exit code 1 if one is damaged."""
+    result = verify(file for folder in asked.store.folders() for file in files_in(folder))
+    for where, reason in result.damaged.items():
+        print(f"{where}: damaged: {reason}")
+    print(result)
+    sys.exit(1 if result.damaged else 0)
+
+
+def merge(asked: Asked, other: str) -> None:
+    """Copy in the results of `other`; if one of its cells is refused, write nothing, exit code 1."""
+    store, folder = asked.store, Path(other)
+    if not folder.is_dir():
+        raise UserError(f"{other}: no such folder")
+    if any(folder.samefile(place) for place in store.folders() if place.is_dir()):
+        raise UserError(f"{other}: is the folder that it would be merged into")
+    found = list(look(store, folder))
+    refused = [of for of in found if of.step is Step.REFUSED]
+    for of in refused:
+        print(of.problem)
+    taken = [of.place for of in found if of.place is not None and of.step is Step.TAKEN]
+    for place in taken if not refused else ():
+        store.adopt(place)
+    known = len(found) - len(taken) - len(refused)
+    outcome = f"{len(refused)} refused, and nothing was written" if refused else f"{len(taken)} taken"
+    print(f"{len(found)} cells in {other}: {known} stored already, {outcome}")
+    sys.exit(1 if refused else 0)
+
+
+def diff(asked: Asked, other: str) -> None:
+    """Print how the published results, or those in `results_dir`, differ from `other`; exit code 1 if they do."""
+    folder = asked.published
+    if not Path(other).is_dir():
+        raise UserError(f"{other}: no such folder")
+    found = 0
+    for found, line in enumerate(differences(folder, Path(other)), 1):  # noqa: B007  # they are counted
+        print(line, flush=True)
+    print(f"{found} cells of {folder} and {other} differ")
+    sys.exit(1 if found else 0)
+
+
+def pack_files(asked: Asked) -> None:
+    """Put results files into packs; print a line for each pack that was renewed."""
+    without = [key for key in asked.keys["without"].split(",") if key]
+    renewed = 0
+    for renewed, line in enumerate(pack(asked.published, without), 1):  # noqa: B007  # they are counted
+        print(line, flush=True)
+    print(f"{renewed} packs renewed in {asked.published}")
+
+
+def export(asked: Asked, form: str) -> None:
+    """Write rows as CSV to standard output, or a description of the files as an RO-Crate."""
+    from experiments.upkeep import export as to  # it needs pandas, whose import is slow
+
+    if form == "crate":
+        folder = asked.store.root
+        path = to.crate(folder, index_of_folders([folder]).sound())
+        print(f"{path}: written")
+        return
+    for piece in to.csv(asked.store.index().sound(), asked.keys["table"], asked.filters):
+        sys.stdout.write(piece)
+
+
+def remove_cells(asked: Asked) -> None:
+    """Print the chosen cells of one folder, with their pieces and failures; remove them if remove=true."""
+    if not asked.filters:
+        raise UserError("remove: which results? give COLUMN=VALUE, as in policy=mine")
+    remove, root = _is_removed(asked), asked.store.root
+    one = Asked({**asked.keys, "results_dir": str(root)}, asked.filters)
+    found = list(removable(root, one.cells())) if root.is_dir() else []
+    for item in found:
+        print(os.path.relpath(str(item.what)))
+    if remove:
+        remove_garbage(root, found)
+    size = sum(item.size for item in found) / 1e6
+    print(f"{len(found)} results, {size:.1f} MB, {'removed' if remove else 'would be removed; remove=true does it'}")
+
+
+def _is_removed(asked: Asked) -> bool:
+    try:
+        return bool(convert(asked.keys["remove"], bool))
+    except ValueError as error:
+        raise UserError(f"remove: must be {error}") from None
+
+
+def collect_garbage(asked: Asked) -> None:
+    """Print what nothing reads any more; remove it if remove=true."""
+    remove = _is_removed(asked)
+    root = asked.store.root
+    found = list(garbage(root)) if root.is_dir() else []
+    for item in found:
+        print(f"{item.what}: {item.why}")
+    if remove:
+        remove_garbage(root, found)
+    size = sum(item.size for item in found) / 1e6
+    packed = sum(isinstance(item.what, Place) for item in found)
+    count = f"{len(found) - packed} files{f' and {packed} cells of packs' if packed else ''}"
+    print(f"{count}, {size:.1f} MB, {'removed' if remove else 'could be removed; remove=true does it'}")
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m experiments.store",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in ("list", "verify", "merge", "diff", "pack", "export", "remove", "gc"):
+        command = commands.add_parser(name, allow_abbrev=False)
+        if name in ("merge", "diff"):
+            command.add_argument("other", metavar="OTHER")
+        if name == "export":
+            form = command.add_mutually_exclusive_group(required=True)
+            for option in ("csv", "crate"):
+                form.add_argument(f"--{option}", dest="form", action="store_const", const=option)
+        command.add_argument("words", nargs="*", metavar="key=value")
+    return parser
+
+
+def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> Asked:
+    """The arguments, as values of `keys` and as filters. Raises `UserError` for an unknown key."""
+    given = {item.key_or_group: _value(item) for item in map(parsed, words)}
+    filters = {name: value for name, value in given.items() if name not in keys}
+    if filters and not filtered:
+        raise UserError(f"{next(iter(filters))}: unknown key; {nearest(next(iter(filters)), keys)}")
+    return Asked({**keys, **{name: value for name, value in given.items() if name in keys}}, filters)
+
+
+def _value(item: Override) -> Any:
+    """The value of an argument, or its values if it has commas; keys of cells stay text even if they look numeric."""
+    if item.key_or_group == "without":
+        return str(item.input_line).partition("=")[2]
+    if not item.is_sweep_override():
+        return item.value()
+    if not item.is_discrete_sweep():
+        raise UserError(f"{item.input_line}: has no list of values")
+    return [parsed(f"{item.key_or_group}={text}").value() for text in item.sweep_string_iterator()]
+
+
+def main() -> None:
+    """Entry point of `python -m experiments.store`."""
+    found = _parser().parse_args()
+    asked = _asked(found.words, {"results_dir": None, **OWN_KEYS.get(found.command, {})}, found.command in FILTERED)
+    match found.command:
+        case "list":
+            list_cells(asked)
+        case "verify":
+            verify_files(asked)
+        case "merge":
+            merge(asked, found.other)
+        case "diff":
+            diff(asked, found.other)
+        case "pack":
+            pack_files(asked)
+        case "export":
+            export(asked, found.form)
+        case "remove":
+            remove_cells(asked)
+        case "gc":
+            collect_garbage(asked)

@@ -1,0 +1,1 @@
+"""Pages of docs/ that follow from code, claims and errata."""

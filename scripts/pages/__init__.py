@@ -1,0 +1,1 @@
+"""What several pages share: words, tables, audits, and what privacy costs."""
