@@ -40,7 +40,7 @@ def reproduce() -> None:
     of_policy = Counter[str]()  # seconds
     different = rounded = 0
     with _reproduced(command) as scratch:
-        run_on(runner_of(plans), look_up(requests, scratch), scratch, costs=Store.of(plans[0]))
+        run_on(runner_of(plans), look_up(requests, scratch), scratch)
         for request in requests:
             before, after = stored[request.cell.key], scratch.read(request.cell)
             assert after is not None

@@ -17,19 +17,17 @@ Made = TypeVar("Made")
 class Progress:
     """Counts of what is done, such as cells and replications; the last of the `totals` is the one that takes the time.
 
-    `share` gives the share of the time that is over, in [0, 1]; without it, each unit is taken to need the same time.
-    Nothing is shown in the first seconds, so quick commands print nothing.
+    No time left is told, as replications of similar cells differ too often by more than a factor of 2. Nothing is shown
+    in the first seconds, so quick commands print nothing.
     """
 
     def __init__(
         self,
         doing: str,
         totals: dict[str, int],
-        share: Callable[[], float] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._doing, self._totals, self._clock = doing, totals, clock
-        self._share = share or self._share_of_counts
         self._done = dict.fromkeys(totals, 0)
         self._began = clock()
         *self._others, self._unit = totals
@@ -58,18 +56,14 @@ class Progress:
 
     @property
     def words(self) -> str:
-        """Counts, time, rate and time left."""
+        """Counts, time and rate."""
         done, seconds = self._done[self._unit], self._clock() - self._began
         words = [*map(self._count, self._totals), f"after {duration(seconds)}"]
-        share = self._share() if done else 0.0
-        if share:
-            left, rate = seconds / share - seconds, done / seconds
+        if done:
+            rate = done / seconds
             rounded = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
-            words += [f"{rounded} {self._unit} a second", f"about {duration(left)} left"]
+            words.append(f"{rounded} {self._unit} a second")
         return ", ".join(words)
-
-    def _share_of_counts(self) -> float:
-        return self._done[self._unit] / self._totals[self._unit]
 
     def _count(self, word: str) -> str:
         return f"{self._done[word]} of {self._totals[word]} {word}"

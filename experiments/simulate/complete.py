@@ -1,4 +1,4 @@
-"""Complete the results of plans: what is missing, what it may cost, why it is simulated, and a summary."""
+"""Complete the results of plans: what is missing, why it is simulated, and a summary."""
 
 import resource
 import sys
@@ -9,12 +9,10 @@ from typing import Any
 
 from experiments.config.build import build
 from experiments.config.plan import Plan, merge
-from experiments.config.progress import duration
 from experiments.intervals import mean
 from experiments.simulate import Job, look_up, run_on
 from experiments.simulate.runners import Runner
 from experiments.store import CODE, Store, stored_cells
-from experiments.store.costs import Costs
 from experiments.store.place import Place
 from experiments.store.results_file import DamagedFileError
 from experiments.store.stored import Stored
@@ -27,13 +25,13 @@ ERROR = 0.05  # the intervals cover with probability 1 - ERROR
 
 
 def describe(plans: Sequence[Plan]) -> str:
-    """What is stored and what would be simulated, with its estimated cost, for each folder of results."""
+    """What is stored and what would be simulated, for each folder of results."""
     return "\n".join(_described(of_folder, store) for store, of_folder in _by_store(plans))
 
 
 def _described(plans: Sequence[Plan], store: Store) -> str:
     jobs = _jobs(plans, store)
-    return "\n".join([_costs(jobs, store), *why_again(jobs, store)])
+    return "\n".join([_listed(jobs), *why_again(jobs, store)])
 
 
 def complete(plans: Sequence[Plan], runner: Runner) -> str:
@@ -78,44 +76,21 @@ def _jobs(plans: Sequence[Plan], store: Store) -> list[Job]:
     return jobs
 
 
-def _costs(jobs: Sequence[Job], store: Store) -> str:
-    """A table of cells: replications stored and missing, and the estimated time of the missing ones on one core.
-
-    The estimate comes from `Costs`; `?` if no similar cell is stored.
-    """
-    seconds = _seconds([job for job in jobs if job.left], store)
+def _listed(jobs: Sequence[Job]) -> str:
+    """A table of cells, with the replications that are stored and missing."""
     names = [*OF_CELL, *varying([job.cell.columns for job in jobs])]
     rows = []
     for job in jobs:
-        asked = job.cell.columns
+        columns = job.cell.columns
         stored = min(job.first, job.request.replications) + job.missing - job.left
-        estimate = _duration_of(seconds[job.cell.key]) if job.left else "-"
-        rows.append([*(asked.get(name, "") for name in names), stored, job.left, estimate])
-    total = sum(of_cell for of_cell in seconds.values() if of_cell is not None)
-    unknown = sum(of_cell is None for of_cell in seconds.values())
+        rows.append([*(columns.get(name, "") for name in names), stored, job.left])
     missing = sum(job.left for job in jobs)
     cached = sum(not job.missing for job in jobs)
     return (
-        f"{in_columns([*names, 'stored', 'missing', 'estimate'], rows)}\n"
+        f"{in_columns([*names, 'stored', 'missing'], rows)}\n"
         f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
-        f"about {duration(total)} on one core{f' and {unknown} cells of unknown cost' if unknown else ''}, "
         f"and {_megabytes([job for job in jobs if job.left]):.0f} MB of memory for each process"
     )
-
-
-def _seconds(jobs: Sequence[Job], store: Store) -> dict[str, float | None]:
-    """Estimated seconds on one core for what is left of each job, by key of its cell; None if unknown."""
-    if not jobs:
-        return {}
-    costs = Costs(store.index)
-    of_one = [costs.of(job.cell) for job in jobs]
-    return {
-        job.cell.key: None if seconds is None else seconds * job.left for job, seconds in zip(jobs, of_one, strict=True)
-    }
-
-
-def _duration_of(seconds: float | None) -> str:
-    return "?" if seconds is None else f"{seconds:.1f} s"
 
 
 def varying(cells: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -1,12 +1,14 @@
 """A sweep: simulate all cells of a plan that are not stored yet, and store each when it is complete."""
 
+import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 
+from experiments.cells import Cell
 from experiments.config.progress import Progress
 from experiments.errors import NotRepeatableError, UserError
 from experiments.simulate.block import Failure, Task
@@ -16,7 +18,6 @@ from experiments.simulate.pieces import Pieces
 from experiments.simulate.runners import Processes, Runner
 from experiments.simulate.second_play import Played, SecondPlays, chosen, require_same
 from experiments.simulate.status import Status
-from experiments.simulate.work import Work
 from experiments.store import LEASES, Store
 from experiments.store.leases import Leases
 from experiments.store.results_file import set_aside
@@ -30,10 +31,9 @@ def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
     run_on(Processes(workers), jobs, store)
 
 
-def run_on(runner: Runner, jobs: Sequence[Job], store: Store, costs: Store | None = None) -> None:
+def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
     """Simulate what is missing; store each cell as soon as it is complete, and pieces of long cells before that.
 
-    The time left is estimated by what the cells of `costs` took, those of `store` if it is left out.
     Damaged files are first reported and set aside. If cells fail, the others are simulated all the same, and
     `PolicyError` is raised at the end. Cells that another process is simulating are left to it and waited for.
     """
@@ -42,13 +42,12 @@ def run_on(runner: Runner, jobs: Sequence[Job], store: Store, costs: Store | Non
         _set_damaged_aside(job, store)
     totals = {"cells": len(missing), "replications": sum(job.left for job in missing)}
     leases = Leases(store.root / LEASES)
-    work = Work(missing, costs or store)
     with (
-        Progress("simulating", totals, work.share) as progress,
+        Progress("simulating", totals) as progress,
         Status(store.root, progress) as status,
         leases.renewed(),
     ):
-        sweep = Sweep(runner, store, leases, work, progress, status)
+        sweep = Sweep(runner, store, leases, progress, status)
         try:
             sweep.run(missing)
         finally:  # also after Ctrl-C
@@ -56,6 +55,11 @@ def run_on(runner: Runner, jobs: Sequence[Job], store: Store, costs: Store | Non
             sweep.second_plays.close()
     if sweep.failures:
         raise PolicyError(sweep.failures, store.root)
+
+
+def similar(cell: Cell) -> Hashable:
+    """What cells share whose replications take about the same time."""
+    return cell.policy.name, cell.arms, cell.horizon
 
 
 def _set_damaged_aside(job: Job, store: Store) -> None:
@@ -70,12 +74,11 @@ def _set_damaged_aside(job: Job, store: Store) -> None:
 class Sweep:
     """A running sweep: takes cells one by one, simulates what is missing, and stores them."""
 
-    def __init__(
-        self, runner: Runner, store: Store, leases: Leases, work: Work, progress: Progress, status: Status
-    ) -> None:
+    def __init__(self, runner: Runner, store: Store, leases: Leases, progress: Progress, status: Status) -> None:
         self.failures: list[Failure] = []
         self._runner, self._store, self._leases = runner, store, leases
-        self._work, self._progress, self._status = work, progress, status
+        self._progress, self._status = progress, status
+        self._took: dict[Hashable, tuple[float, int]] = {}  # seconds of how many replications, of similar cells
         self._pieces, self._records = Pieces(store.root), Failures(store.root)
         self._open: dict[str, Job] = {}  # cells whose lease this process has taken
         self._unsaved: dict[str, list[Replications]] = defaultdict(list)
@@ -94,7 +97,6 @@ class Sweep:
             again = look_up([job.request for job in waiting], self._store)
             for before, job in zip(waiting, again, strict=True):
                 if not job.missing:
-                    self._work.after(job.cell, before.left)
                     self._progress.after(job, replications=before.left, cells=1)
             waiting = self._round([job for job in again if job.missing])
             if len(waiting) == len(again):
@@ -136,17 +138,23 @@ class Sweep:
                 self._open[key] = job
                 if job.cell.own:
                     self._asked[key] = self._ask(job)
-                for task in job.tasks(self._work.took(job.cell)):
+                for task in job.tasks(self._typical(job.cell)):
                     if key in self._killers:
                         break
                     yield task
+
+    def _typical(self, cell: Cell) -> float:
+        """Mean seconds of a replication of similar cells in this sweep, infinite if there is none yet."""
+        seconds, count = self._took.get(similar(cell), (math.inf, 1))
+        return seconds / count
 
     def _take(self, job: Job, block: Replications) -> None:
         """Add simulated replications to their cell; save or store it if that is due."""
         new = job.add(block)
         if not new:  # a piece of another job of the array has them too
             return
-        self._work.after(job.cell, new, float(block.seconds.sum()))
+        seconds, count = self._took.get(similar(job.cell), (0.0, 0))
+        self._took[similar(job.cell)] = seconds + float(block.seconds.sum()), count + len(block.seconds)
         self._progress.after(block, replications=new)
         if not job.left:
             self._finish(job)

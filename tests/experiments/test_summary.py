@@ -43,7 +43,7 @@ def test_what_varies_is_shown(results):
     outcome = results("-m", "policy=dp_se", "policy.beta=0.1,0.2", "replications=1", "plan=true")
     assert outcome.out.splitlines()[0].split() == [
         *("instance", "arms", "policy", "epsilon", "delta", "horizon"),
-        *("beta", "stored", "missing", "estimate"),
+        *("beta", "stored", "missing"),
     ]
     assert [line.split()[6] for line in outcome.out.splitlines()[1:3]] == ["0.1", "0.2"]
     one = {"policy": "a", "instance": "b", "scope": "none", "beta": 1, "epsilon": 1}
