@@ -72,26 +72,26 @@ def load(
     return _load(table, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
 
-def load_pulls(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
+def load_pulls(experiment: str | None = None, **choice: Any) -> pd.DataFrame:
     """Stored pulls at the horizon: one row per cell, replication and arm (0, 1, ...); otherwise as `load`."""
-    return load(experiment, table="pulls", **asked)
+    return load(experiment, table="pulls", **choice)
 
 
-def load_outcomes(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
+def load_outcomes(experiment: str | None = None, **choice: Any) -> pd.DataFrame:
     """How runs of stopping rules ended: one row per cell and replication, with samples, expired and estimate.
 
     `estimate` is missing if the rule expired: it did not halt within the horizon, its largest number of samples.
     Otherwise as `load`.
     """
-    return load(experiment, table="outcomes", **asked)
+    return load(experiment, table="outcomes", **choice)
 
 
-def load_identified(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
+def load_identified(experiment: str | None = None, **choice: Any) -> pd.DataFrame:
     """Results of best-arm identification: one row per cell and replication, with samples (pulls) and arm (0, 1, ...).
 
     `arm` is -1 if the policy gave no answer within the horizon, its largest number of pulls. Otherwise as `load`.
     """
-    return load(experiment, table="identified", **asked)
+    return load(experiment, table="identified", **choice)
 
 
 def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
@@ -144,15 +144,15 @@ class Rows:
             _require_one_code(self.cells)
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        found: dict[str, set[Any]] = {name: set() for name in self._of_rows}
+        seen: dict[str, set[Any]] = {name: set() for name in self._of_rows}
         places, once = self.cells.places, _Once()
         for place, contents in zip(places, read_each(places), strict=True):
             cell = {**contents.footer["columns"], "record": contents.record}
             if meets(cell, self._of_cells):
-                asked = contents.first(self._replications.get(place))
-                yield cell, _kept(once.rows(asked, self._schema.rows(asked.rows)), self._of_rows, found)
+                wanted = contents.first(self._replications.get(place))
+                yield cell, _kept(once.rows(wanted, self._schema.rows(wanted.rows)), self._of_rows, seen)
         for name, value in self._of_rows.items():
-            require_stored(name, value, found[name])
+            require_stored(name, value, seen[name])
 
 
 class _Once:
@@ -164,26 +164,26 @@ class _Once:
     def rows(self, contents: Replications, rows: dict[str, Any]) -> dict[str, Any]:
         """The `rows` of `contents` that were not given before."""
         setting = json.dumps([contents.footer.get(name) for name in ("identity", "revisions", "source")])
-        known, timed = self._given.setdefault(setting, []), "t" in rows
+        given, timed = self._given.setdefault(setting, []), "t" in rows
         again = np.zeros(len(rows["replication"]), bool)
-        for steps, replications in known:
+        for steps, replications in given:
             again |= (rows["replication"] < replications) & (np.isin(rows["t"], steps) if timed else True)
-        known.append((contents.t.copy() if timed else None, contents.replications))
-        return {name: of[~again] for name, of in rows.items()} if again.any() else rows
+        given.append((contents.t.copy() if timed else None, contents.replications))
+        return {name: values[~again] for name, values in rows.items()} if again.any() else rows
 
 
 def _require_one_code(cells: Index) -> None:
     """Raise `UserError` if the results of several versions of a user's class are stored for one and the same cell."""
-    found: dict[str, dict[str, list[Place]]] = {}
+    by_code: dict[str, dict[str, list[Place]]] = {}
     own = np.flatnonzero(cells.column(CODE).codes >= 0)
     places = cells.places if len(own) else []
     for row in own:
         columns = cells.cell(int(row))
         code = str(columns.pop(CODE))
-        found.setdefault(repr(sorted(columns.items())), {}).setdefault(code, []).append(places[row])
-    for versions in found.values():
+        by_code.setdefault(repr(sorted(columns.items())), {}).setdefault(code, []).append(places[row])
+    for versions in by_code.values():
         if len(versions) > 1:
-            newest = sorted(versions, key=lambda code: -max(of.file.stat().st_mtime for of in versions[code]))
+            newest = sorted(versions, key=lambda code: -max(place.file.stat().st_mtime for place in versions[code]))
             policy = versions[newest[0]][0].cell.rpartition("-")[0]
             raise UserError(
                 f"{len(versions)} versions of the code of {policy} are stored; choose with {CODE}={newest[0]!r}, the "
@@ -193,10 +193,10 @@ def _require_one_code(cells: Index) -> None:
 
 def _recording(table: str, index: Index) -> Index:
     """The cells that have a table. Raises `UserError` if none of them does."""
-    found = index.only(index.column("record").where(partial(_has, table)))
-    if index.files and not found.files:
+    recorded = index.only(index.column("record").where(partial(_has, table)))
+    if index.files and not recorded.files:
         raise UserError(f"none of the {len(index.files)} cells records {TABLES[table].columns[-1]}")
-    return found
+    return recorded
 
 
 def _has(table: str, record: str | None) -> bool:
@@ -204,13 +204,13 @@ def _has(table: str, record: str | None) -> bool:
     return table in KINDS[record or RegretCell.record].tables
 
 
-def _kept(rows: dict[str, Any], filters: dict[str, Any], found: dict[str, set[Any]]) -> dict[str, Any]:
+def _kept(rows: dict[str, Any], filters: dict[str, Any], seen: dict[str, set[Any]]) -> dict[str, Any]:
     """The rows that pass `filters`; adds the values of the filtered columns to `found`."""
     for name, wanted in filters.items():
         values = np.unique(rows[name]).tolist()
-        found[name].update(values)
+        seen[name].update(values)
         passed = np.isin(rows[name], [value for value in values if matches(value, wanted)])
-        rows = {column: of[passed] for column, of in rows.items()}
+        rows = {column: values[passed] for column, values in rows.items()}
     return rows
 
 
@@ -230,7 +230,9 @@ def _wanted(
         return Wanted(store.index().sound(), {})
     composer = Composer(config_dirs)
     plans = [plan([f"+experiment={name}", *overrides], composer) for name in composer.experiments(experiment)]
-    return _wanted_of(asked if results_dir is None else replace(asked, results=Path(results_dir)) for asked in plans)
+    return _wanted_of(
+        planned if results_dir is None else replace(planned, results=Path(results_dir)) for planned in plans
+    )
 
 
 def _require_lists(**given: Any) -> None:
@@ -243,7 +245,7 @@ def _require_lists(**given: Any) -> None:
 def _wanted_of(plans: Iterable[Plan]) -> Wanted:
     """All cells of `plans`, with the largest number of replications that a plan asks for."""
     wanted: dict[Place, int] = {}
-    for asked in plans:
-        for place, request in zip(complete_places(asked), asked.requests, strict=True):
+    for planned in plans:
+        for place, request in zip(complete_places(planned), planned.requests, strict=True):
             wanted[place] = max(request.replications, wanted.get(place, 0))
     return Wanted(index_of_places(list(wanted)).sound(), wanted)

@@ -52,7 +52,7 @@ class GrowingTable:
         return pd.DataFrame({name: made[name] for name in columns}, copy=False)
 
 
-def repeated(values: Sequence[Any], counts: IntArray, of: type[np.generic] | None = None) -> Any:
+def repeated(values: Sequence[Any], counts: IntArray, kind: type[np.generic] | None = None) -> Any:
     """A column in which each value is repeated as often as `counts` says; None is a missing value.
 
     Numbers without missing values have the type `of`, if given; with missing values they are sparse. Texts and lists
@@ -60,7 +60,7 @@ def repeated(values: Sequence[Any], counts: IntArray, of: type[np.generic] | Non
     """
     kinds = {type(value) for value in values}
     if kinds in ({int}, {float}, {int, float}, {bool}):
-        return _spread(np.array(values, of), counts)
+        return _spread(np.array(values, kind), counts)
     if kinds <= {int, float, type(None)}:
         return _sparse(values, counts)
     return _categories([str(value) if isinstance(value, list) else value for value in values], counts)
@@ -80,8 +80,8 @@ def _sparse(values: Sequence[Any], counts: IntArray) -> "pd.Series[Any]":
 
 def _categories(values: Sequence[Any], counts: IntArray) -> "pd.Categorical[Any]":
     """A column of categories in the order of their values."""
-    known = sorted({value for value in values if value is not None}, key=lambda value: (type(value).__name__, value))
-    of_cells = pd.Categorical(values, categories=pd.Index(known))  # its codes have the smallest integer type
+    distinct = sorted({value for value in values if value is not None}, key=lambda value: (type(value).__name__, value))
+    of_cells = pd.Categorical(values, categories=pd.Index(distinct))  # its codes have the smallest integer type
     return pd.Categorical.from_codes(_spread(of_cells.codes, counts), dtype=of_cells.dtype)
 
 

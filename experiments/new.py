@@ -37,12 +37,12 @@ def require_new(name: str, class_name: str, template: str) -> None:
         raise UserError(
             f"{name}: the class would be called {class_name}, a name that its own file uses; choose another"
         )
-    known = built_in_policy(name)
-    if known is not None:
-        raise UserError(f"{name}: {known.__module__}.{known.__qualname__} has that name; choose another")
-    found = find_spec(name)  # imports nothing, as the name has no dots
-    if found is not None:
-        where = found.origin or next(iter(found.submodule_search_locations or ()), "")
+    built_in = built_in_policy(name)
+    if built_in is not None:
+        raise UserError(f"{name}: {built_in.__module__}.{built_in.__qualname__} has that name; choose another")
+    spec = find_spec(name)  # imports nothing, as the name has no dots
+    if spec is not None:
+        where = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
         raise UserError(f"{name}: Python has a module of that name, {where}; choose another")
 
 
@@ -67,15 +67,15 @@ def write_policy(name: str, folder: Path) -> list[Path]:
 def commands(name: str, folder: Path) -> list[str]:
     """The commands that run, draw, audit and examine the policy, as lines for the shell."""
     mine, small = ["--config-dir", str(folder)], ["horizon=1e5", "replications=4"]
-    results, figures = (_named(f"{of}_dir", folder / of) for of in ("results", "figures"))
+    results, figures = (_named(f"{kind}_dir", folder / kind) for kind in ("results", "figures"))
     figure = ["+experiment=sajed2019/fig01", "complete=true", *small, f"join={name}", results, figures]
-    each = [
+    commands = [
         ["experiments.run", *mine, f"policy={name}", "instance=c2", *small, results],
         ["scripts.figures", *mine, *figure],
         ["experiments.audit", *mine, f"policy={name}", "policy.rounds=1", "horizon=4", "runs=2e4"],
         ["scripts.examine", *mine, f"policy={name}", results],
     ]
-    return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in each]
+    return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in commands]
 
 
 def _named(key: str, folder: Path) -> str:
@@ -94,11 +94,11 @@ def main() -> None:
     parser.add_argument("what", choices=("policy",), metavar="policy")
     parser.add_argument("name", metavar="NAME")
     parser.add_argument("-cd", "--config-dir", default="mine", type=Path, metavar="FOLDER")
-    asked = parser.parse_args()
-    for file in write_policy(asked.name, asked.config_dir):
+    typed = parser.parse_args()
+    for file in write_policy(typed.name, typed.config_dir):
         print(file)
     print("\n".join(["", "Run it, draw it in a figure of a paper, audit its promise, and rank it in the atlas:", ""]))
-    print("\n".join(commands(asked.name, asked.config_dir)))
+    print("\n".join(commands(typed.name, typed.config_dir)))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None
     composer = Composer(config_dirs)
     all_words = words if workers is None else (*words, f"runner.workers={workers}")
     plans = list(plan_all(jobs_of(all_words, several=True, composer=composer), composer))
-    if any(flag(asked.config, "plan") for asked in plans):
+    if any(flag(planned.config, "plan") for planned in plans):
         raise UserError("plan=true: run() simulates; in the shell it shows what would be run")
     try:
         complete(plans, runner_of(plans))

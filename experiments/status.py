@@ -18,9 +18,9 @@ from experiments.store import RUNS
 
 def lines(root: Path) -> Iterator[str]:
     """The status of all sweeps that write to a folder of results, with its partly simulated and failed cells."""
-    known = sweeps(root)
-    yield from map(str, known)
-    if not known:
+    statuses = sweeps(root)
+    yield from map(str, statuses)
+    if not statuses:
         yield f"no sweep has a status file in {root}"
     begun, failed = len(Pieces(root).keys()), sorted(Failures(root).keys())
     if begun:

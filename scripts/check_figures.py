@@ -140,11 +140,11 @@ def check_figure(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Check
     named = next((text for text in overrides if text.startswith("+experiment=")), "")
     name, drawn = named.removeprefix("+experiment="), None
     try:
-        asked = plan(overrides, Composer(config_dirs))
-        name, config = name_of(asked), asked.config
+        planned = plan(overrides, Composer(config_dirs))
+        name, config = name_of(planned), planned.config
         if config.figure is None:
             return Checked(name, [], "has no figure")
-        drawing = describe(asked, stored_cells(asked))
+        drawing = describe(planned, stored_cells(planned))
         assert drawing is not None
         drawn, stem = Baseline.of(drawing), Path(config.baselines_dir) / name
         if flag(config, "accept"):

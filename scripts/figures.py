@@ -71,35 +71,35 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
     from experiments.config.plan import plan
     from experiments.store import Store, complete_places, read_cells
 
-    asked = plan(job, composer)
-    results = [str(place) for place in Store.of(asked).folders()]
-    files = [str(file) for file in own_files_of(asked)]
-    made = Made(name_of(asked), asked.config.figure is not None, results, files, asked.left_out)
+    planned = plan(job, composer)
+    results = [str(place) for place in Store.of(planned).folders()]
+    files = [str(file) for file in own_files_of(planned)]
+    made = Made(name_of(planned), planned.config.figure is not None, results, files, planned.left_out)
     if not (made.figure or may_lack):
         return made
     try:
-        places = complete_places(asked)
+        places = complete_places(planned)
     except UserError:
         if may_lack:
             return replace(made, lacks=True)
         raise
     if not made.figure:
         return made
-    inputs = inputs_of(asked, places)
+    inputs = inputs_of(planned, places)
     if not again and (same := drawn.made_from(made.name, inputs)):
         return replace(made, digests=same)
     try:
-        stored = read_cells(asked, places)
+        stored = read_cells(planned, places)
     except UserError as damage:
         return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:
-        drawing = describe(asked, stored)
+        drawing = describe(planned, stored)
         assert drawing is not None
-        digests = Digests(inputs, drawn_as(asked, drawing))
-        paths = draw(asked, drawing) if again or not drawn.shows(made.name, digests.drawing) else []
+        digests = Digests(inputs, drawn_as(planned, drawing))
+        paths = draw(planned, drawing) if again or not drawn.shows(made.name, digests.drawing) else []
         return replace(made, digests=digests, paths=paths)
     except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
-        return replace(made, problem=UserError(why(error, asked.composed, asked.composer)))
+        return replace(made, problem=UserError(why(error, planned.composed, planned.composer)))
 
 
 def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
@@ -118,7 +118,7 @@ def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
         print(_skipped(fresh, drawn.folder))
     if any(of_job.problem for of_job in made):
         sys.exit(2)
-    results, files = ({name for of_job in made for name in getattr(of_job, of)} for of in ("results", "files"))
+    results, files = ({name for of_job in made for name in getattr(of_job, what)} for what in ("results", "files"))
     return Inputs([of_job.name for of_job in made if of_job.figure], sorted(results), sorted(files))
 
 
@@ -174,13 +174,13 @@ def main() -> None:
     _require_once(command)
     config: DictConfig = command.config
     drawn = Drawn.read(Path(config.figures_dir))
-    asked = overrides_as_text(command.jobs)
-    known = None if flag(config, "redraw") else drawn.nothing_changed(asked, command.config_dirs)
-    if known is not None:
-        print(_skipped(known, drawn.folder))
+    request = overrides_as_text(command.jobs)
+    names = None if flag(config, "redraw") else drawn.nothing_changed(request, command.config_dirs)
+    if names is not None:
+        print(_skipped(names, drawn.folder))
         return
     try:
-        drawn.remember(asked, make_all(command, drawn), command.config_dirs)
+        drawn.remember(request, make_all(command, drawn), command.config_dirs)
     finally:
         drawn.keep()
 

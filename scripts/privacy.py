@@ -156,8 +156,8 @@ def main() -> None:
     if not listed:
         raise UserError(f"--config-dir {command.config_dirs[0]}: has no policy/NAME.yaml to audit")
     work = (delayed(audited)(case, about, command.composer) for case in listed)
-    with Progress("auditing", {"rows": len(listed)}) as progress, closing(results(work, command.workers)) as found:
-        made = [progress.after(row, rows=1) for row in found]
+    with Progress("auditing", {"rows": len(listed)}) as progress, closing(results(work, command.workers)) as audits:
+        made = [progress.after(row, rows=1) for row in audits]
     rows = [row for row in made if isinstance(row, AuditRow)]
     refused = [problem for problem in made if isinstance(problem, UserError)]
     if refused and not command.config_dirs:

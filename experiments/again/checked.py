@@ -37,7 +37,7 @@ class Sample:
     Attributes
     ----------
     place: where the cell is stored.
-    asked: the overrides of an experiment that has the cell.
+    overrides: those of an experiment that has the cell.
     stored: the replications of the sample, with their numbers.
     platforms: on which each of them was simulated.
     headline: of all stored replications of the cell, not only the sample, for `compare`.
@@ -45,7 +45,7 @@ class Sample:
     """
 
     place: Place
-    asked: tuple[str, ...]
+    overrides: tuple[str, ...]
     stored: Stored
     platforms: tuple[str, ...]
     headline: FloatArray
@@ -79,7 +79,7 @@ class Difference:
         return f"{self.sample.cell.identity}, {self.sample.place}: {self.description}"
 
 
-def sample_of(stored: Stored, place: Place, asked: Sequence[str]) -> Sample:
+def sample_of(stored: Stored, place: Place, overrides: Sequence[str]) -> Sample:
     """The replications of a cell to simulate again; they depend only on the key, seconds and number of replications."""
     cell, runs = stored.cell, stored.footer["runs"]
     seconds = runs[-1]["typical_seconds"]
@@ -89,14 +89,14 @@ def sample_of(stored: Stored, place: Place, asked: Sequence[str]) -> Sample:
     platforms = [
         run["platform"] for number in numbers for run in runs if number in range(*run["replications"])
     ]  # the runs of a footer follow one another
-    return Sample(place, tuple(asked), stored.at(numbers), tuple(platforms), stored.headline, seconds)
+    return Sample(place, tuple(overrides), stored.at(numbers), tuple(platforms), stored.headline, seconds)
 
 
 def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sample]:
     """A sample of every cell that `overrides` ask for. Raises `UserError` if some are not stored."""
-    asked = plan(overrides, Composer(config_dirs))
-    places = complete_places(asked)
-    cells = zip(read_cells(asked, places), places, strict=True)
+    planned = plan(overrides, Composer(config_dirs))
+    places = complete_places(planned)
+    cells = zip(read_cells(planned, places), places, strict=True)
     return [sample_of(stored, place, overrides) for stored, place in cells]
 
 
@@ -117,7 +117,7 @@ def within(samples: Sequence[Sample], seconds: float) -> list[Sample]:
 
 def differences(sample: Sample) -> list[Difference]:
     """The replications of `sample` that are simulated differently from what is stored, or fail."""
-    found = []
+    different = []
     for place, (number, platform) in enumerate(zip(sample.stored.numbers.tolist(), sample.platforms, strict=True)):
         stored = sample.stored.at(slice(place, place + 1))
         elsewhere, pair = platform != machine(), None
@@ -131,8 +131,8 @@ def differences(sample: Sample) -> list[Difference]:
             description = f"replication {number} ends in {failed}"
         if description:
             where = f" (stored on {platform}, this is {machine()})" if elsewhere else ""
-            found.append(Difference(sample, description + where, elsewhere, pair))
-    return found
+            different.append(Difference(sample, description + where, elsewhere, pair))
+    return different
 
 
 def _planned(command: CommandLine) -> list[Sample]:
@@ -148,7 +148,7 @@ def _simulated_again(samples: Sequence[Sample], workers: int) -> list[Difference
     """All differences; expensive cells are simulated first, so that no processor is idle for long at the end."""
     ordered = sorted(samples, key=lambda sample: -sample.cost)
     lists = joblib.Parallel(n_jobs=workers)(delayed(differences)(sample) for sample in ordered)
-    return [found for of_sample in lists for found in of_sample]
+    return [difference for of_sample in lists for difference in of_sample]
 
 
 def _seconds(command: CommandLine) -> float:
@@ -158,10 +158,10 @@ def _seconds(command: CommandLine) -> float:
     return float(seconds)
 
 
-def _compared(found: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Comparison]]:
+def _compared(different: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Comparison]]:
     """The first difference of every cell whose bits may differ, with its comparison by value or in law."""
-    of_cell = {item.sample.cell.key: (item, item.pair) for item in reversed(list(found)) if item.pair}
-    diverging = sorted(of_cell.values(), key=lambda of: (of[0].sample.seconds, of[0].sample.cell.key))
+    of_cell = {item.sample.cell.key: (item, item.pair) for item in reversed(list(different)) if item.pair}
+    diverging = sorted(of_cell.values(), key=lambda pair: (pair[0].sample.seconds, pair[0].sample.cell.key))
     left, taken = _seconds(command), []
     for item, _ in diverging:
         left -= item.sample.seconds * replications_for(item.sample.cell)
@@ -175,7 +175,7 @@ def _compared(found: Iterable[Difference], command: CommandLine) -> list[tuple[D
 
 def _how_to_accept(wrong: Iterable[Difference]) -> str:
     commands = dict.fromkeys(
-        f"  {shlex.join(['python', '-m', 'experiments.run', *found.sample.asked])}" for found in wrong
+        f"  {shlex.join(['python', '-m', 'experiments.run', *item.sample.overrides])}" for item in wrong
     )
     return "\n".join(
         [
@@ -198,11 +198,11 @@ def check() -> None:
         return
     samples = _planned(command)
     chosen = within(samples, _seconds(command))
-    found = _simulated_again(chosen, command.workers)
-    wrong = [item for item in found if item.pair is None]
+    different = _simulated_again(chosen, command.workers)
+    wrong = [item for item in different if item.pair is None]
     for item in wrong:
         print(item)
-    compared = _compared(found, command)
+    compared = _compared(different, command)
     unknown = sum(comparison.agreement is Agreement.NOT_COMPARED for _, comparison in compared)
     for item, comparison in compared:
         failed = {Agreement.DIFFERENT: True, Agreement.NOT_COMPARED: not item.elsewhere}.get(

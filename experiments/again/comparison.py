@@ -122,7 +122,7 @@ def same_law(first: Any, second: Any) -> float:
 
 def _farthest(values: Rows, others: Rows, resolution: float) -> float:
     """The largest relative difference of `values` from the columns of `others` with the same names, 0 without any."""
-    return max((_apart(of, others[name], resolution) for name, of in values.items()), default=0.0)
+    return max((_apart(column, others[name], resolution) for name, column in values.items()), default=0.0)
 
 
 def _apart(values: FloatArray, others: FloatArray, resolution: float) -> float:

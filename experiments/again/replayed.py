@@ -46,9 +46,9 @@ def _replayed(cell: Cell, replication: int, stored: Replications | None) -> Iter
     headline = Stored(block.rows, {}, cell).headline[0]
     yield f"replication {replication}: {cell.headline} {headline:.10g}, in {block.seconds[0]:.3g} s"
     if stored is not None and replication < stored.replications:
-        found = difference(stored.at(slice(replication, replication + 1)), block)
-        yield found or "every number is as it is stored"
-        if found:
+        apart = difference(stored.at(slice(replication, replication + 1)), block)
+        yield apart or "every number is as it is stored"
+        if apart:
             sys.exit(1)
 
 

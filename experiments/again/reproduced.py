@@ -33,9 +33,9 @@ def reproduce() -> None:
         return
     began = time.perf_counter()
     plans = command.plans()
-    requests = merge(request for asked in plans for request in asked.requests)
-    stored = {found.cell.key: found for found in Cells.of(map(stored_cells, plans))}  # all that any plan reads of it
-    folder_of = {request.cell.key: _folder(asked) for asked in reversed(plans) for request in asked.requests}
+    requests = merge(request for planned in plans for request in planned.requests)
+    stored = {stored.cell.key: stored for stored in Cells.of(map(stored_cells, plans))}  # all that any plan reads of it
+    folder_of = {request.cell.key: _folder(planned) for planned in reversed(plans) for request in planned.requests}
     took = dict.fromkeys(map(_folder, plans), 0.0)
     of_policy = Counter[str]()  # seconds
     different = rounded = 0
@@ -47,14 +47,14 @@ def reproduce() -> None:
             seconds = sum(run["seconds"] for run in after.footer["runs"])
             took[folder_of[request.cell.key]] += seconds
             of_policy[request.cell.policy.name] += seconds
-            if not (found := difference(before, after)):
+            if not (apart := difference(before, after)):
                 continue
             if (compared := _rounded(before, after)) is not None and compared.agreement is Agreement.SAME:
                 rounded += 1
                 continue
             different += 1
             evidence = f": {compared.evidence}" if compared else ""
-            print(f"{request.cell.identity} ({request.cell.key}): {found}{_other_platform(before)}{evidence}")
+            print(f"{request.cell.identity} ({request.cell.key}): {apart}{_other_platform(before)}{evidence}")
     for names, spent in [("on one core", took.items()), ("most expensive policies", of_policy.most_common(EXPENSIVE))]:
         print(f"{names}: " + ", ".join(f"{name} {duration(seconds)}" for name, seconds in spent))
     print(
@@ -77,9 +77,9 @@ def _reproduced(command: CommandLine) -> Iterator[Store]:
         yield Store(Path(temporary))
 
 
-def _folder(asked: Plan) -> str:
+def _folder(planned: Plan) -> str:
     """The folder of the experiment, which is its paper; a cell that several have counts for the first."""
-    return asked.experiment.partition("/")[0] if asked.experiment else "no experiment"
+    return planned.experiment.partition("/")[0] if planned.experiment else "no experiment"
 
 
 def _rounded(before: Stored, after: Stored) -> Comparison | None:

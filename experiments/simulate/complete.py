@@ -41,15 +41,15 @@ def complete(plans: Sequence[Plan], runner: Runner) -> str:
 
 def runner_of(plans: Sequence[Plan]) -> Runner:
     """The runner that the first of `plans` configures. Raises `UserError`."""
-    asked = plans[0]
-    files = {"runner": asked.composer.file_of("runner", asked.composed.choices["runner"])}
-    return build(asked.config, "runner", files, Runner)  # type: ignore[type-abstract]
+    first = plans[0]
+    files = {"runner": first.composer.file_of("runner", first.composed.choices["runner"])}
+    return build(first.config, "runner", files, Runner)  # type: ignore[type-abstract]
 
 
 def _by_store(plans: Sequence[Plan]) -> list[tuple[Store, list[Plan]]]:
     """Plans grouped by the store of their results."""
-    stores = dict.fromkeys(Store.of(asked) for asked in plans)
-    return [(store, [asked for asked in plans if Store.of(asked) == store]) for store in stores]
+    stores = dict.fromkeys(Store.of(planned) for planned in plans)
+    return [(store, [planned for planned in plans if Store.of(planned) == store]) for store in stores]
 
 
 def _complete(plans: Sequence[Plan], store: Store, runner: Runner) -> str:
@@ -69,7 +69,7 @@ def _complete(plans: Sequence[Plan], store: Store, runner: Runner) -> str:
 
 def _jobs(plans: Sequence[Plan], store: Store) -> list[Job]:
     """Every cell once, with what is stored of it; prints warnings with the caveats of cells that are not complete."""
-    jobs = look_up(merge(request for asked in plans for request in asked.requests), store)
+    jobs = look_up(merge(request for planned in plans for request in planned.requests), store)
     caveats = [(job.request.cell.policy.name, text) for job in jobs if job.missing for text in job.request.cell.caveats]
     for (name, text), cells in sorted(Counter(caveats).items()):
         print(f"warning: {name}: {text} ({cells} cells)", file=sys.stderr)
@@ -95,12 +95,12 @@ def _listed(jobs: Sequence[Job]) -> str:
 
 def varying(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns, other than `OF_CELL`, in which cells of the same policy and instance differ."""
-    found: dict[str, dict[tuple[object, ...], set[str]]] = {}
+    values_of: dict[str, dict[tuple[object, ...], set[str]]] = {}
     for columns in cells:
         for name, value in columns.items():
-            of_group = found.setdefault(name, {}).setdefault((columns["policy"], columns["instance"]), set())
+            of_group = values_of.setdefault(name, {}).setdefault((columns["policy"], columns["instance"]), set())
             of_group.add(str(value))
-    several = [name for name, groups in found.items() if any(len(values) > 1 for values in groups.values())]
+    several = [name for name, groups in values_of.items() if any(len(values) > 1 for values in groups.values())]
     return [name for name in several if name not in OF_CELL and name != "scope"]
 
 
@@ -163,12 +163,12 @@ def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
     first = {"instance": 1, "policy": 1}
     of_later = [job.cell for job in jobs if not job.stored and (_revisions(job) != first or job.cell.code)]
     wanted = {cell.identity for cell in of_later}
-    found: dict[str, dict[str, Any]] = {}
+    footers: dict[str, dict[str, Any]] = {}
     for place in _of_policies(store, {cell.policy.name for cell in of_later}):
         footer = _footer(place)
         if footer.get("identity") in wanted:
-            found[footer["identity"]] = footer
-    return found
+            footers[footer["identity"]] = footer
+    return footers
 
 
 def _of_policies(store: Store, policies: set[str]) -> Iterator[Place]:
@@ -201,7 +201,7 @@ def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
 
 def summary(plans: Sequence[Plan]) -> str:
     """The mean headline of each cell with its 95 % interval, if there are few; and the call of `load` for all rows."""
-    several = merge(request for asked in plans for request in asked.requests)
+    several = merge(request for planned in plans for request in planned.requests)
     lines = [f"in Python: {call}" for call in dict.fromkeys(map(_call, plans))][:MOST]
     if len(several) <= MOST:
         lines = [*_tables(Cells.of(map(stored_cells, plans))), *lines]
@@ -210,9 +210,9 @@ def summary(plans: Sequence[Plan]) -> str:
 
 def _tables(cells: Cells) -> Iterable[str]:
     """A table for each headline, as cells of one command may have different ones."""
-    for headline, of in cells.grouped(lambda stored: stored.cell.headline).items():
-        names = [*OF_CELL, *varying([stored.cell.columns for stored in of])]
-        rows = [[*(stored.cell.columns.get(name, "") for name in names), *_estimate(stored)] for stored in of]
+    for headline, alike in cells.grouped(lambda stored: stored.cell.headline).items():
+        names = [*OF_CELL, *varying([stored.cell.columns for stored in alike])]
+        rows = [[*(stored.cell.columns.get(name, "") for name in names), *_estimate(stored)] for stored in alike]
         yield in_columns([*names, "replications", f"mean {headline}", "95 % interval"], rows)
 
 
@@ -220,22 +220,26 @@ def _estimate(stored: Stored) -> tuple[Any, ...]:
     values = stored.headline
     if stored.exact:
         return "", f"{values[0]:.6g}", "computed"
-    found = mean(values, ERROR)
-    return len(values), f"{found.estimate:.6g}", "-" if len(values) == 1 else f"± {found.high - found.estimate:.3g}"
+    interval = mean(values, ERROR)
+    return (
+        len(values),
+        f"{interval.estimate:.6g}",
+        "-" if len(values) == 1 else f"± {interval.high - interval.estimate:.3g}",
+    )
 
 
-def _call(asked: Plan) -> str:
+def _call(planned: Plan) -> str:
     """The call in Python that reads the rows of a plan."""
-    results = "" if asked.results == Store.default() else f"results_dir={str(asked.results)!r}"
-    if asked.experiment is not None:
-        overrides = [text for text in asked.overrides if not text.startswith(("+experiment=", "results_dir="))]
-        words = [repr(asked.experiment), f"overrides={overrides}" if overrides else "", results]
-        folders = [str(folder) for folder in asked.composer.config_dirs]
+    results = "" if planned.results == Store.default() else f"results_dir={str(planned.results)!r}"
+    if planned.experiment is not None:
+        overrides = [text for text in planned.overrides if not text.startswith(("+experiment=", "results_dir="))]
+        words = [repr(planned.experiment), f"overrides={overrides}" if overrides else "", results]
+        folders = [str(folder) for folder in planned.composer.config_dirs]
         words.append(f"config_dirs={folders}" if folders else "")
     else:
-        columns = {"instance": asked.requests[0].cell.instance.name, "policy": asked.requests[0].cell.policy.name}
-        codes = {CODE: code} if (code := asked.requests[0].cell.code) else {}
+        columns = {"instance": planned.requests[0].cell.instance.name, "policy": planned.requests[0].cell.policy.name}
+        codes = {CODE: code} if (code := planned.requests[0].cell.code) else {}
         words = [*(f"{name}={value!r}" for name, value in (columns | codes).items()), results]
-    table = next(iter(asked.requests[0].cell.tables if asked.requests else ()), "curves")
+    table = next(iter(planned.requests[0].cell.tables if planned.requests else ()), "curves")
     name = "load" if table == "curves" else f"load_{table}"
     return f"from experiments import {name}; {name}({', '.join(filter(None, words))})"

@@ -56,10 +56,10 @@ class Failures:
     def read(self, key: str) -> dict[str, Any] | None:
         """The record of a cell, or None."""
         try:
-            found: dict[str, Any] = json.loads(self.path(key).read_bytes())
+            record: dict[str, Any] = json.loads(self.path(key).read_bytes())
         except (FileNotFoundError, ValueError):
             return None
-        return found
+        return record
 
     def path(self, key: str) -> Path:
         """The path of the record of a cell, whether it exists or not."""
@@ -70,10 +70,10 @@ class PolicyError(FailedRunsError):
     """Cells failed, a line for each reason; all other requested cells are complete and stored."""
 
     def __init__(self, failures: Sequence[Failure], root: Path) -> None:
-        found: dict[tuple[str, str], list[Failure]] = {}
+        alike: dict[tuple[str, str], list[Failure]] = {}
         for failure in sorted(failures, key=_order):
-            found.setdefault((failure.policy, failure.why), []).append(failure)
-        lines = [f"error: {of}: {why}: {_places(several)}" for (of, why), several in found.items()]
+            alike.setdefault((failure.policy, failure.why), []).append(failure)
+        lines = [f"error: {policy}: {why}: {_places(several)}" for (policy, why), several in alike.items()]
         super().__init__("\n".join([*lines, _what_now(sorted(failures, key=_order), root)]))
 
 

@@ -52,9 +52,9 @@ class Pieces:
 
     def read(self, cell: Cell) -> list[Replications]:
         """The pieces of a cell."""
-        found = [_read(path) for path in sorted(self._folder(cell).glob(f"*{SUFFIX}"))]
+        blocks = [_read(path) for path in sorted(self._folder(cell).glob(f"*{SUFFIX}"))]
         wanted = cell.key, cell.code
-        return [piece for piece in found if piece and (piece.footer["key"], piece.footer["source"]) == wanted]
+        return [piece for piece in blocks if piece and (piece.footer["key"], piece.footer["source"]) == wanted]
 
     def remove(self, cell: Cell) -> None:
         """Remove the pieces of a cell."""

@@ -51,23 +51,23 @@ def _without_processes(names: str) -> Iterator[None]:
         yield
         return
     thread = threading.get_ident()
-    places = [(module, name, getattr(module, name)) for module, of in REFUSED.items() for name in of]
+    places = [(module, name, getattr(module, name)) for module, names_in in REFUSED.items() for name in names_in]
 
-    def refusing(module: str, name: str, known: Any) -> Any:
+    def refusing(module: str, name: str, function: Any) -> Any:
         def refuse(*arguments: Any, **named: Any) -> Any:
             if threading.get_ident() != thread:
-                return known(*arguments, **named)
+                return function(*arguments, **named)
             raise NotRepeatableError(f"{names} calls {module}.{name}; no process may be started, ended or signalled")
 
         return refuse
 
     try:
-        for module, name, known in places:
-            setattr(module, name, refusing(module.__name__, name, known))
+        for module, name, function in places:
+            setattr(module, name, refusing(module.__name__, name, function))
         yield
     finally:
-        for module, name, known in places:
-            setattr(module, name, known)
+        for module, name, function in places:
+            setattr(module, name, function)
 
 
 def _around(classes: list[type[Any]]) -> dict[str, Any]:

@@ -122,9 +122,9 @@ class Runner(ABC):
                     try:
                         yield from future.result()
                     except self.killed as error:
-                        known, more = self.after_kill(batch, error)
+                        outcomes, more = self.after_kill(batch, error)
                         again += more
-                        yield from known
+                        yield from outcomes
 
 
 class Processes(Runner):

@@ -62,10 +62,10 @@ class SecondPlays:
 
     def ask(self, cell: Cell, replications: Sequence[int]) -> "Future[Played]":
         """Play these replications of a cell in a new process, in this order."""
-        found = self._thread.submit(_SERVER.play, cell, list(replications))
-        self._open.add(found)
-        found.add_done_callback(self._open.discard)
-        return found
+        played = self._thread.submit(_SERVER.play, cell, list(replications))
+        self._open.add(played)
+        played.add_done_callback(self._open.discard)
+        return played
 
     def close(self) -> None:
         """Stop the second plays that are not finished."""
@@ -132,18 +132,18 @@ def serve() -> None:
     """Fork for each message, and send back the answer of the fork; returns when the input is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asked
     import_module("pandas")  # its compiled code warns of a datetime that is not the one it was compiled with
-    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a policy prints must not mix with the answers
     with contextlib.suppress(EOFError, BrokenPipeError):  # the process that asked has ended
         while True:
-            message = _receive(asked)
+            message = _receive(requests)
             reading, writing = os.pipe()
             child = os.fork()
             if child == 0:
                 _answer(message, writing)
             os.close(writing)
             with os.fdopen(reading, "rb") as pipe:
-                ready, _, _ = select.select([pipe, asked], [], [])
+                ready, _, _ = select.select([pipe, requests], [], [])
                 if pipe not in ready:
                     os.kill(child, signal.SIGKILL)
                     return

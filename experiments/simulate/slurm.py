@@ -106,12 +106,12 @@ class Slurm(Runner):
         return done
 
     def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Attempted], list[Batch]]:
-        known, left = _saved(Pieces(Path(self.results)), batch.one_by_one())
+        saved, left = _saved(Pieces(Path(self.results)), batch.one_by_one())
         if batch.again and len(left) == len(batch.tasks):  # nothing was saved: its first task killed it
             *_, reason = str(error).strip().splitlines() or [type(error).__name__]
             why = f"the job that simulated it ended, as one before: {reason}"
-            return [*known, Failure.of(left[0], left[0].numbers.start, why, died=True)], [Batch(left[1:], again=True)]
-        return known, [Batch(left, again=True)]
+            return [*saved, Failure.of(left[0], left[0].numbers.start, why, died=True)], [Batch(left[1:], again=True)]
+        return saved, [Batch(left, again=True)]
 
     @property
     def _logs(self) -> Path:
@@ -129,8 +129,8 @@ def _submitting() -> Iterator[None]:
 
 def _saved(pieces: Pieces, tasks: Sequence[Task]) -> tuple[list[Attempted], list[Task]]:
     """The pieces of the cells of some tasks, and the tasks that are not completely in them."""
-    known = pieces.keys()
-    cells = {task.cell.key: task.cell for task in tasks if task.cell.key in known}
+    saved = pieces.keys()
+    cells = {task.cell.key: task.cell for task in tasks if task.cell.key in saved}
     blocks = [block for cell in cells.values() for block in pieces.read(cell)]
     there = {(block.footer["key"], number) for block in blocks for number in block.numbers.tolist()}
     left = [task for task in tasks if any((task.cell.key, number) not in there for number in task.numbers)]
@@ -158,17 +158,17 @@ class Work:
 
     def __call__(self) -> list[Attempted]:
         """Simulate the tasks; returns the outcome of each."""
-        found, left = _saved(Pieces(Path(self.root)), self.tasks.open())
+        saved, left = _saved(Pieces(Path(self.root)), self.tasks.open())
         for task in left:
             outcome = attempt(task)
             if self._is_over:  # the signal ended the replication, the policy did not fail
                 sys.exit(library("submitit.local.local", "slurm").LOCAL_REQUEUE_RETURN_CODE if self._saved else 1)
-            found.append(outcome)
+            saved.append(outcome)
             self._unsaved += [outcome] if isinstance(outcome, Replications) else []
             if self.again or Pieces.is_due(sum(float(block.seconds.sum()) for block in self._unsaved), 0.0):
                 self._save()
         self._save()  # the command that submitted the job may have ended meanwhile
-        return found
+        return saved
 
     def checkpoint(self) -> Any:
         """What submitit requeues shortly before the time limit of the job; None if the job has simulated nothing."""

@@ -75,14 +75,14 @@ class Status:
         self._thread = threading.Thread(target=self._keep_writing, daemon=True)
 
     def __enter__(self) -> Self:
-        for path, known in _files(self._root):
-            if known.state != RUNNING or known.is_lost:  # the sweep has ended
+        for path, status in _files(self._root):
+            if status.state != RUNNING or status.is_lost:  # the sweep has ended
                 path.unlink(missing_ok=True)
         self._write()
         self._thread.start()
         return self
 
-    def __exit__(self, of: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ended.set()
         self._thread.join()
         self._status.state = DONE if error is None else STOPPED
@@ -111,7 +111,7 @@ def command() -> str:
 
 def sweeps(root: Path) -> list[SweepStatus]:
     """The status of every sweep below `root`, the latest first."""
-    return sorted((known for _, known in _files(root)), key=lambda known: known.began, reverse=True)
+    return sorted((status for _, status in _files(root)), key=lambda status: status.began, reverse=True)
 
 
 def _files(root: Path) -> Iterator[tuple[Path, SweepStatus]]:

@@ -115,8 +115,8 @@ class Sweep:
                 self._finish(job)
         others: list[Job] = []
         tasks = self._tasks([job for job in jobs if job.left], others)
-        with closing(self._runner.outcomes(tasks, lambda task: task.cell.key not in self._killers)) as found:
-            for outcome in found:
+        with closing(self._runner.outcomes(tasks, lambda task: task.cell.key not in self._killers)) as outcomes:
+            for outcome in outcomes:
                 if isinstance(outcome, Replications):
                     self._take(self._open[outcome.footer["key"]], outcome)
                 else:
@@ -198,7 +198,7 @@ class Sweep:
 
     def _fail(self, job: Job, failure: Failure) -> None:
         """Note the failure of a block; no more tasks of a cell that killed its worker are tried."""
-        earlier = [known.numbers.start for known in self.failures if known.key == failure.key]
+        earlier = [before.numbers.start for before in self.failures if before.key == failure.key]
         self.failures.append(failure)
         self._status.failed(failure)
         if failure.died:

@@ -79,16 +79,16 @@ class Asked(NamedTuple):
         return chosen(index, self.filters, {*index.columns, *SHOWN})
 
 
-def list_cells(asked: Asked) -> None:
+def list_cells(request: Asked) -> None:
     """Print a line for each cell, and the totals."""
-    index = asked.cells()
+    index = request.cells()
     names = [*SHOWN, *([CODE] if CODE in index.columns else [])]
     shown = [index.column(name) for name in names]
-    held = zip(index.places, index.replications, index.sizes, strict=True)
+    numbers = zip(index.places, index.replications, index.sizes, strict=True)
     rows = [
-        [_shown(of.values[of.codes[row]]) if of.codes[row] >= 0 else "" for of in shown]
+        [_shown(column.values[column.codes[row]]) if column.codes[row] >= 0 else "" for column in shown]
         + [str(replications), str(size), os.path.relpath(str(place))]
-        for row, (place, replications, size) in enumerate(held)
+        for row, (place, replications, size) in enumerate(numbers)
     ]
     for line in _aligned([[*names, "replications", "bytes", "file"], *rows]):
         print(line)
@@ -104,103 +104,103 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     return ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
-def verify_files(asked: Asked) -> None:
+def verify_files(request: Asked) -> None:
     """Read every stored cell, also those of which another folder has a better copy; exit code 1 if one is damaged."""
-    result = verify(file for folder in asked.store.folders() for file in files_in(folder))
+    result = verify(file for folder in request.store.folders() for file in files_in(folder))
     for where, reason in result.damaged.items():
         print(f"{where}: damaged: {reason}")
     print(result)
     sys.exit(1 if result.damaged else 0)
 
 
-def merge(asked: Asked, other: str) -> None:
+def merge(request: Asked, other: str) -> None:
     """Copy in the results of `other`; if one of its cells is refused, write nothing, exit code 1."""
-    store, folder = asked.store, Path(other)
+    store, folder = request.store, Path(other)
     if not folder.is_dir():
         raise UserError(f"{other}: no such folder")
     if any(folder.samefile(place) for place in store.folders() if place.is_dir()):
         raise UserError(f"{other}: is the folder that it would be merged into")
-    found = list(look(store, folder))
-    refused = [of for of in found if of.step is Step.REFUSED]
-    for of in refused:
-        print(of.problem)
-    taken = [of.place for of in found if of.place is not None and of.step is Step.TAKEN]
+    steps = list(look(store, folder))
+    refused = [step for step in steps if step.step is Step.REFUSED]
+    for step in refused:
+        print(step.problem)
+    taken = [step.place for step in steps if step.place is not None and step.step is Step.TAKEN]
     for place in taken if not refused else ():
         store.adopt(place)
-    known = len(found) - len(taken) - len(refused)
+    same = len(steps) - len(taken) - len(refused)
     outcome = f"{len(refused)} refused, and nothing was written" if refused else f"{len(taken)} taken"
-    print(f"{len(found)} cells in {other}: {known} stored already, {outcome}")
+    print(f"{len(steps)} cells in {other}: {same} stored already, {outcome}")
     sys.exit(1 if refused else 0)
 
 
-def diff(asked: Asked, other: str) -> None:
+def diff(request: Asked, other: str) -> None:
     """Print how the published results, or those in `results_dir`, differ from `other`; exit code 1 if they do."""
-    folder = asked.published
+    folder = request.published
     if not Path(other).is_dir():
         raise UserError(f"{other}: no such folder")
-    found = 0
-    for found, line in enumerate(differences(folder, Path(other)), 1):  # noqa: B007  # they are counted
+    count = 0
+    for count, line in enumerate(differences(folder, Path(other)), 1):  # noqa: B007  # they are counted
         print(line, flush=True)
-    print(f"{found} cells of {folder} and {other} differ")
-    sys.exit(1 if found else 0)
+    print(f"{count} cells of {folder} and {other} differ")
+    sys.exit(1 if count else 0)
 
 
-def pack_files(asked: Asked) -> None:
+def pack_files(request: Asked) -> None:
     """Put results files into packs; print a line for each pack that was renewed."""
-    without = [key for key in asked.keys["without"].split(",") if key]
+    without = [key for key in request.keys["without"].split(",") if key]
     renewed = 0
-    for renewed, line in enumerate(pack(asked.published, without), 1):  # noqa: B007  # they are counted
+    for renewed, line in enumerate(pack(request.published, without), 1):  # noqa: B007  # they are counted
         print(line, flush=True)
-    print(f"{renewed} packs renewed in {asked.published}")
+    print(f"{renewed} packs renewed in {request.published}")
 
 
-def export(asked: Asked, form: str) -> None:
+def export(request: Asked, form: str) -> None:
     """Write rows as CSV to standard output, or a description of the files as an RO-Crate."""
     from experiments.upkeep import export as to  # it needs pandas, whose import is slow
 
     if form == "crate":
-        folder = asked.store.root
+        folder = request.store.root
         path = to.crate(folder, index_of_folders([folder]).sound())
         print(f"{path}: written")
         return
-    for piece in to.csv(asked.store.index().sound(), asked.keys["table"], asked.filters):
+    for piece in to.csv(request.store.index().sound(), request.keys["table"], request.filters):
         sys.stdout.write(piece)
 
 
-def remove_cells(asked: Asked) -> None:
+def remove_cells(request: Asked) -> None:
     """Print the chosen cells of one folder, with their pieces and failures; remove them if remove=true."""
-    if not asked.filters:
+    if not request.filters:
         raise UserError("remove: which results? give COLUMN=VALUE, as in policy=mine")
-    remove, root = _is_removed(asked), asked.store.root
-    one = Asked({**asked.keys, "results_dir": str(root)}, asked.filters)
-    found = list(removable(root, one.cells())) if root.is_dir() else []
-    for item in found:
+    remove, root = _is_removed(request), request.store.root
+    one = Asked({**request.keys, "results_dir": str(root)}, request.filters)
+    paths = list(removable(root, one.cells())) if root.is_dir() else []
+    for item in paths:
         print(os.path.relpath(str(item.what)))
     if remove:
-        remove_garbage(root, found)
-    size = sum(item.size for item in found) / 1e6
-    print(f"{len(found)} results, {size:.1f} MB, {'removed' if remove else 'would be removed; remove=true does it'}")
+        remove_garbage(root, paths)
+    size = sum(item.size for item in paths) / 1e6
+    print(f"{len(paths)} results, {size:.1f} MB, {'removed' if remove else 'would be removed; remove=true does it'}")
 
 
-def _is_removed(asked: Asked) -> bool:
+def _is_removed(request: Asked) -> bool:
     try:
-        return bool(convert(asked.keys["remove"], bool))
+        return bool(convert(request.keys["remove"], bool))
     except ValueError as error:
         raise UserError(f"remove: must be {error}") from None
 
 
-def collect_garbage(asked: Asked) -> None:
+def collect_garbage(request: Asked) -> None:
     """Print what nothing reads any more; remove it if remove=true."""
-    remove = _is_removed(asked)
-    root = asked.store.root
-    found = list(garbage(root)) if root.is_dir() else []
-    for item in found:
+    remove = _is_removed(request)
+    root = request.store.root
+    leftovers = list(garbage(root)) if root.is_dir() else []
+    for item in leftovers:
         print(f"{item.what}: {item.why}")
     if remove:
-        remove_garbage(root, found)
-    size = sum(item.size for item in found) / 1e6
-    packed = sum(isinstance(item.what, Place) for item in found)
-    count = f"{len(found) - packed} files{f' and {packed} cells of packs' if packed else ''}"
+        remove_garbage(root, leftovers)
+    size = sum(item.size for item in leftovers) / 1e6
+    packed = sum(isinstance(item.what, Place) for item in leftovers)
+    count = f"{len(leftovers) - packed} files{f' and {packed} cells of packs' if packed else ''}"
     print(f"{count}, {size:.1f} MB, {'removed' if remove else 'could be removed; remove=true does it'}")
 
 
@@ -246,22 +246,22 @@ def _value(item: Override) -> Any:
 
 def main() -> None:
     """Entry point of `python -m experiments.store`."""
-    found = _parser().parse_args()
-    asked = _asked(found.words, {"results_dir": None, **OWN_KEYS.get(found.command, {})}, found.command in FILTERED)
-    match found.command:
+    typed = _parser().parse_args()
+    request = _asked(typed.words, {"results_dir": None, **OWN_KEYS.get(typed.command, {})}, typed.command in FILTERED)
+    match typed.command:
         case "list":
-            list_cells(asked)
+            list_cells(request)
         case "verify":
-            verify_files(asked)
+            verify_files(request)
         case "merge":
-            merge(asked, found.other)
+            merge(request, typed.other)
         case "diff":
-            diff(asked, found.other)
+            diff(request, typed.other)
         case "pack":
-            pack_files(asked)
+            pack_files(request)
         case "export":
-            export(asked, found.form)
+            export(request, typed.form)
         case "remove":
-            remove_cells(asked)
+            remove_cells(request)
         case "gc":
-            collect_garbage(asked)
+            collect_garbage(request)

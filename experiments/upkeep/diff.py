@@ -27,17 +27,17 @@ def _places(folder: Path) -> dict[str, Place]:
 
 def _difference(here: Place, there: Place) -> str | None:
     """How the cell in two places differs, None if it does not."""
-    found = []
+    lines = []
     for place in (here, there):
         try:
-            found.append(place.read())
+            lines.append(place.read())
         except DamagedFileError as damage:
             return f"{place}: damaged: {damage}"
-    ours, theirs = found
+    ours, theirs = lines
     if not agree(ours, theirs):
         return "other numbers"
     if ours.replications != theirs.replications:
         return f"{ours.replications} replications, and {theirs.replications}"
-    before, now = ({key: value for key, value in of.footer.items() if key not in OF_FORMAT} for of in found)
+    before, now = ({key: value for key, value in stored.footer.items() if key not in OF_FORMAT} for stored in lines)
     keys = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
     return f"the same numbers, with another {', '.join(keys)}" if keys else None

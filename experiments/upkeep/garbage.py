@@ -42,10 +42,10 @@ def garbage(folder: Path) -> Iterator[Garbage]:
             yield Garbage(path, why, path.stat().st_size)
 
 
-def remove(folder: Path, found: Iterable[Garbage]) -> None:
+def remove(folder: Path, leftovers: Iterable[Garbage]) -> None:
     """Remove what was found in a folder of results."""
     packed = []
-    for item in found:
+    for item in leftovers:
         if isinstance(item.what, Path):
             _remove_file(item.what)
         else:

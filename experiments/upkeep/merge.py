@@ -42,7 +42,7 @@ def look(store: Store, other: Path) -> Iterator[Found]:
 
 def _compared(store: Store, place: Place, theirs: Replications) -> Found:
     most = 0
-    for of_ours in (found for folder in store.folders() for found in held(folder, place.name, theirs.record)):
+    for of_ours in (ours for folder in store.folders() for ours in held(folder, place.name, theirs.record)):
         try:
             ours = of_ours.read()
         except DamagedFileError:

@@ -42,11 +42,11 @@ def pack(folder: Path, without: Collection[str] = ()) -> Iterator[Renewed]:
     that no cell has, and if another process is doing the same.
     """
     with _renewing(folder):
-        found = _by_pack(folder)
-        unknown = set(without) - {place.key for place in chain(*found.values())}
+        packs = _by_pack(folder)
+        unknown = set(without) - {place.key for place in chain(*packs.values())}
         if unknown:
             raise UserError(f"without={min(unknown)}: {folder} has no cell with this key")
-        for file, places in found.items():
+        for file, places in packs.items():
             if any(place.key in without or not place.is_packed for place in places):
                 yield _renewed(file, places, without)
 
@@ -55,8 +55,8 @@ def take_out(folder: Path, places: Iterable[Place]) -> None:
     """Remove cells from packs. Raises `UserError` as `pack` does."""
     keys = {place.key for place in places}
     with _renewing(folder):
-        for file, found in _by_pack(folder).items():
-            in_pack = [place for place in found if place.is_packed]
+        for file, of_pack in _by_pack(folder).items():
+            in_pack = [place for place in of_pack if place.is_packed]
             if any(place.key in keys for place in in_pack):
                 _renewed(file, in_pack, keys)
 
@@ -73,15 +73,15 @@ def _renewing(folder: Path) -> Iterator[None]:
 
 def _by_pack(folder: Path) -> dict[Path, list[Place]]:
     """The cells of a folder by the pack that they are in, or belong to; those that are in it come first."""
-    found: dict[Path, list[Place]] = defaultdict(list)
+    packs: dict[Path, list[Place]] = defaultdict(list)
     for file in reversed(files_in(folder)):
         try:
             for place in places_in(file):
                 record = kind_of_footer(place.footer()).record
-                found[file.with_name(file_of(record))].append(place)
+                packs[file.with_name(file_of(record))].append(place)
         except DamagedFileError as damage:
             raise damaged(file, str(damage)) from None
-    return dict(sorted(found.items()))
+    return dict(sorted(packs.items()))
 
 
 def _renewed(file: Path, places: Sequence[Place], without: Collection[str]) -> Renewed:
@@ -117,10 +117,10 @@ def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> 
             if place.is_packed and place.name in own:
                 continue  # its results file replaces it
             raise damaged(place, str(damage)) from None
-        known = cells.get(place.cell)
-        if known is not None and not agree(known, contents):
+        earlier = cells.get(place.cell)
+        if earlier is not None and not agree(earlier, contents):
             raise UserError(f"{place}: has other numbers than {file}; remove the wrong one of the two")
-        if known is None or known.replications < contents.replications:
+        if earlier is None or earlier.replications < contents.replications:
             cells[place.cell] = contents
             from_files.update([] if place.is_packed else [place])
     return cells, len(from_files)
@@ -131,9 +131,9 @@ def _write(file: Path, cells: Mapping[str, Replications]) -> None:
     content = packed(cells)
     made = pack_of(file, content)
     for name, contents in cells.items():
-        found = made.read(name)
-        whole = found.replications == contents.replications and found.footer == json.loads(footer_of(contents))
-        if not (whole and agree(found, contents)):
+        written = made.read(name)
+        whole = written.replications == contents.replications and written.footer == json.loads(footer_of(contents))
+        if not (whole and agree(written, contents)):
             raise UserError(f"{file}: {name} cannot be packed: it would be read differently; nothing was removed")
     put(file, content)
     if file.read_bytes() != content:

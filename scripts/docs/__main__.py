@@ -69,15 +69,15 @@ Item = TypeVar("Item", bound=OfPaper)
 
 def by_paper(items: Iterable[Item]) -> Iterable[tuple[str, list[Item]]]:
     """Items grouped by the citation of their paper, in the given order."""
-    known = papers()
+    cited = papers()
     for name, group in itertools.groupby(items, key=lambda item: item.paper):
-        yield known[name].cited if name in known else name, list(group)
+        yield cited[name].cited if name in cited else name, list(group)
 
 
-def errata_page(found: Sequence[Erratum]) -> str:
+def errata_page(several: Sequence[Erratum]) -> str:
     """docs/errata.md."""
     parts = [ERRATA_HEADER]
-    for cited, of_paper in by_paper(found):
+    for cited, of_paper in by_paper(several):
         parts.append(f"## {cited}\n")
         parts += [
             _section(
@@ -130,7 +130,10 @@ def readme_part(verdicts: Sequence[ClaimVerdict]) -> str:
         return _wrapped(text)
     rule = "Of each paper the claim that fails in the largest share of its settings, "
     rule += "in the paper's own reading and at its own threshold:"
-    items = [f"- {of.paper} `{of.id}`, in {100 * of.failing:.0f} % of its settings: {of.claim}" for of in failing]
+    items = [
+        f"- {verdict.paper} `{verdict.id}`, in {100 * verdict.failing:.0f} % of its settings: {verdict.claim}"
+        for verdict in failing
+    ]
     return "\n".join([_wrapped(f"{text} {rule}"), "", *map(_wrapped, items)])
 
 
@@ -148,7 +151,9 @@ def worst_failures(verdicts: Sequence[ClaimVerdict]) -> list[ClaimVerdict]:
     share is taken.
     """
     failing = [
-        of for of in verdicts if of.outcome is Outcome.FAILS and not (of.ours or of.our_threshold or of.our_reading)
+        verdict
+        for verdict in verdicts
+        if verdict.outcome is Outcome.FAILS and not (verdict.ours or verdict.our_threshold or verdict.our_reading)
     ]
     worst: dict[str, ClaimVerdict] = {}
     for verdict in sorted(failing, key=lambda verdict: -verdict.failing):
@@ -176,9 +181,9 @@ def write_claims() -> str:
 
 def write_errata() -> str:
     """Write docs/errata.md; says what is written."""
-    found = errata()
-    ERRATA.write_text(errata_page(found), encoding="utf-8")
-    return f"{len(found)} errata: {ERRATA.name}"
+    several = errata()
+    ERRATA.write_text(errata_page(several), encoding="utf-8")
+    return f"{len(several)} errata: {ERRATA.name}"
 
 
 def write_api() -> str:

@@ -43,11 +43,11 @@ class Source:
     @property
     def origins(self) -> dict[str, str]:
         """The modules from which names are imported at the top of the module, or for type checks only."""
-        found = {}
+        modules_by_name = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and node.module:
-                found.update({alias.asname or alias.name: node.module for alias in node.names})
-        return found
+                modules_by_name.update({alias.asname or alias.name: node.module for alias in node.names})
+        return modules_by_name
 
     @property
     def exported(self) -> list[str]:
@@ -70,22 +70,22 @@ def source(name: str) -> Source | None:
     return Source(name, ast.parse(file.read_text(encoding="utf-8"))) if file.exists() else None
 
 
-def found(name: str, of: Source) -> tuple[Definition, Source] | None:
+def found(name: str, module: Source) -> tuple[Definition, Source] | None:
     """The definition of a name that a module defines or imports, and where it is; None if it is not of ours."""
-    if name in of.definitions:
-        return of.definitions[name], of
-    origin = source(of.origins.get(name, ""))
-    return found(name, origin) if origin is not None and origin is not of else None
+    if name in module.definitions:
+        return module.definitions[name], module
+    origin = source(module.origins.get(name, ""))
+    return found(name, origin) if origin is not None and origin is not module else None
 
 
 def page() -> str:
     """docs/api.md."""
     parts = [HEADER]
     for package in ("bandits", "experiments"):
-        of = _module(package)
-        parts += [f"## `{package}`\n", _markdown(ast.get_docstring(of.tree))]
-        for name in of.exported:
-            node, where = _definition(name, of)
+        module = _module(package)
+        parts += [f"## `{package}`\n", _markdown(ast.get_docstring(module.tree))]
+        for name in module.exported:
+            node, where = _definition(name, module)
             parts += [f"### `{package}.{name}`\n", *_whole(node, where)]
     parts.append(MODULES)
     for name in modules():
@@ -97,7 +97,7 @@ def modules() -> list[str]:
     """The modules of `bandits` that the page lists."""
     files = sorted((REPOSITORY / "bandits").rglob("*.py"))
     names = [_name_of(file) for file in files if not file.name.startswith("_") or file.name == "__init__.py"]
-    return [name for name in names if not any(f"{name}.".startswith(f"{of}.") for of in INTERNAL)]
+    return [name for name in names if not any(f"{name}.".startswith(f"{inner}.") for inner in INTERNAL)]
 
 
 def _name_of(file: Path) -> str:
@@ -106,31 +106,31 @@ def _name_of(file: Path) -> str:
 
 
 def _module(name: str) -> Source:
-    of = source(name)
-    assert of is not None, name
-    return of
+    module = source(name)
+    assert module is not None, name
+    return module
 
 
-def _definition(name: str, of: Source) -> tuple[Definition, Source]:
-    known = found(name, of)
-    assert known is not None, f"{of.name}.{name}"
-    return known
+def _definition(name: str, module: Source) -> tuple[Definition, Source]:
+    definition = found(name, module)
+    assert definition is not None, f"{module.name}.{name}"
+    return definition
 
 
-def _whole(node: Definition, of: Source) -> Iterator[str]:
+def _whole(node: Definition, module: Source) -> Iterator[str]:
     """The signature, the whole docstring, and the public methods of a class with theirs."""
-    yield f"```python\n{signature(node, of)}\n```\n"
+    yield f"```python\n{signature(node, module)}\n```\n"
     yield _markdown(ast.get_docstring(node))
-    methods = _methods(node, of) if isinstance(node, ast.ClassDef) else {}
+    methods = _methods(node, module) if isinstance(node, ast.ClassDef) else {}
     if methods:
         yield "\n".join([*(f"- `{_method(item)}`: {_first(item)}" for item in methods.values()), ""])
 
 
-def _listed(of: Source) -> Iterator[str]:
+def _listed(module: Source) -> Iterator[str]:
     """A module: the first paragraph of its docstring, and a line for each public name that it defines."""
-    lines = [f"- `{signature(node, of)}`: {_first(node)}" for node in of.definitions.values() if _public(node)]
+    lines = [f"- `{signature(node, module)}`: {_first(node)}" for node in module.definitions.values() if _public(node)]
     if lines:
-        yield f"### `{of.name}`\n\n{_first(of.tree)}\n"
+        yield f"### `{module.name}`\n\n{_first(module.tree)}\n"
         yield "\n".join([*lines, ""])
 
 
@@ -138,42 +138,42 @@ def _public(node: Definition) -> bool:
     return not node.name.startswith("_") and ast.get_docstring(node) is not None
 
 
-def signature(node: Definition, of: Source) -> str:
+def signature(node: Definition, module: Source) -> str:
     """As it is called: a function with its types, a dataclass with its fields, an enumeration with its words."""
     if isinstance(node, ast.FunctionDef):
         return f"{node.name}({_unquoted(node.args)}){_returned(node)}"
     if any(ast.unparse(base) in ENUMERATIONS for base in node.bases):
         words = [ast.unparse(item.targets[0]) for item in node.body if isinstance(item, ast.Assign)]
         return f"{node.name}: {', '.join(words)}"
-    fields = _fields(node, of)
+    fields = _fields(node, module)
     if fields:
         return f"{node.name}({', '.join(fields.values())})"
     made = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None)
     return f"{node.name}({_without_self(made)})" if made else f"class {node.name}"
 
 
-def _bases(node: ast.ClassDef, of: Source) -> Iterator[tuple[ast.ClassDef, Source]]:
+def _bases(node: ast.ClassDef, module: Source) -> Iterator[tuple[ast.ClassDef, Source]]:
     """The base classes that are of ours, the last one first: what the others define replaces what it does."""
     for base in reversed(node.bases):
         inner = base.value if isinstance(base, ast.Subscript) else base
-        known = found(inner.id, of) if isinstance(inner, ast.Name) else None
-        if known is not None and isinstance(known[0], ast.ClassDef):
-            yield known[0], known[1]
+        definition = found(inner.id, module) if isinstance(inner, ast.Name) else None
+        if definition is not None and isinstance(definition[0], ast.ClassDef):
+            yield definition[0], definition[1]
 
 
-def _methods(node: ast.ClassDef, of: Source) -> dict[str, ast.FunctionDef]:
+def _methods(node: ast.ClassDef, module: Source) -> dict[str, ast.FunctionDef]:
     """The public methods of a class and its bases that have a docstring, by name."""
     methods: dict[str, ast.FunctionDef] = {}
-    for base in _bases(node, of):
+    for base in _bases(node, module):
         methods |= _methods(*base)
     own = [item for item in node.body if isinstance(item, ast.FunctionDef)]
     return methods | {item.name: item for item in own if _public(item)}
 
 
-def _fields(node: ast.ClassDef, of: Source) -> dict[str, str]:
+def _fields(node: ast.ClassDef, module: Source) -> dict[str, str]:
     """The fields of a dataclass, those of its bases first, by name; none for another class."""
     fields: dict[str, str] = {}
-    for base in _bases(node, of):
+    for base in _bases(node, module):
         fields |= _fields(*base)
     if not any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
         return fields

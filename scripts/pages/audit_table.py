@@ -46,8 +46,8 @@ def in_markdown(rows: Iterable[AuditRow]) -> list[str]:
     shown = [place for place, column in enumerate(COLUMNS) if column.title != "level"]
     lines = [[COLUMNS[place].title for place in shown], ["---"] * len(shown)]
     for row in rows:
-        found = [f"`{entry.text}`" if entry.kind == "code" else str(entry.text) for entry in entries(row)]
-        lines.append([found[place] for place in shown])
+        words = [f"`{entry.text}`" if entry.kind == "code" else str(entry.text) for entry in entries(row)]
+        lines.append([words[place] for place in shown])
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
@@ -91,5 +91,5 @@ def digits(value: float) -> str:
 def verdicts(table: PageTable) -> Sequence[tuple[str, int]]:
     """The number of audits with each verdict, the most frequent verdict first."""
     place = [column.title for column in COLUMNS].index("verdict")
-    found = [str(row[place].text) for row in table.rows]
-    return sorted(((word, found.count(word)) for word in set(found)), key=lambda pair: (-pair[1], pair[0]))
+    texts = [str(row[place].text) for row in table.rows]
+    return sorted(((word, texts.count(word)) for word in set(texts)), key=lambda pair: (-pair[1], pair[0]))

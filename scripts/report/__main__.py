@@ -51,17 +51,17 @@ def main() -> None:
     if not command.jobs:
         return
     strict = flag(command.config, "strict")
-    found = collected(command)
-    pages = html(command.composer, found)
+    parts = collected(command)
+    pages = html(command.composer, parts)
     folder = Path(command.config.report_dir)
-    write(folder, pages, found.exhibits)
-    gaps = gaps_of(found)
+    write(folder, pages, parts.exhibits)
+    gaps = gaps_of(parts)
     for gap, _ in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
-    files = [place for of in pictures_of(found.exhibits) for place in (of.source, of.thumbnail)]
+    files = [place for picture in pictures_of(parts.exhibits) for place in (picture.source, picture.thumbnail)]
     size = sum((folder / place).stat().st_size for place in (*pages, *files)) / 1e6
     count = len(pages) - len(SHARED)
-    print(f"{folder / INDEX} ({count} pages, {size:.1f} MB, {len(found.exhibits)} experiments, {len(gaps)} gaps)")
+    print(f"{folder / INDEX} ({count} pages, {size:.1f} MB, {len(parts.exhibits)} experiments, {len(gaps)} gaps)")
     sys.exit(1 if strict and gaps else 0)
 
 

@@ -88,7 +88,7 @@ class Judged:
         ordered = sorted(verdicts, key=lambda verdict: order.index((verdict.paper, verdict.id)))
         wrong_claims = [*ledger.wrong_claims, *wrong]
         whose = (("claims", wrong_claims), ("errata", ledger.wrong_errata))
-        what = " and ".join(name for name, of in whose if of)
+        what = " and ".join(name for name, wrong_files in whose if wrong_files)
         command = "python -m experiments.claims" if wrong_claims else "python -m scripts.report"
         why = without_places("; ".join(dict.fromkeys([*wrong_claims, *ledger.wrong_errata])))
         return cls(ordered, ledger.errata, Gap(what, why, command) if what else None)
@@ -112,12 +112,12 @@ FIGURES = re.compile(r"Figures? (\d+(?:(?:, | and | to )\d+)*)")
 
 def figures_in(text: str) -> set[int]:
     """The numbers of the figures that a text names, as in "Figures 1, 3 and 5 to 7"."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for said in FIGURES.findall(text):
         for part in re.split(r", | and ", said):
             first, _, last = part.partition(" to ")
-            found |= set(range(int(first), int(last or first) + 1))
-    return found
+            numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 def rests_on(verdict: ClaimVerdict, exhibits: Sequence[Exhibit]) -> list[Exhibit]:
@@ -145,8 +145,8 @@ class ShownClaim:
     def of(cls, verdict: ClaimVerdict, exhibits: Sequence[Exhibit] = ()) -> Self:
         """A verdict; one without settings has no table."""
         identifier = f"settings-{slug(verdict.paper)}-{slug(verdict.id)}"
-        found = rests_on(verdict, exhibits)
-        return cls(verdict, None if verdict.table.empty else _settings(identifier, verdict.table), found)
+        behind = rests_on(verdict, exhibits)
+        return cls(verdict, None if verdict.table.empty else _settings(identifier, verdict.table), behind)
 
     @property
     def identifier(self) -> str:
@@ -169,7 +169,7 @@ def _settings(identifier: str, table: pd.DataFrame) -> PageTable:
     """The settings of a verdict, those that fail first."""
     number = len(table)
     place = {result: place for place, result in enumerate(WORST_FIRST)}
-    ordered = table.sort_values("result", key=lambda of: of.map(place).fillna(len(place)), kind="stable")
+    ordered = table.sort_values("result", key=lambda results: results.map(place).fillna(len(place)), kind="stable")
     said = f"{number} {'setting' if number == 1 else 'settings'}" + (f", the first {MOST}" if number > MOST else "")
     return of_frame(identifier, said, ordered.head(MOST))
 
@@ -177,8 +177,8 @@ def _settings(identifier: str, table: pd.DataFrame) -> PageTable:
 def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
     """The number of claims of each paper with each outcome, and with each remark such as "threshold ours"."""
     counts = Counter((verdict.paper, verdict.outcome) for verdict in verdicts)
-    found = [outcome for outcome in Outcome if any(verdict.outcome == outcome for verdict in verdicts)]
-    titles = [f"{outcome} …" if outcome is Outcome.HOLDS_UNDER else str(outcome) for outcome in found]
+    shown = [outcome for outcome in Outcome if any(verdict.outcome == outcome for verdict in verdicts)]
+    titles = [f"{outcome} …" if outcome is Outcome.HOLDS_UNDER else str(outcome) for outcome in shown]
     remarks = {
         "claim of ours": lambda verdict: verdict.ours,
         "threshold ours": lambda verdict: verdict.our_threshold,
@@ -188,10 +188,10 @@ def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
     columns = [Column("paper"), *(Column(title, numeric=True) for title in (*titles, "claims", *remarks))]
     rows = []
     for paper in dict.fromkeys(verdict.paper for verdict in verdicts):
-        each = [counts[paper, outcome] for outcome in found]
+        numbers = [counts[paper, outcome] for outcome in shown]
         of_paper = [verdict for verdict in verdicts if verdict.paper == paper]
         of_remarks = [sum(map(holds, of_paper)) for holds in remarks.values()]
-        rows.append([Entry(paper), *map(count, (*each, sum(each), *of_remarks))])
+        rows.append([Entry(paper), *map(count, (*numbers, sum(numbers), *of_remarks))])
     return PageTable("claims-summary", "Claims by outcome", columns, rows, headed=True)
 
 
@@ -200,10 +200,10 @@ def errata_table(errata: Sequence[Erratum]) -> PageTable:
     columns = [Column("erratum"), Column("printed"), Column("finding")]
     rows = [
         [
-            Entry(Markup("<code>{}</code> {}<br><em>{}</em>").format(of.id, of.where, of.matters)),
-            Entry(of.printed),
-            Entry(Markup("{}<br><small>Shown by: <code>{}</code></small>").format(of.finding, of.shown_by)),
+            Entry(Markup("<code>{}</code> {}<br><em>{}</em>").format(erratum.id, erratum.where, erratum.matters)),
+            Entry(erratum.printed),
+            Entry(Markup("{}<br><small>Shown by: <code>{}</code></small>").format(erratum.finding, erratum.shown_by)),
         ]
-        for of in errata
+        for erratum in errata
     ]
     return PageTable("errata", f"{len(rows)} errata", columns, rows, stacked=True)

@@ -50,11 +50,11 @@ def collected(command: CommandLine) -> Collected:
     for name, job in jobs.items():
         of_papers.setdefault(name.partition("/")[0], []).append(job)
     ledger = Ledger.read(command.composer).of(of_papers if all(map(named_experiment, command.jobs)) else None)
-    asked = {paper: [claim for claim in ledger.claims if claim.paper == paper] for paper in _all(of_papers, ledger)}
+    claims_of = {paper: [claim for claim in ledger.claims if claim.paper == paper] for paper in _all(of_papers, ledger)}
     overrides = of_claims(command.jobs[0])
     tasks = [delayed(policies)(command.composer)]
-    for paper in sorted(asked, key=lambda name: -len(of_papers.get(name, []))):  # what takes longest is begun first
-        of_paper = asked[paper]
+    for paper in sorted(claims_of, key=lambda name: -len(of_papers.get(name, []))):  # what takes longest is begun first
+        of_paper = claims_of[paper]
         tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, overrides, command.composer, drawn))
     workers = 1 if len(jobs) == 1 else command.workers
     learners, exhibits = PageTable("", "", [], []), dict.fromkeys(jobs, Exhibit("", ""))
@@ -106,10 +106,10 @@ def jobs_of(command: CommandLine) -> dict[str, list[str]]:
                     f"+experiment={name}: more than once in one report; make a report for each with report_dir"
                 )
             jobs[name] = job if named else [f"+experiment={name}", *job]
-    known = list(papers(command.composer.config_dirs))
+    names = list(papers(command.composer.config_dirs))
 
     def place(name: str) -> tuple[int, str, bool, str]:
         paper, _, rest = name.partition("/")
-        return (known.index(paper) if paper in known else len(known), paper, not rest.startswith("fig"), rest)
+        return (names.index(paper) if paper in names else len(names), paper, not rest.startswith("fig"), rest)
 
     return {name: jobs[name] for name in sorted(jobs, key=place)}

@@ -84,29 +84,33 @@ class Reading:
     Attributes
     ----------
     results: those of the claims; they take the cells of every experiment that was asked for with the same overrides.
-    known: places and cells by the keys and replications that were asked for.
+    read: places and cells by the keys and replications that were asked for.
     """
 
     results: Results
-    known: dict[tuple[Any, ...], tuple[list[Place], Cells]] = field(default_factory=dict)
+    read: dict[tuple[Any, ...], tuple[list[Place], Cells]] = field(default_factory=dict)
 
-    def of(self, asked: Plan) -> tuple[list[Place], Cells]:
+    def of(self, planned: Plan) -> tuple[list[Place], Cells]:
         """The places and cells of a plan. Raises `UserError`."""
-        same = (asked.results, asked.published, *((of.cell.key, of.replications) for of in asked.requests))
-        if same not in self.known:
-            places = complete_places(asked)
-            self.known[same] = places, read_cells(asked, places)
-        places, cells = self.known[same]
-        if asked.experiment and of_claims(asked.overrides) == list(self.results.overrides):
-            self.results.read[asked.experiment] = cells
+        same = (
+            planned.results,
+            planned.published,
+            *((request.cell.key, request.replications) for request in planned.requests),
+        )
+        if same not in self.read:
+            places = complete_places(planned)
+            self.read[same] = places, read_cells(planned, places)
+        places, cells = self.read[same]
+        if planned.experiment and of_claims(planned.overrides) == list(self.results.overrides):
+            self.results.read[planned.experiment] = cells
         return places, cells
 
 
 def of_claims(overrides: Sequence[str]) -> list[str]:
     """The overrides on which claims depend."""
     keys = [text.partition("=")[0].lstrip("+").partition(".")[0] for text in overrides]
-    known = (*OF_THE_PAGE, *OF_THE_COMMAND)
-    return [text for text, key in zip(overrides, keys, strict=True) if key not in known]
+    allowed = (*OF_THE_PAGE, *OF_THE_COMMAND)
+    return [text for text, key in zip(overrides, keys, strict=True) if key not in allowed]
 
 
 def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, reading: Reading) -> Exhibit:
@@ -127,8 +131,8 @@ def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, readi
     exhibit = replace(exhibit, title=_title(composed) or name, commands=commands)
     try:
         exhibit = replace(exhibit, printed=printed_of(composed))
-        asked = plan(_of_figures(overrides), composer)
-        return _filled(exhibit, asked, drawn, reading, Path(composed.config.report_dir))
+        planned = plan(_of_figures(overrides), composer)
+        return _filled(exhibit, planned, drawn, reading, Path(composed.config.report_dir))
     except NotStoredError as error:
         return _gap(exhibit, str(error).partition("; run: ")[0], run)
     except Exception as error:  # any error of a user's policy or bound
@@ -147,30 +151,30 @@ def _title(composed: Composed) -> str:
         return ""
 
 
-def _filled(exhibit: Exhibit, asked: Plan, drawn: Drawn, reading: Reading, report: Path) -> Exhibit:
+def _filled(exhibit: Exhibit, planned: Plan, drawn: Drawn, reading: Reading, report: Path) -> Exhibit:
     """The exhibit with caption, figure and tables from stored results. Raises `UserError`, `OSError`."""
-    places, cells = reading.of(asked)
-    drawing = describe(asked, cells)
-    seen = cells if drawing is None else drawn_cells(figure_of(asked.composed) or {}, cells)
+    places, cells = reading.of(planned)
+    drawing = describe(planned, cells)
+    seen = cells if drawing is None else drawn_cells(figure_of(planned.composed) or {}, cells)
     exhibit = replace(
         exhibit,
-        caption=[*caption(drawing, seen), *([("Left out", asked.left_out)] if asked.left_out else [])],
+        caption=[*caption(drawing, seen), *([("Left out", planned.left_out)] if planned.left_out else [])],
         tables=of_cells(exhibit.identifier, cells),
         facts=[fact_of(stored) for stored in cells],
     )
     if drawing is None:
         return exhibit
-    digests = _drawn_now(exhibit, asked, places, drawing, drawn)
+    digests = _drawn_now(exhibit, planned, places, drawing, drawn)
     stem = drawn.folder / exhibit.name
     picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawing.words, report)
     return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), digests=digests)
 
 
-def _drawn_now(exhibit: Exhibit, asked: Plan, places: Sequence[Place], drawing: Drawing, drawn: Drawn) -> Digests:
+def _drawn_now(exhibit: Exhibit, planned: Plan, places: Sequence[Place], drawing: Drawing, drawn: Drawn) -> Digests:
     """The hashes of the figure, which is drawn again if it looks different from when it was drawn."""
-    digests = Digests(inputs_of(asked, places), drawn_as(asked, drawing))
+    digests = Digests(inputs_of(planned, places), drawn_as(planned, drawing))
     if not drawn.shows(exhibit.name, digests.drawing):
-        draw(asked, drawing)
+        draw(planned, drawing)
     return digests
 
 

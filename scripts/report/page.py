@@ -66,11 +66,11 @@ def facts_of(exhibits: Sequence[Exhibit]) -> list[Fact]:
     return list({fact.key: fact for exhibit in exhibits for fact in exhibit.facts}.values())
 
 
-def html(composer: Composer, found: Collected) -> dict[str, str]:
+def html(composer: Composer, collected: Collected) -> dict[str, str]:
     """The text of every page, and of what all share, by the name of its file."""
-    facts, judged = facts_of(found.exhibits), found.judged
-    claims = [ShownClaim.of(verdict, found.exhibits) for verdict in judged.verdicts]
-    parts = sections(found.exhibits, judged, papers(composer.config_dirs))
+    facts, judged = facts_of(collected.exhibits), collected.judged
+    claims = [ShownClaim.of(verdict, collected.exhibits) for verdict in judged.verdicts]
+    parts = sections(collected.exhibits, judged, papers(composer.config_dirs))
     pages = [PageLink(INDEX, "Overview"), *(PageLink(part.file, part.heading) for part in parts)]
     pages += [PageLink(POLICIES, "Policies, privacy, run time")]
     templates = environment(claims)
@@ -83,17 +83,17 @@ def html(composer: Composer, found: Collected) -> dict[str, str]:
             "index.html",
             INDEX,
             sections=parts,
-            gaps=gaps_of(found),
+            gaps=gaps_of(collected),
             unjudged=judged.gap,
             claims=claims,
             outcomes=outcomes(judged.verdicts),
-            provenance=_provenance(found.exhibits, facts),
+            provenance=_provenance(collected.exhibits, facts),
             words=glossary(),
         ),
         POLICIES: page(
             "policies.html",
             POLICIES,
-            policies=found.policies,
+            policies=collected.policies,
             audits=unconfirmed(table := audits()),
             verdicts=verdicts(table),
             run_times=run_times(facts),
@@ -134,26 +134,26 @@ def split(caption: Sequence[tuple[str, list[str]]]) -> tuple[list[Any], list[Any
     return [item for item in caption if item[0] not in FOLDED], [item for item in caption if item[0] in FOLDED]
 
 
-def sections(exhibits: Sequence[Exhibit], judged: Judged, known: Mapping[str, Paper]) -> list[Section]:
+def sections(exhibits: Sequence[Exhibit], judged: Judged, papers_by_name: Mapping[str, Paper]) -> list[Section]:
     """A section for each group of consecutive exhibits of one paper or folder, then papers that have claims alone."""
     groups = {name: list(group) for name, group in itertools.groupby(exhibits, lambda exhibit: exhibit.paper)}
     others = [*(verdict.paper for verdict in judged.verdicts), *(erratum.paper for erratum in judged.errata)]
     groups |= {name: [] for name in others if name not in groups}
-    found = []
+    made = []
     for name, group in groups.items():
-        paper = known.get(name)
+        paper = papers_by_name.get(name)
         ours = (CONF / "experiment" / name).is_dir()
         heading = paper.cited if paper else f"{'Beyond the papers' if ours else 'Own experiments'}: {name}"
         subtitle = ", ".join(filter(None, [paper.title, paper.venue])) if paper else ""
-        found.append(Section(name, heading, subtitle, group))
-    return found
+        made.append(Section(name, heading, subtitle, group))
+    return made
 
 
-def gaps_of(found: Collected) -> list[tuple[Gap, str]]:
+def gaps_of(collected: Collected) -> list[tuple[Gap, str]]:
     """Every gap, and the address in the report where it is shown."""
-    gaps = [(exhibit.gap, place_of(exhibit)) for exhibit in found.exhibits if exhibit.gap]
-    gaps += [(found.judged.gap, "#claims")] if found.judged.gap else []
-    return [*gaps, *((gap, f"{POLICIES}#policy-list") for gap in not_shown(found.policies))]
+    gaps = [(exhibit.gap, place_of(exhibit)) for exhibit in collected.exhibits if exhibit.gap]
+    gaps += [(collected.judged.gap, "#claims")] if collected.judged.gap else []
+    return [*gaps, *((gap, f"{POLICIES}#policy-list") for gap in not_shown(collected.policies))]
 
 
 def _provenance(exhibits: Sequence[Exhibit], facts: Sequence[Fact]) -> list[tuple[str, str]]:

@@ -89,9 +89,9 @@ def _built(choice: str, budget: list[str], composer: Composer) -> Learner[Any]:
 
 def _promise(first: Learner[Any], second: Learner[Any]) -> str:
     """The promise as text: pure or approximate, and its epsilon in terms of the ε of the budget."""
-    of = first.guarantee
-    if not of.private:
-        return of.absence
+    guarantee = first.guarantee
+    if not guarantee.private:
+        return guarantee.absence
     factors = {round(policy.guarantee.epsilon / epsilon, 9) for policy, epsilon in ((first, 0.5), (second, 1.0))}
     if len(factors) > 1:
         text = f"{second.guarantee.epsilon:.3g} at ε = 1"
@@ -99,10 +99,10 @@ def _promise(first: Learner[Any], second: Learner[Any]) -> str:
         (factor,) = factors
         text = "ε" if factor == 1 else f"{factor:g} ε"
     if hasattr(first, "rho"):
-        return "ρ-zCDP, √(2ρ)-GDP" if of.level is not None else "ρ-zCDP"
-    if not hasattr(first, "delta") and not of.delta:
+        return "ρ-zCDP, √(2ρ)-GDP" if guarantee.level is not None else "ρ-zCDP"
+    if not hasattr(first, "delta") and not guarantee.delta:
         return f"{text}-DP, pure"
-    return f"({text}, δ)-DP, {'approximate' if of.delta else 'pure at δ = 0'}"
+    return f"({text}, δ)-DP, {'approximate' if guarantee.delta else 'pure at δ = 0'}"
 
 
 def _parameters(policy: Learner[Any]) -> str:

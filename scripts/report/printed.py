@@ -32,7 +32,7 @@ def printed_of(composed: Composed) -> Printed | None:
         return None
     if not isinstance(node, DictConfig):
         raise UserError(f"printed: must be a mapping with where, shows and differs, got {node}")
-    found = read(Printed, resolved(node), lambda key, problem: UserError(f"printed.{key}: {problem}"))
-    if not all(isinstance(text, str) for text in found.differs):
-        raise UserError(f"printed.differs: must be a list of texts, got {found.differs}")
-    return found
+    printed = read(Printed, resolved(node), lambda key, problem: UserError(f"printed.{key}: {problem}"))
+    if not all(isinstance(text, str) for text in printed.differs):
+        raise UserError(f"printed.differs: must be a list of texts, got {printed.differs}")
+    return printed

@@ -18,15 +18,15 @@ GENERAL = "general"  # the module whose tables have no prefix in their names
 
 def tables() -> dict[str, Callable[..., Table]]:
     """Every table by its name, such as sajed2019/ratios."""
-    found = {}
+    made = {}
     for item in pkgutil.iter_modules(__path__):
         if item.name.startswith("_"):
             continue
         module = importlib.import_module(f"{__name__}.{item.name}")
         for name, function in vars(module).items():
             if not name.startswith("_") and _makes_a_table(function, module.__name__):
-                found[name if item.name == GENERAL else f"{item.name}/{name}"] = function
-    return found
+                made[name if item.name == GENERAL else f"{item.name}/{name}"] = function
+    return made
 
 
 def _makes_a_table(value: object, module: str) -> bool:

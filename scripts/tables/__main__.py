@@ -19,9 +19,9 @@ from scripts.tables.table import Table
 
 def listing() -> str:
     """The list of all tables, one per line."""
-    found = {f"{name} EXPERIMENT" if about_any_experiment(made) else name: made for name, made in tables().items()}
-    width = max(map(len, found))
-    lines = [f"  {name:{width}}  {title(made)}" for name, made in found.items()]
+    by_name = {f"{name} EXPERIMENT" if about_any_experiment(made) else name: made for name, made in tables().items()}
+    width = max(map(len, by_name))
+    lines = [f"  {name:{width}}  {title(made)}" for name, made in by_name.items()]
     return "\n".join(["python -m scripts.tables NAME", "", *lines])
 
 
@@ -30,7 +30,7 @@ def _asked(name: str, words: Sequence[str]) -> list[Plan]:
     named = bool(words) and "=" not in words[0] and not words[0].startswith("-")
     sys.argv[1:] = [f"+experiment={words[0]}", *words[1:]] if named else words
     plans = read_command_line().plans() if words else []
-    if not plans or any(asked.experiment is None for asked in plans):
+    if not plans or any(planned.experiment is None for planned in plans):
         raise UserError(f"{name}: of which experiment? give its name, as in {name} wang2024/fig06")
     return plans
 
@@ -51,13 +51,13 @@ def main() -> None:
     if name in ("-h", "--help"):
         print(listing())
         return
-    known = tables()
-    if name not in known:
-        raise UserError(f"{name}: unknown table; {nearest(name, known)}")
-    table = known[name]
+    by_name = tables()
+    if name not in by_name:
+        raise UserError(f"{name}: unknown table; {nearest(name, by_name)}")
+    table = by_name[name]
     file, words = file_given("csv", words)
     if about_any_experiment(table):
-        made = {f"{asked.experiment}: {title(table)}": table(asked) for asked in _asked(name, words)}
+        made = {f"{planned.experiment}: {title(table)}": table(planned) for planned in _asked(name, words)}
     elif words:
         raise UserError(f"{name}: takes csv=FILE or nothing after its name, got {' '.join(words)}")
     else:

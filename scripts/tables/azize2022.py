@@ -9,9 +9,9 @@ def against_dp_se() -> Table:
     rows = []
     for (instance, epsilon), setting in sorted(cells_of("azize2022/epsilons").by("instance", "epsilon").items()):
         (dp_se,) = setting.where(policy="dp_se")
-        of = {"instance": instance, "epsilon": epsilon}
+        labels = {"instance": instance, "epsilon": epsilon}
         for name in ("adap_ucb", "adap_klucb"):
             (adap,) = setting.where(policy=name)
-            of |= {f"DP-SE / {adap.cell.policy.label}": intervals.ratio(dp_se.headline, adap.headline, ERROR)}
-        rows.append(of)
+            labels |= {f"DP-SE / {adap.cell.policy.label}": intervals.ratio(dp_se.headline, adap.headline, ERROR)}
+        rows.append(labels)
     return Table.of(rows)

@@ -22,24 +22,24 @@ from scripts.tables.table import Table, measured
 Row = Mapping[str, Any]
 
 
-def final_regret(asked: Plan) -> Table:
+def final_regret(planned: Plan) -> Table:
     """Regret at the horizon of every cell, and the number of runs in which a best arm was pulled most."""
-    cells = _with_regret(asked)
+    cells = _with_regret(planned)
     names = _distinguishing(cells)
     return Table.of(_final_regret(stored, names) for stored in cells)
 
 
-def spread(asked: Plan) -> Table:
+def spread(planned: Plan) -> Table:
     """Distribution of regret at the horizon in every cell: rare bad runs change the mean but not the median."""
-    cells = _with_regret(asked)
+    cells = _with_regret(planned)
     names = _distinguishing(cells)
     return Table.of(_spread(stored, names) for stored in cells)
 
 
-def _with_regret(asked: Plan) -> Cells:
-    cells = stored_cells(asked).only(lambda stored: "regret" in stored.cell.quantities)
+def _with_regret(planned: Plan) -> Cells:
+    cells = stored_cells(planned).only(lambda stored: "regret" in stored.cell.quantities)
     if not cells:
-        raise UserError(f"{asked.experiment}: none of its cells records regret")
+        raise UserError(f"{planned.experiment}: none of its cells records regret")
     return cells
 
 
@@ -74,25 +74,25 @@ def _best_leads(stored: Stored) -> str:
 
 
 def _shown(stored: Stored) -> dict[str, Any]:
-    of = stored.columns
-    alike = {name: of[name] for name in ("instance", "arms", "epsilon", "delta", "horizon")}
+    columns = stored.columns
+    alike = {name: columns[name] for name in ("instance", "arms", "epsilon", "delta", "horizon")}
     return {"policy": stored.cell.policy.legend(), **alike}
 
 
 def _distinguishing(cells: Cells) -> list[str]:
     """The further columns that distinguish cells whose rows would look the same."""
     alike = cells.grouped(lambda stored: repr(_shown(stored))).values()
-    return list(dict.fromkeys(name for of in alike for name in of.varying() if name in of[0].columns))
+    return list(dict.fromkeys(name for cells in alike for name in cells.varying() if name in cells[0].columns))
 
 
-def slopes(asked: Plan) -> Table:
+def slopes(planned: Plan) -> Table:
     """Every slope that the figure fits, computed in the same way."""
-    figure = figure_of(asked.composed) or {}
+    figure = figure_of(planned.composed) or {}
     kind = figure.pop("kind", "curves")
-    cells = stored_cells(asked) if kind in ("sweep", "rates") else Cells()
+    cells = stored_cells(planned) if kind in ("sweep", "rates") else Cells()
     rows = list(_of_sweep(read(sweep.Spec, figure), cells) if kind == "sweep" else _of_rates(cells))
     if not rows:
-        raise UserError(f"{asked.experiment}: its figure fits no slope")
+        raise UserError(f"{planned.experiment}: its figure fits no slope")
     return Table.of(rows)
 
 

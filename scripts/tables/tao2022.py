@@ -36,9 +36,9 @@ def separation() -> Table:
     return Table.of(
         rows,
         [
-            f"{constants}, v = {v:g}: separate at T = {', '.join(found[True]) or 'none'}; "
-            f"not at {', '.join(found[False]) or 'none'}"
-            for (constants, v), found in at.items()
+            f"{constants}, v = {v:g}: separate at T = {', '.join(cells[True]) or 'none'}; "
+            f"not at {', '.join(cells[False]) or 'none'}"
+            for (constants, v), cells in at.items()
         ],
     )
 

@@ -139,11 +139,11 @@ def _inverse_gap(stored: Stored) -> float:
     return 1 / float(stored.columns["gap"])
 
 
-def _exponent(cells: Cells, of: Callable[[Stored], float]) -> float:
+def _exponent(cells: Cells, value: Callable[[Stored], float]) -> float:
     """The slope of log(regret) in log(of(cell)). Raises `UserError` for fewer than three cells."""
     if len(cells) < 3:
         raise UserError("an exponent needs at least three cells")
-    x, y = np.array([(of(stored), float(stored.headline.mean())) for stored in cells]).T
+    x, y = np.array([(value(stored), float(stored.headline.mean())) for stored in cells]).T
     return intervals.slope(x, y, ERROR).estimate
 
 
