@@ -5,6 +5,7 @@ others is an integral over its noise. So is that of an arm that wins several cho
 noisy mean of the other does not change, and those of the winner are fresh and independent.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -56,6 +57,36 @@ def _chance(level: float, reward: int, ones: int, zeros: int) -> float:
     nodes, weights = nodes_between(np.linspace(-REACH, REACH, 97))
     log = _log_density(nodes) + ones * log_ndtr(nodes + level * (reward - 1)) + zeros * log_ndtr(nodes + level * reward)
     return float(np.exp(log) @ weights)
+
+
+def clipped_choice_delta(level: float, epsilon: float, arms: int, low: float, high: float) -> Bounds:
+    """As `first_choice_delta`, where all noisy rewards below `low` are equal, and all above `high`; then the first arm.
+
+    Every vector of rewards 0 or 1 is tried: for few arms.
+    """
+    about = np.linspace(-REACH, REACH, 97) / level
+    nodes, weights = nodes_between(np.unique(np.clip([low, high, *about, *(1 + about)], low, high)))
+    best, witness = 0.0, "no reward changes the first choice by so much"
+
+    def chances(rewards: tuple[int, ...]) -> FloatArray:
+        centers = np.array(rewards, dtype=np.float64)
+        below = log_ndtr(level * (nodes[:, None] - centers))
+        density = level * np.exp(_log_density(level * (nodes[:, None] - centers)))
+        others = np.exp(below.sum(axis=1)[:, None] - below)
+        found: FloatArray = weights @ (density * others)
+        log_high = log_ndtr(level * (high - centers))
+        earlier = np.concatenate([[0.0], np.cumsum(log_high)[:-1]])
+        found += np.exp(log_ndtr(-level * (high - centers)) + earlier)  # at `high`, as no earlier arm is
+        found[0] += np.exp(log_ndtr(level * (low - centers)).sum())  # all at `low`
+        return found
+
+    laws = {rewards: chances(rewards) for rewards in itertools.product((0, 1), repeat=arms)}
+    for rewards, place in itertools.product(laws, range(arms)):
+        changed = (*rewards[:place], 1 - rewards[place], *rewards[place + 1 :])
+        delta = float(np.maximum(laws[rewards] - math.exp(min(epsilon, 700.0)) * laws[changed], 0.0).sum())
+        if delta > best:
+            best, witness = delta, f"rewards {rewards}; that of arm {place + 1} changes"
+    return Bounds(best, best, witness, "quadrature of the first choice, all rewards", ERROR)
 
 
 def _log_density(x: FloatArray) -> FloatArray:

@@ -14,9 +14,11 @@ from bandits.divergences import divergence_upper_end, private_divergence, privat
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 from bandits.noisy_sums import highest_mean
+from bandits.normal_sums import highest_mean as highest_mean_of_normal_sum
 
 LONGEST = 2.0**62  # steps, more than any horizon; integers have 64 bits
-UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED, EXACT_KL_UCB, GAUSSIAN_UCB = 0, 1, 2, 3, 4, 5  # indices, see `index`
+UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED, EXACT_KL_UCB = 0, 1, 2, 3, 4  # indices, see `index`
+GAUSSIAN_UCB, GAUSSIAN_KL_UCB = 5, 6  # indices of sums with normal noise
 
 
 class Rule(NamedTuple):
@@ -25,9 +27,9 @@ class Rule(NamedTuple):
     Attributes
     ----------
     kind: of index, see `index`.
-    epsilon: the sum of a batch is released with Lap(1/epsilon); with GAUSSIAN_UCB it is a level of Gaussian privacy,
-        and the noise is Normal(0, 1/epsilon^2).
-    alpha: of the indices of AdaP and AdaC; others do not use it.
+    epsilon: the sum of a batch is released with Lap(1/epsilon); with GAUSSIAN_UCB and GAUSSIAN_KL_UCB it is a level of
+        Gaussian privacy, and the noise is Normal(0, 1/epsilon^2).
+    alpha: of the indices of AdaP and AdaC, and c of GAUSSIAN_KL_UCB; others do not use it.
     first: pulls of the first batch of an arm.
     ratio: the least factor by which each further batch multiplies the pulls of an arm.
     kept: factor of the earlier sums and pulls in an index: 1 for all batches, 0 for the last batch alone.
@@ -69,7 +71,7 @@ def batch_pulls(
 @compiled
 def noise(rule: Rule, rng: np.random.Generator) -> float:
     """The noise of the sum of a batch."""
-    if rule.kind == GAUSSIAN_UCB:
+    if rule.kind == GAUSSIAN_UCB or rule.kind == GAUSSIAN_KL_UCB:
         return rng.normal(0.0, 1 / rule.epsilon)
     return laplace(1 / rule.epsilon, rng)
 
@@ -99,14 +101,14 @@ def batches_in(rule: Rule, count: float) -> int:
 
 @compiled
 def chosen(rule: Rule, counts: FloatArray, batches: FloatArray, sums: FloatArray, t: int) -> int:
-    """The arm with the largest index at step `t`; ties go to the first arm, for a private divergence to the least
-    pulled.
+    """The arm with the largest index at step `t`; ties go to the first arm, where all sums count to the least pulled.
 
     counts, batches, sums: rewards that an index counts, their batches, and their noisy sum, shape (arms,).
     """
     log_t = math.log(t)
     highest = min(1.0, max(0.0, (sums / counts).max()))
     least_pulled = rule.kind == PRIVATE_KL_UCB or rule.kind == PRIVATE_IMED or rule.kind == EXACT_KL_UCB
+    least_pulled = least_pulled or rule.kind == GAUSSIAN_KL_UCB
     best, leader = -math.inf, 0
     for arm in range(len(counts)):
         value = index(rule, counts[arm], batches[arm], sums[arm], log_t, highest, best)
@@ -137,6 +139,7 @@ def index(
     PRIVATE_IMED: -(n d_epsilon([m], `highest`) + log n), `highest` the largest [m] of all arms.
     GAUSSIAN_UCB: m + sqrt((1 / (2 n) + 2 / (epsilon n)^2) alpha log(t)).
     EXACT_KL_UCB: the largest q with D-(`total`, n, `batches`; q) <= log(t), see `bandits.noisy_sums`.
+    GAUSSIAN_KL_UCB: the same with normal noise, at most log(t) + alpha log+ log(t), see `bandits.normal_sums`.
     """
     mean = total / count
     bonus = rule.alpha * log_t / (rule.epsilon * count)
@@ -148,6 +151,9 @@ def index(
         return divergence_upper_end(min(1.0, max(0.0, mean + bonus)), rule.alpha * log_t / count, needed)
     if rule.kind == EXACT_KL_UCB:
         return highest_mean(total, count, batches, log_t, rule.epsilon, needed)
+    if rule.kind == GAUSSIAN_KL_UCB:
+        cost = log_t + rule.alpha * math.log(max(log_t, 1.0))
+        return highest_mean_of_normal_sum(total, count, batches, cost, rule.epsilon, needed)
     mean = min(1.0, max(0.0, mean))
     if rule.kind == PRIVATE_KL_UCB:
         return private_upper_end(mean, log_t / count, rule.epsilon, needed)

@@ -12,7 +12,12 @@ import numpy as np
 from bandits.arrays import IntArray
 from bandits.audit.batch_rules import BatchRule
 from bandits.audit.costs import PrivacyCost
-from bandits.audit.gaussian_choices import Comparison, first_choice_delta, repeated_delta
+from bandits.audit.gaussian_choices import (
+    Comparison,
+    clipped_choice_delta,
+    first_choice_delta,
+    repeated_delta,
+)
 from bandits.audit.ledger import Domain, LaplaceRelease, Release
 from bandits.audit.releases import GaussianDraws
 from bandits.audit.transcripts import Convention
@@ -20,6 +25,7 @@ from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.batches import (
     EXACT_KL_UCB,
+    GAUSSIAN_KL_UCB,
     GAUSSIAN_UCB,
     KL_UCB,
     PRIVATE_IMED,
@@ -37,6 +43,12 @@ from bandits.policies.base import Choices, Policy, require_bernoulli
 from bandits.policies.batched import BatchedRun, play_batches
 
 LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
+AUDITED = 4  # arms whose first choice is audited over all their rewards, where indices may be equal
+
+
+def require_growth(ratio: float) -> None:
+    """Refuse a ratio of batches that is not above 1."""
+    require(1.001 <= ratio <= 1e6, "ratio", ratio, "a number > 1 (in 1.001..1e6)")
 
 
 class IndexRun(BatchedRun):
@@ -213,32 +225,17 @@ class AdaPKLUCB(AdaP):
 
 
 @dataclass(frozen=True)
-class AdaCUCB(BatchedIndex):
-    """AdaC-UCB (Azize and Basu 2023; the form is ours): the episodes of AdaP-UCB, with normal noise, for rho-zCDP.
-
-    The episodes of an arm have 1, 1, 2, 4, 8, ... pulls, the first for every arm in turn. Each sum gets
-    Normal(0, 1 / (2 rho)), that of the first reward too. m is the noisy mean of the n rewards of the last episode, and
-    the arm with the largest m + sqrt((1 / (2 n) + 1 / (rho n^2)) alpha log(t)) is pulled, t the step at which the
-    episode is chosen; ties go to the first arm. m is sub-Gaussian with the variance 1 / (4 n) + 1 / (2 rho n^2): after
-    a fixed number of episodes an index is below the mean of its arm with probability at most t^-alpha
-    (docs/theorems.md, section 11).
+class NormalBatches(BatchedIndex):
+    """Base of AdaC-UCB and zCDP-KLUCB: the sum of a batch is released with Normal(0, 1 / (2 rho)).
 
     Guarantee: `rho`-zCDP of the transcript, one reward changed, and in fact the level sqrt(2 rho) of Gaussian privacy,
     quoted at epsilon = sqrt(2 rho), as epsilon-privacy implies epsilon^2 / 2-zCDP, and not conversely. Proof: a reward
-    moves the sum of one episode by at most 1. Given earlier releases that sum has the level, and later ones depend on
-    the reward through that sum alone. Raises `ParameterError` for a rho <= 0.
+    moves the sum of one batch by at most 1. Given earlier releases that sum has the level, and later ones depend on the
+    reward through that sum alone. Raises `ParameterError` for a rho <= 0.
     """
 
-    name: ClassVar[str] = "adac_ucb"
-    label: ClassVar[str] = "AdaC-UCB"
-    citation: ClassVar[str] = "Azize and Basu (2023, arXiv 2309.00557), form of this repository"
     batched_run = Policy.batched_run  # refuses: there is no exact normal noise here
     rho: float
-    alpha: float = 3.1
-
-    def __post_init__(self) -> None:
-        require_rho(self.rho)
-        require(2 < self.alpha <= 1e100, "alpha", self.alpha, "a finite number > 2, as the regret bound needs")
 
     @property
     def level(self) -> float:
@@ -246,15 +243,8 @@ class AdaCUCB(BatchedIndex):
         return math.sqrt(2 * self.rho)
 
     @property
-    def rule(self) -> Rule:
-        return Rule(GAUSSIAN_UCB, self.level, self.alpha, first=1.0, ratio=2.0, kept=0.0)
-
-    @property
     def guarantee(self) -> Guarantee:
         return Guarantee.gaussian(self.level, self.level)
-
-    def legend(self) -> str:
-        return f"{self.label} (ρ-zCDP)"
 
     def release(self, name: str) -> Release:
         return GaussianDraws(name, "", 1, 1, self.noise_scale**2)
@@ -264,6 +254,37 @@ class AdaCUCB(BatchedIndex):
 
     def batch_rule(self) -> None:
         """None: `BatchRule` needs Laplace noise."""
+
+
+@dataclass(frozen=True)
+class AdaCUCB(NormalBatches):
+    """AdaC-UCB (Azize and Basu 2023; the form is ours): the episodes of AdaP-UCB, with normal noise, for rho-zCDP.
+
+    The episodes of an arm have 1, 1, 2, 4, 8, ... pulls, the first for every arm in turn. Each sum gets
+    Normal(0, 1 / (2 rho)), that of the first reward too. m is the noisy mean of the n rewards of the last episode, and
+    the arm with the largest m + sqrt((1 / (2 n) + 1 / (rho n^2)) alpha log(t)) is pulled, t the step at which the
+    episode is chosen; ties go to the first arm. m is sub-Gaussian with the variance 1 / (4 n) + 1 / (2 rho n^2): after
+    a fixed number of episodes an index is below the mean of its arm with probability at most t^-alpha
+    (docs/theorems.md, section 11).
+
+    Guarantee: that of `NormalBatches`.
+    """
+
+    name: ClassVar[str] = "adac_ucb"
+    label: ClassVar[str] = "AdaC-UCB"
+    citation: ClassVar[str] = "Azize and Basu (2023, arXiv 2309.00557), form of this repository"
+    alpha: float = 3.1
+
+    def __post_init__(self) -> None:
+        require_rho(self.rho)
+        require(2 < self.alpha <= 1e100, "alpha", self.alpha, "a finite number > 2, as the regret bound needs")
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(GAUSSIAN_UCB, self.level, self.alpha, first=1.0, ratio=2.0, kept=0.0)
+
+    def legend(self) -> str:
+        return f"{self.label} (ρ-zCDP)"
 
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
@@ -301,6 +322,69 @@ class AdaCUCB(BatchedIndex):
 
 
 @dataclass(frozen=True)
+class ZCDPKLUCB(NormalBatches):
+    """zCDP-KLUCB (ours): the exact index of `DPKLUCB` for normal noise.
+
+    Pulls of an arm go from n to max(n + 1, ceil(`ratio` n)), from `first_batch`, and the noisy sums of all batches are
+    added up. The index at step t is the largest q in [0, 1] with D-(S, n, m; q) <= log t + c log+ log t, 0 if there is
+    none: S is the noisy sum of n rewards and m batches, D- its Chernoff cost (`bandits.normal_sums`). The arm with the
+    largest index is pulled for a batch; ties, such as several indices of 1, go to the least pulled arm, then to the
+    first.
+
+    With c > 2 regret / log T has the limit of KL-UCB, times `ratio`: rho costs of the order of log log T / rho
+    (docs/theorems.md, 11.4; `bandits.bounds.concentrated_kl`). As the other indices here, c = 0 by default.
+
+    Guarantee: that of `NormalBatches`.
+    """
+
+    name: ClassVar[str] = "zcdp_klucb"
+    label: ClassVar[str] = "zCDP-KLUCB"
+    citation: ClassVar[str] = "this repository (docs/theorems.md, 11.4), after Azize et al. (2025)"
+    keeps_sums: ClassVar[bool] = True
+    first_batch: int = 1
+    ratio: float = 2.0
+    c: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_rho(self.rho)
+        require(self.first_batch >= 1, "first_batch", self.first_batch, "a whole number >= 1")
+        require_growth(self.ratio)
+        require(0 <= self.c <= 1e6, "c", self.c, "a number in 0..1e6")
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(GAUSSIAN_KL_UCB, self.level, float(self.c), float(self.first_batch), float(self.ratio), kept=1.0)
+
+    def legend(self) -> str:
+        first = "" if self.first_batch == 1 else f", first batch {self.first_batch}"
+        more = "" if self.c == 0 else f", c = {self.c:g}"
+        return f"{self.label} (ρ-zCDP, ratio {self.ratio:g}{first}{more})"
+
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """The cost of the first choice, for up to `AUDITED` arms and a first batch of 1.
+
+        It is exact for rewards 0 or 1 if the horizon allows no other choice; longer runs show no less.
+        """
+        assert releases.delta is not None
+        assert releases.epsilon is not None
+        if not arms < horizon or arms > AUDITED or self.first_batch > 1:
+            return super().transcript_within(releases, arms, horizon, domain, convention)
+        delta = clipped_choice_delta(self.level, self.level, arms, *self.limits(arms + 1))
+        exact = horizon == arms + 1 and domain is Domain.BINARY
+        if not exact:
+            delta = replace(delta, kept=releases.delta.kept, method=f"{releases.delta.method}; {delta.method}")
+        return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=delta)
+
+    def limits(self, step: int) -> tuple[float, float]:
+        """The noisy first rewards below and above which an index at `step` is 0 and 1."""
+        log = math.log(step)
+        width = math.sqrt(2 * (log + self.c * math.log(max(log, 1.0)))) / self.level
+        return -width, 1 - width
+
+
+@dataclass(frozen=True)
 class PrivateDivergence(BatchedIndex):
     """Base of DP-KLUCB and DP-IMED: growing batches, all of them counted, and the divergence d_epsilon.
 
@@ -322,7 +406,7 @@ class PrivateDivergence(BatchedIndex):
         require_epsilon(self.epsilon)
         given = self.first_batch is None or self.first_batch >= 1
         require(given, "first_batch", self.first_batch, "a whole number >= 1, or null for ceil(3 / epsilon)")
-        require(1.001 <= self.ratio <= 1e6, "ratio", self.ratio, "a number > 1 (in 1.001..1e6)")
+        require_growth(self.ratio)
 
     @property
     @abstractmethod

@@ -30,7 +30,7 @@ INSTANCE = {
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se"], DELTA)
-NEEDS |= {"adac_ucb": ["budget=zcdp"], "dp_se_gauss": ["budget=zcdp"]}
+NEEDS |= {name: ["budget=zcdp"] for name in ("adac_ucb", "zcdp_klucb", "dp_se_gauss")}
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
     "dp_ucb": [
@@ -50,6 +50,7 @@ VARIANTS = {
     "klucb_cf": [[], ["policy.cap=false", "policy.c=3"]],
     "dist_dp_se": [[], ["policy.batch_base=4"]],
     "adac_ucb": [[], ["budget.rho=8", "policy.alpha=2.5"]],
+    "zcdp_klucb": [[], ["budget.rho=0.01", "policy.first_batch=3", "policy.ratio=1.5", "policy.c=3"]],
     "dp_se_gauss": [[], ["budget.rho=1e-4", "policy.beta=0.1"]],
     "shuffle_se": [[], ["budget.epsilon=0.05", "budget.delta=1e-9"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],

@@ -13,6 +13,7 @@ from bandits.compiled import compiled
 from tests.plain_loops.top_two import searched_cost
 
 ADAP_UCB, ADAP_KLUCB, DP_KLUCB, DP_IMED, DP_KLUCB_EXACT, ADAC_UCB = 0, 1, 2, 3, 4, 5
+ZCDP_KLUCB = 6
 
 
 @compiled
@@ -68,12 +69,42 @@ def exact_end(total: float, count: float, batches: float, level: float, epsilon:
 
 
 @compiled
+def normal_cost(total: float, count: float, variance: float, mean: float) -> float:
+    """The cost of a sum of at most `total`, with noise of this variance: the supremum over tilts by ternary search."""
+    low, high = 0.0, 60.0
+    for _ in range(60):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        of_left = -left * total - count * math.log(1 - mean + mean * math.exp(-left)) - variance * left**2 / 2
+        if of_left < -right * total - count * math.log(1 - mean + mean * math.exp(-right)) - variance * right**2 / 2:
+            low = left
+        else:
+            high = right
+    return -low * total - count * math.log(1 - mean + mean * math.exp(-low)) - variance * low**2 / 2
+
+
+@compiled
+def normal_end(total: float, count: float, variance: float, level: float) -> float:
+    """The largest q in [0, 1] at which a sum this small costs at most `level`, or 0 if none, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        q = (low + high) / 2
+        if normal_cost(total, count, variance, q) <= level:
+            low = q
+        else:
+            high = q
+    return 1.0 if low > 1 - 1e-14 else (low if low > 1e-14 else 0.0)
+
+
+@compiled
 def batch_index(
     policy: int, epsilon: float, alpha: float, count: int, total: float, batches: int, best_mean: float, t: int
 ) -> float:
     """The index of an arm at step t with `count` rewards of the noisy sum `total`."""
     if policy == DP_KLUCB_EXACT:
         return exact_end(total, float(count), float(batches), math.log(t), epsilon)
+    if policy == ZCDP_KLUCB:  # alpha is c
+        level = math.log(t) + alpha * math.log(max(1.0, math.log(t)))
+        return normal_end(total, float(count), batches / epsilon**2, level)
     if policy == ADAC_UCB:  # epsilon is the level sqrt(2 rho): one reward and the noise have these variances
         variance = 1 / (4 * count) + 1 / (epsilon * count) ** 2
         return total / count + math.sqrt(2 * variance * alpha * math.log(t))
@@ -104,7 +135,7 @@ def batch_steps(
     ratio: float,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Final pulls of AdaP-UCB, AdaP-KLUCB, DP-KLUCB and DP-IMED, one reward at a time; Bernoulli rewards."""
+    """Final pulls of policies of batches, one reward at a time; Bernoulli rewards."""
     arms = len(means)
     pulls = np.zeros(arms, dtype=np.int64)
     counted = np.zeros(arms, dtype=np.int64)  # rewards in the sum
@@ -117,7 +148,7 @@ def batch_steps(
         left -= 1
         if left > 0:
             continue
-        batch += rng.normal(0.0, 1 / epsilon) if policy == ADAC_UCB else rng.laplace(0.0, 1 / epsilon)
+        batch += rng.normal(0.0, 1 / epsilon) if policy >= ADAC_UCB else rng.laplace(0.0, 1 / epsilon)
         noises[arm] += 1
         if policy <= ADAP_KLUCB or policy == ADAC_UCB:
             sums[arm], counted[arm] = batch, size

@@ -20,7 +20,7 @@ from bandits.environments.resampling import Beta
 from bandits.loops.tree_ucb import gamma
 from bandits.mechanisms.hybrid import hybrid_scale
 from bandits.mechanisms.tree import node_scale, tree_levels
-from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaCUCB, AdaPKLUCB, AdaPUCB
+from bandits.policies.batched_index import DPIMED, DPKLUCB, ZCDPKLUCB, AdaCUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.distributed import DistDPSE, DistRDPSE
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
@@ -194,6 +194,8 @@ CASES = [
     Case(choices, ShuffleSE(0.1, 1e-6), Bernoulli((0.9, 0.69)), 8_000, 150),
     Case(batches, AdaCUCB(0.5), C2(3), 6_000),
     Case(batches, AdaCUCB(0.02, 2.5), Bernoulli((0.3, 0.9)), 3_000),
+    Case(batches, ZCDPKLUCB(0.05), C2(3), 1_000, 400),
+    Case(batches, ZCDPKLUCB(0.5, 3, 1.3, 3.0), C1(2), 1_000, 400),
     Case(batches, AdaPKLUCB(3.0), C2(3), 4_000),
     Case(batches, AdaPKLUCB(0.3, 4.0), Bernoulli((0.2, 0.9)), 2_000),
     Case(batches, DPKLUCB(0.3), C2(3), 1_000, 600),

@@ -15,7 +15,7 @@ import pytest
 
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import MomentBernoulli, Pareto
-from bandits.policies.batched_index import DPKLUCB, AdaCUCB
+from bandits.policies.batched_index import DPKLUCB, ZCDPKLUCB, AdaCUCB
 from bandits.policies.bit_top_two import CTBTT
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.robust_elimination import RobustBitSE, RobustSE
@@ -196,6 +196,13 @@ ROWS = [
     ),
     Row(
         DPKLUCB(700.0, index="exact"),
+        Bernoulli((0.5, 0.6, 0.4)),
+        1000,
+        lambda rng: kl_ucb((0.5, 0.6, 0.4), 1000, rng),
+        400,
+    ),
+    Row(
+        ZCDPKLUCB(VAST),
         Bernoulli((0.5, 0.6, 0.4)),
         1000,
         lambda rng: kl_ucb((0.5, 0.6, 0.4), 1000, rng),
