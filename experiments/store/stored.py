@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
+from bandits.environments.bandit import Instance
 from experiments.cells import KINDS, QUANTITIES, Cell, Rows, Values
 from experiments.cells.regret import RegretCell
 from experiments.errors import nearest
@@ -117,6 +118,18 @@ class Stored(Replications):
     def headline(self) -> FloatArray:
         """The headline of each replication, the number that sums it up, shape (replications,)."""
         return self.measure(self.cell.headline).astype(float)
+
+    @cached_property
+    def in_turn(self) -> float | None:
+        """Regret of pulling all arms in turn, for a cell whose regret says which arm comes first, and nothing else.
+
+        That is one with a start phase that was never left, a caveat of its policy, in which no run pulled every arm:
+        the best arm comes first on most instances, so that its stored regret can be 0. None for all other cells.
+        """
+        instance, pulled = self.cell.instance, self.rows.get("pulls")
+        if not (isinstance(instance, Instance) and self.cell.caveats) or pulled is None or (pulled > 0).all(1).any():
+            return None
+        return self.cell.horizon * float(np.mean(instance.gaps))
 
     @property
     def unit(self) -> str:

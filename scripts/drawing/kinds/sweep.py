@@ -4,7 +4,8 @@ kind: sweep
 title: above the figure
 x: a column, or a word for a property of the instance, such as least_gap
 panels: a list of {title: ..., column: value or values}: which cells each panel shows
-value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/
+value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/; where a start
+    phase is never left and the order of arms decides its regret, that of pulling all arms in turn is drawn
 scales: [log, log], the scales of x and y, linear or log
 curves: columns that distinguish the curves of one policy
 overlays: a list of bounds, see scripts/drawing/overlays.py
@@ -168,7 +169,14 @@ def _points(spec: Spec, cells: Cells, x: Sequence[float]) -> Points:
     order = np.argsort(x, kind="stable")
     ordered = Cells(cells[place] for place in order)
     values = measured(ordered, spec.value)
-    mean, low, high = np.array([intervals.estimate(of_cell, 0.05) for of_cell in values]).T
+    estimates = [intervals.estimate(of_cell, 0.05) for of_cell in values]
+    if spec.value == "regret":
+        in_turn = [stored.in_turn for stored in ordered]
+        estimates = [
+            estimate if level is None else intervals.exactly(level)
+            for estimate, level in zip(estimates, in_turn, strict=True)
+        ]
+    mean, low, high = np.array(estimates).T
     return Points(ordered, np.array(x)[order], mean, low, high, share=values[0].dtype == bool)
 
 
@@ -291,5 +299,10 @@ def _caption(cells: Cells) -> list[str]:
     private = {stored.cell.policy.guarantee for stored in cells if stored.cell.policy.guarantee.private}
     parts.append(f"scope: {' and '.join(sorted({guarantee.scope.value for guarantee in private}))}")
     caveats = Counter(words.name(stored.cell.policy) for stored in cells if stored.cell.caveats)
-    never = [f"start phase never left: {count} points of {label}" for label, count in caveats.items()]
+    in_turn = Counter(words.name(stored.cell.policy) for stored in cells if stored.in_turn is not None)
+    never = [
+        f"start phase never left: {count} points of {label}"
+        + (f", {in_turn[label]} of them drawn as pulling all arms in turn" if in_turn[label] else "")
+        for label, count in caveats.items()
+    ]
     return ["; ".join(parts), *never]

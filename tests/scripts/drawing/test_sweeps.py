@@ -16,8 +16,8 @@ from experiments.errors import UserError
 from experiments.simulate import look_up, run
 from experiments.store import Store, stored_cells
 from experiments.store.stored_cells import Cells
-from scripts import figures
 from scripts.drawing.drawing import labels, without_mathtext
+from scripts.drawing.fresh import resolved
 from scripts.drawing.kinds import sweep
 from scripts.drawing.render import render
 from scripts.drawing.words import power_of_ten
@@ -95,7 +95,7 @@ def test_off_by_more_counts_what_it_says(call, tmp_path):
 def test_exact_lines_with_simulated_markers_and_bounds(cells):
     arms = [[*ALL_SEEN, f"profile.arms={arms}", "replications=5"] for arms in (4, 16)]
     found = cells(*arms, *([*line, "exact=true"] for line in arms))
-    bounds = figures.resolved(Composer().compose(["+experiment=wu2025/sweep_arms"]).config.bounds)
+    bounds = resolved(Composer().compose(["+experiment=wu2025/sweep_arms"]).config.bounds)
     spec = {
         "title": "t",
         "x": "arms",
@@ -183,3 +183,20 @@ def test_a_legend_with_a_value_that_follows_from_the_budget_does_not_split_a_cur
         "DP-FTPL-Gauss": 18,
         "DP-FTPL-New": 18,
     }
+
+
+def test_a_start_phase_that_never_ends_is_drawn_as_pulling_in_turn(cells):
+    """DP-TS-UCB then plays its first arm alone: the best one, or the worst; in turn, three arms cost 0.8 / 3 a step."""
+    words = ["policy=dp_ts_ucb", "budget.delta=1e-6", "horizon=1000", "replications=2", "runner.workers=1"]
+    for means in ("[0.9,0.5,0.5]", "[0.5,0.5,0.9]"):
+        line = ["instance=bernoulli", f"instance.means={means}", *words]
+        stored = cells([*line, "budget.epsilon=0.01"], [*line, "budget.epsilon=30"])
+        spec = {"title": "t", "x": "epsilon", "panels": [{"title": "a", "epsilon": [0.01, 30]}]}
+        (points,) = sweep.points_of(sweep.Spec(**spec), stored, {})[0].values()
+        assert stored[0].regret[:, -1].tolist() == [0 if means.startswith("[0.9") else 400] * 2
+        assert points.mean[0] == points.low[0] == pytest.approx(800 / 3)
+        assert points.mean[1] == stored[1].regret[:, -1].mean(), "a start phase that ended is drawn as it was"
+        (line,) = [line for line in sweep.describe(spec, stored, {}).caption if "start phase" in line]
+        assert line == "start phase never left: 1 points of DP-TS-UCB, 1 of them drawn as pulling all arms in turn"
+    other = sweep.Spec(**spec, value="best_arm_behind")
+    assert next(iter(sweep.points_of(other, stored, {})[0].values())).mean[0] != pytest.approx(800 / 3)
