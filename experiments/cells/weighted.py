@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from bandits import ParameterError
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Environment, Learner
 from bandits.policies.batched_index import PrivateDivergence
-from bandits.rare_runs import TRUE_SHARE, tilts_for, weighted_runs
+from bandits.rare_runs import TRUE_SHARE, Tilts, tilts_for, weighted_runs
 from bandits.seeds import stream
 from experiments.cells.base import RECORDED, ROUNDING, Cell, Quantity, Rows, Schema, Values, check_finite, column
 from experiments.cells.regret import RegretCell
@@ -68,10 +69,15 @@ class WeightedCell(Cell):
 
     def replicate(self, replication: int) -> dict[str, Any]:
         means, rule = cast(BernoulliInstance, self.instance).mean_rewards, cast(PrivateDivergence, self.policy).rule
-        tilts = tilts_for(means, self.horizon, rule)
-        runs = weighted_runs(means, self.horizon, rule, tilts, BLOCK, stream(self.identity, replication))
+        runs = weighted_runs(means, self.horizon, rule, self.tilts, BLOCK, stream(self.identity, replication))
         terms = runs.weights * runs.regret
         return {"regret": runs.mean, "weight": float(runs.weights.mean()), "squares": float((terms**2).mean())}
+
+    @cached_property
+    def tilts(self) -> Tilts:
+        """The tilted laws from which runs are drawn; finding them takes longer than a block of runs."""
+        rule = cast(PrivateDivergence, self.policy).rule
+        return tilts_for(cast(BernoulliInstance, self.instance).mean_rewards, self.horizon, rule)
 
     @staticmethod
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
