@@ -10,6 +10,7 @@ from experiments.cells import QUANTITIES
 from experiments.config.plan import Plan
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
+from experiments.means import mean_of, top_share, values_of_mean
 from experiments.store import stored_cells
 from experiments.stored import Stored
 from experiments.stored_cells import Cells
@@ -17,7 +18,7 @@ from scripts.drawing.kinds import rates, sweep
 from scripts.drawing.numbers import span
 from scripts.drawing.spec import read
 from scripts.figures import figure_of
-from scripts.tables.table import Table, measured
+from scripts.tables.table import ERROR, Table, measured
 
 Row = Mapping[str, Any]
 
@@ -30,7 +31,10 @@ def final_regret(asked: Plan) -> Table:
 
 
 def spread(asked: Plan) -> Table:
-    """Distribution of regret at the horizon in every cell: rare bad runs change the mean but not the median."""
+    """Distribution of regret at the horizon in every cell: rare bad runs change the mean but not the median.
+
+    "top 1 %" is the share of the sum of the stored runs that the largest 1 % of them hold.
+    """
     cells = _with_regret(asked)
     names = _distinguishing(cells)
     return Table.of(_spread(stored, names) for stored in cells)
@@ -49,11 +53,17 @@ def _spread(stored: Stored, names: Sequence[str]) -> Row:
         **_shown(stored),
         **{name: stored.columns.get(name, "") for name in names},
         "runs": len(final),
-        "mean": measured(final),
+        "mean": measured(values_of_mean(stored, "regret")),
+        "top 1 %": _percent(top_share(final)),
+        "rests on": mean_of(stored, ERROR, "regret").method.value,
         "median": exactly(float(np.median(final))),
         "99 % of runs": exactly(float(np.quantile(final, 0.99))),
         "largest": exactly(float(final.max())),
     }
+
+
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def _final_regret(stored: Stored, names: Sequence[str]) -> Row:
@@ -61,7 +71,7 @@ def _final_regret(stored: Stored, names: Sequence[str]) -> Row:
     return {
         **_shown(stored),
         **{name: stored.columns.get(name, "") for name in names},
-        "mean": measured(final),
+        "mean": measured(values_of_mean(stored, "regret")),
         "sd": exactly(final.std(ddof=1) if len(final) > 1 else math.nan),
         "best arm leads": "–" if stored.exact else _best_leads(stored),
     }
