@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from experiments.cells import QUANTITIES
+from experiments.cells.regret import RegretCell
+from experiments.cells.weighted import WeightedCell
 from experiments.config.plan import Plan
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
-from experiments.means import mean_of, top_share, values_of_mean
-from experiments.store import stored_cells
+from experiments.means import effective_runs, mean_of, top_share, values_of_mean
+from experiments.store import Store, stored_cells
 from experiments.stored import Stored
 from experiments.stored_cells import Cells
 from scripts.drawing.kinds import rates, sweep
@@ -40,8 +42,35 @@ def spread(asked: Plan) -> Table:
     return Table.of(_spread(stored, names) for stored in cells)
 
 
+def rare_runs(asked: Plan) -> Table:
+    """Means from weighted runs, beside those of the plain runs of the same cells that are stored.
+
+    "worth" is the effective number of weighted runs, "weight" their mean weight, 1 in expectation.
+    """
+    cells = stored_cells(asked).only(lambda stored: isinstance(stored.cell, WeightedCell))
+    if not cells:
+        raise UserError(f"{asked.experiment}: none of its cells has weighted runs")
+    names = _distinguishing(cells)
+    return Table.of(_rare_runs(stored, names, Store.of(asked)) for stored in cells)
+
+
+def _rare_runs(stored: Stored, names: Sequence[str], store: Store) -> Row:
+    cell = stored.cell
+    plain = store.read(RegretCell(cell.instance, cell.policy, cell.horizon, recorded=1))
+    return {
+        **_shown(stored),
+        **{name: stored.columns.get(name, "") for name in names},
+        "mean": measured(stored.headline),
+        "worth": round(effective_runs(stored)),
+        "weight": measured(stored.measure("mean_weight")),
+        "plain": "" if plain is None else measured(plain.headline),
+        "top 1 %": "" if plain is None else _percent(top_share(plain.headline)),
+    }
+
+
 def _with_regret(asked: Plan) -> Cells:
     cells = stored_cells(asked).only(lambda stored: "regret" in stored.cell.quantities)
+    cells = cells.only(lambda stored: not isinstance(stored.cell, WeightedCell))
     if not cells:
         raise UserError(f"{asked.experiment}: none of its cells records regret")
     return cells
