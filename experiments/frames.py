@@ -55,8 +55,9 @@ def load(
     ----------
     experiment: only the cells and replications of this experiment, as "sajed2019/fig01", or of all in a folder, as
         "sajed2019".
-    table: "curves", "pulls", "outcomes" or "identified", see `load_pulls`, `load_outcomes` and `load_identified`; only
-        cells of a kind that has this table, with its columns in place of t and regret.
+    table: "curves", "pulls", "outcomes" or "identified", see `load_pulls`, `load_outcomes` and `load_identified`, or
+        "weighted": blocks of weighted runs, see `experiments.cells.weighted`; only cells of a kind that has this table,
+        with its columns in place of t and regret.
     overrides: of the config of the experiment, as ["horizon=1e5"].
     results_dir: where results are stored; if left out, where the experiment says, else `runs` of this repository.
         The published `results` are read too, unless a folder is given and no experiment.

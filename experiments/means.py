@@ -4,6 +4,9 @@ No interval of a mean holds for every law (Bahadur and Savage 1956). Student's i
 carry the mean. Two signs warn of that: the policy keeps its sums and the horizon is long, so that runs of probability
 1e-6 may decide (`Learner.keeps_sums`), or the largest 1 % of the stored runs hold much of the sum. Intervals of
 quantiles and shares (`experiments.intervals.quantile`, `share`) hold for every law.
+
+Where rare runs decide, the mean rests on weighted runs of the same cell (`experiments.cells.weighted`) if such are
+stored: the store reads them with the cell.
 """
 
 import math
@@ -14,12 +17,13 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments import intervals
+from experiments.cells.weighted import BLOCK, WeightedCell, plain_runs_suffice
 from experiments.intervals import Interval
 from experiments.store.stored import Stored
 
-LONG = 10**9  # the horizon from which on no number of plain runs shows the mean of a policy that keeps its sums
 TOP = 0.01  # the share of runs that are called the largest
 MOST = 0.5  # the share of the sum that the largest runs may hold
+FEWEST = 100  # effective runs with which the mean of weighted runs is trusted
 
 
 class Method(StrEnum):
@@ -27,6 +31,7 @@ class Method(StrEnum):
 
     EXACT = "exact"
     PLAIN = "Student, approximate"
+    WEIGHTED = "weighted runs; Student, approximate"
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,14 @@ class Mean:
     method: what it rests on.
     doubt: why the mean is not to be trusted, in words; empty if it is.
     top_share: the share of the sum that the largest 1 % of the stored runs hold; NaN for other methods.
+    effective: effective weighted runs; NaN for other methods.
     """
 
     interval: Interval
     method: Method
     doubt: str = ""
     top_share: float = math.nan
+    effective: float = math.nan
 
     @property
     def trusted(self) -> bool:
@@ -64,17 +71,39 @@ def top_share(values: FloatArray) -> float:
     return float(np.sort(values)[-math.ceil(runs * TOP) :].sum()) / total
 
 
-def plain_mean_suffices(stored: Stored) -> bool:
-    """Whether plain runs can show the mean of this cell at all, by what is known before they are seen."""
-    return stored.exact or not (stored.cell.policy.keeps_sums and stored.cell.horizon >= LONG)
+def weighted_runs_of(stored: Stored, quantity: str | None = None) -> Stored | None:
+    """The weighted runs on which the mean of a `quantity` rests, by default of the headline; None for plain runs."""
+    if quantity not in (None, WeightedCell.headline):
+        return None
+    return stored if isinstance(stored.cell, WeightedCell) else stored.weighted
+
+
+def values_of_mean(stored: Stored, quantity: str | None = None) -> FloatArray:
+    """Independent values whose mean estimates that of a `quantity`: of blocks of weighted runs, else of the runs."""
+    weighted = weighted_runs_of(stored, quantity)
+    if weighted is not None:
+        return weighted.headline
+    return (stored.headline if quantity is None else stored.measure(quantity)).astype(float)
+
+
+def effective_runs(weighted: Stored) -> float:
+    """Effective number of all runs of a weighted cell: the squared sum of weight x regret over the sum of squares."""
+    regret, squares = weighted.rows["regret"], weighted.rows["squares"]
+    return BLOCK * float(regret.sum()) ** 2 / float(squares.sum())
 
 
 def mean_of(stored: Stored, error: float, quantity: str | None = None) -> Mean:
     """The mean of a `quantity` of a cell, by default its headline, and whether it can be trusted.
 
-    `error` is the probability with which the interval may miss, as far as it is right.
+    `error` is the probability with which the interval may miss, as far as it is right. The mean of regret rests on
+    weighted runs if such are stored.
     """
-    values = (stored.headline if quantity is None else stored.measure(quantity)).astype(float)
+    values = values_of_mean(stored, quantity)
+    weighted = weighted_runs_of(stored, quantity)
+    if weighted is not None:
+        effective = effective_runs(weighted)
+        doubt = f"its weighted runs are worth {effective:.0f} only" if effective < FEWEST else ""
+        return Mean(intervals.mean(values, error), Method.WEIGHTED, doubt, effective=effective)
     if stored.exact:
         return Mean(intervals.exactly(float(values[0])), Method.EXACT)
     share = top_share(values)
@@ -83,7 +112,7 @@ def mean_of(stored: Stored, error: float, quantity: str | None = None) -> Mean:
 
 def _doubt(stored: Stored, share: float) -> str:
     """Why the mean of plain runs is not to be trusted; empty if there is no reason."""
-    if not plain_mean_suffices(stored):
+    if not plain_runs_suffice(stored.cell):
         long = f"at T = {stored.cell.horizon:.0e} runs too rare to be seen may carry the mean"
         return f"{stored.cell.policy.label} keeps its sums: {long}"
     if share > MOST:

@@ -25,6 +25,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
 from experiments.config.progress import Progress
 from experiments.errors import UserError
+from experiments.means import values_of_mean
 from experiments.own_code.user_code import in_words
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells
@@ -121,13 +122,14 @@ def _place(own: Priced, rivals: Sequence[Priced], error: float) -> Line:
     columns = own.stored.columns
     seed = f", seed {columns['seed']}" if "seed" in columns else ""
     what = f"{columns['instance']}{seed}, K = {columns['arms']}"
-    regret = f"regret {quantity(float(own.stored.headline.mean()))}{'' if own.began else ', some arm never pulled'}"
+    mine = values_of_mean(own.stored)
+    regret = f"regret {quantity(float(mine.mean()))}{'' if own.began else ', some arm never pulled'}"
     if not rivals:
         return Line("atlas", what, "alone", f"{regret}; no stored policy promises as much")
-    ratios = [intervals.ratio(own.stored.headline, rival.stored.headline, error) for rival in rivals]
+    ratios = [intervals.ratio(mine, values_of_mean(rival.stored), error) for rival in rivals]
     rank, of = 1 + sum(ratio.estimate > 1 for ratio in ratios), len(rivals) + 1
     least, most = 1 + sum(ratio.low > 1 for ratio in ratios), of - sum(ratio.high < 1 for ratio in ratios)
-    best, ratio = min(zip(rivals, ratios, strict=True), key=lambda pair: pair[0].stored.headline.mean())
+    best, ratio = min(zip(rivals, ratios, strict=True), key=lambda pair: values_of_mean(pair[0].stored).mean())
     times = f"{quantity(ratio.estimate)} ({quantity(ratio.low)} to {quantity(ratio.high)})"
     against = f"{best.label} at ε = {parameter(best.budget)}"
     return Line("atlas", what, f"{rank} of {of} ({least} to {most})", f"{regret}, {times} times that of {against}")

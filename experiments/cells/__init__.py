@@ -7,6 +7,7 @@ from typing import Any
 from bandits import ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells.base import RECORDED, Cell, Quantity, Rows, Schema, Values, is_part, mismatch
+from experiments.cells.weighted import WeightedCell
 
 
 def _kinds() -> dict[str, type[Cell]]:
@@ -25,8 +26,12 @@ TABLES = {word: schema for kind in KINDS.values() for word, schema in kind.table
 QUANTITIES = {word: quantity.label for kind in KINDS.values() for word, quantity in kind.quantities.items()}
 
 
-def kind_of(instance: Environment, policy: Learner[Any], exact: bool) -> type[Cell]:
+def kind_of(instance: Environment, policy: Learner[Any], exact: bool, weighted: bool = False) -> type[Cell]:
     """The kind of cell of `policy` on `instance`. Raises `ParameterError` if there is none."""
+    if weighted:
+        if exact:
+            raise ParameterError("weighted", "excludes exact; leave one of them false")
+        return WeightedCell
     for kind in KINDS.values():
         if kind.records(instance, policy, exact):
             return kind

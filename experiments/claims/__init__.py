@@ -6,7 +6,8 @@
     python -m experiments.claims --config-dir mine             # with mine/claims/*.yaml
 
 A claim is judged in one or many settings, such as one for each instance and epsilon. A ledger is all claims in one
-folder; the probability that any of its intervals misses is at most 5 % (Bonferroni). This error is divided equally
+folder; all its intervals together are to miss with probability at most 5 % (Bonferroni), which is proved for shares of
+runs alone: intervals of means and their ratios (Student, Fieller) are approximate. This error is divided equally
 among the claims that use intervals, then among the forms of a claim, then among the settings of a form. The division
 follows from the files alone, so that a claim is judged in the same way alone and among all. A setting passes if its
 whole interval is where the claim says, fails if its whole interval is not, and is open otherwise. It is vacuous, and

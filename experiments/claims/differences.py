@@ -9,7 +9,7 @@ from bandits.parameters import require
 from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.claims.forms import TwoSides, limits, of_ratio
-from experiments.claims.results import Results, apart, values_of
+from experiments.claims.results import Results, apart, values_for_mean
 from experiments.claims.settings import Setting
 from experiments.store.stored_cells import Cells
 
@@ -47,4 +47,6 @@ class ExtraGrowth(TwoSides):
         """The quantity of each run at each value of the column."""
         values = [cell.number(self.along) for cell in cells]
         apart(cells, values)
-        return {value: values_of(cell, self.quantity).astype(float) for value, cell in zip(values, cells, strict=True)}
+        return {
+            value: values_for_mean(cell, self.quantity).astype(float) for value, cell in zip(values, cells, strict=True)
+        }

@@ -19,7 +19,17 @@ from bandits.parameters import require
 from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.claims.power import scaled
-from experiments.claims.results import Conditions, Labels, Results, apart, groups, labels, pick, values_of
+from experiments.claims.results import (
+    Conditions,
+    Labels,
+    Results,
+    apart,
+    groups,
+    labels,
+    pick,
+    values_for_mean,
+    values_of,
+)
 from experiments.claims.settings import FAMILY, Range, Setting
 from experiments.intervals import Interval
 from experiments.store.stored import Stored, require_quantity
@@ -159,7 +169,7 @@ class Ratio(TwoSides):
 
 def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
     """The interval of the ratio of two means; exact if both cells are."""
-    above, below = values_of(top, quantity).astype(float), values_of(bottom, quantity).astype(float)
+    above, below = (values_for_mean(of, quantity).astype(float) for of in (top, bottom))
     if top.exact and bottom.exact:
         return intervals.exactly(float(above[0] / below[0]))
     if bottom.exact:
@@ -365,7 +375,7 @@ class Slope(Form):
         return points
 
     def _interval(self, points: Sequence[tuple[float, Stored]], error: float) -> Interval:
-        values = [values_of(cell, self.quantity).astype(float) for _, cell in points]
+        values = [values_for_mean(cell, self.quantity).astype(float) for _, cell in points]
         means = np.array([of.mean() for of in values])
         deviations = np.array([of.std(ddof=1) / math.sqrt(len(of)) if len(of) > 1 else 0.0 for of in values])
         return self.fit(np.array([x for x, _ in points]), means, error, deviations)

@@ -15,7 +15,16 @@ from experiments.cells import QUANTITIES, Values
 from experiments.claims.checks import ROUNDING
 from experiments.claims.forms import Form, limits
 from experiments.claims.power import counted, in_turn, possible_of, scaled
-from experiments.claims.results import CannotJudgeError, Conditions, Labels, Results, labels, pick, values_of
+from experiments.claims.results import (
+    CannotJudgeError,
+    Conditions,
+    Labels,
+    Results,
+    labels,
+    pick,
+    values_for_mean,
+    values_of,
+)
 from experiments.claims.settings import Range, Setting
 from experiments.errors import nearest
 from experiments.intervals import Interval
@@ -80,8 +89,8 @@ class Bound(Form):
 
     def _points(self, cell: Stored) -> list[tuple[float, Any]]:
         """Times, with the quantity of each run then; only the last time if the bound cannot be closer before."""
-        values = values_of(cell, self.quantity)
-        if self.quantity != "regret":
+        values = values_for_mean(cell, self.quantity)
+        if self.quantity != "regret" or cell.weighted is not None:
             return [(float(cell.cell.horizon), values)]
         if self.side == "upper" and "t" not in self.arguments.values():
             return [(float(cell.cell.horizon), values)]  # regret never falls and the bound stays

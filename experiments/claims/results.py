@@ -11,9 +11,11 @@ from bandits import ParameterError
 from experiments.audit.rows import AuditRow
 from experiments.audit.table import ROWS, stored_audits
 from experiments.cells import Values
+from experiments.cells.weighted import plain_runs_suffice
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import nearest
+from experiments.means import weighted_runs_of
 from experiments.store import NotStoredError, stored_cells
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
@@ -31,6 +33,21 @@ def values_of(stored: Stored, quantity: str) -> Values:
     if stored.cell.repeatable and stored.replications < 2:
         raise CannotJudgeError("a single run has no interval; store more replications")
     return stored.measure(quantity)
+
+
+def values_for_mean(stored: Stored, quantity: str) -> Values:
+    """As `values_of`, where the mean is judged: those of weighted runs if rare runs carry it.
+
+    Raises `CannotJudgeError` also if no plain run shows the mean and no weighted runs are stored.
+    """
+    values = values_of(stored, quantity)
+    weighted = weighted_runs_of(stored, quantity)
+    if weighted is not None:
+        return values_of(weighted, quantity)
+    if values.dtype != bool and not plain_runs_suffice(stored.cell):
+        what = f"the mean of {stored.cell.policy.label} at T = {stored.cell.horizon:.0e}"
+        raise CannotJudgeError(f"runs too rare to be seen carry {what}; run its cells with weighted=true")
+    return values
 
 
 @dataclass

@@ -313,7 +313,8 @@ def _cell(config: Mapping[Any, Any], instance: Environment, policy: Learner[Any]
     horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
     _positive(config, "replications")
     try:
-        return kind_of(instance, policy, flag(config, "exact"))(instance, policy, horizon, recorded)
+        kind = kind_of(instance, policy, flag(config, "exact"), flag(config, "weighted"))
+        return kind(instance, policy, horizon, recorded)
     except ParameterError as error:
         raise UserError(str(error)) from None
 

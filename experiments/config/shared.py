@@ -13,7 +13,13 @@ from experiments.config.build import resolved
 from experiments.config.compose import Composed, Composer
 from experiments.errors import UserError
 
-OF_CELLS = ("horizon", "replications", "recorded", "exact")  # keys of a cell, apart from instance, policy and budget
+OF_CELLS = (
+    "horizon",
+    "replications",
+    "recorded",
+    "exact",
+    "weighted",
+)  # keys of a cell, apart from instance, policy and budget
 # A value that is only a reference, to another key or to a folder: a placeholder passes through it unchanged.
 REFERENCE = re.compile(r"\$\{(repository:)?[\w./]+\}")
 PLAIN = (int, float, str, type(None))

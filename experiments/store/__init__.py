@@ -4,12 +4,13 @@ import shlex
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from experiments.cells import Cell
+from experiments.cells.weighted import weighted_of
 from experiments.config.compose import REPOSITORY
 from experiments.config.plan import Plan, Request, folder
 from experiments.errors import UserError
@@ -91,7 +92,12 @@ class Store:
     def read(self, cell: Cell, replications: int = 1) -> Stored | None:
         """All replications in the `place` chosen for `cell`, None if it is not stored. Raises `DamagedFileError`."""
         place = self.place(cell, replications)
-        return None if place is None else _read(place, cell)
+        return None if place is None else replace(_read(place, cell), weighted=self.weighted(cell))
+
+    def weighted(self, cell: Cell) -> Stored | None:
+        """The stored weighted runs on which the mean regret of `cell` rests, see `weighted_of`; None for none."""
+        of = weighted_of(cell)
+        return None if of is None else self.read(of)
 
     def write(self, stored: Stored) -> None:
         """Write `stored`, unless another process has written as many replications of the cell, or more.
@@ -217,10 +223,10 @@ def stored_cells(asked: Plan) -> Cells:
 
 def read_cells(asked: Plan, places: Iterable[Place]) -> Cells:
     """As `stored_cells`, from the `complete_places` of the plan. Raises `UserError` for a damaged place."""
-    found = []
+    store, found = Store.of(asked), []
     for request, contents in zip(asked.requests, read_each(places), strict=True):
         kept = contents.first(request.replications)
-        found.append(Stored(kept.rows, kept.footer, request.cell))
+        found.append(Stored(kept.rows, kept.footer, request.cell, weighted=store.weighted(request.cell)))
     return Cells(found)
 
 

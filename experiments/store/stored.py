@@ -100,9 +100,13 @@ class Replications:
 
 @dataclass(frozen=True)
 class Stored(Replications):
-    """A cell and its stored replications."""
+    """A cell and its stored replications.
+
+    `weighted` are the stored weighted runs on which its mean regret rests, see `experiments.means`; None for none.
+    """
 
     cell: Cell
+    weighted: "Stored | None" = field(default=None, kw_only=True)
 
     @cached_property
     def columns(self) -> dict[str, Any]:

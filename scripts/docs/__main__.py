@@ -47,8 +47,11 @@ What the papers claim, in our words, and whether the stored results support it. 
 judges one claim again; `experiments/claims/__init__.py` explains how. The [glossary](glossary.md) says what *open*,
 *vacuous here*, *threshold ours*, *power* and the other words mean.
 
-The probability that any of the intervals of all claims misses is at most {family}. Each of the {sharing} claims
-that use intervals has an equal share of it; the forms of a claim share that equally, and so do the settings of a form.
+All intervals of all claims together are to miss with probability at most {family}. That is proved for shares of runs
+(Clopper and Pearson), whatever the law; intervals of means and slopes (Student) and of ratios (Fieller) are
+approximate, and wrong where rare runs carry a mean. Where such runs are known to, at T >= 10^9 for policies that keep
+the noise of all batches, means are those of weighted runs. Each of the {sharing} claims
+that use intervals has an equal share of the error; the forms of a claim share that equally, and so do the settings.
 The verdict on a claim does not depend on which other claims are judged. The claims in a folder of your own
 (`--config-dir`) have {family} for themselves. A power that is fitted to computed numbers involves no chance: its
 interval, at {family} for the claim, says how far the curve is from a power.

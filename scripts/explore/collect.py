@@ -80,7 +80,8 @@ def _with_numbers(command: CommandLine, experiments: Sequence[Asked], verdicts: 
     """The summaries of the cells that are stored."""
     asked = {cell.key: cell for of in experiments for cell in of.cells}
     quantities = _quantities(experiments)
-    places = [place for place in _places(command) if place.key in asked or not only_asked]
+    store = Store(folder(command.config, "results_dir"), published_folder(command.config))
+    places = [place for place in store.index().sound().places if place.key in asked or not only_asked]
     error = error_of_each(max(1, len(places)))
     cells: list[tuple[About, Summary]] = []
     policies = []
@@ -94,7 +95,7 @@ def _with_numbers(command: CommandLine, experiments: Sequence[Asked], verdicts: 
                 outdated += 1
                 continue
             policies.append(cell.policy)
-            stored = Stored(contents.rows, contents.footer, cell)
+            stored = Stored(contents.rows, contents.footer, cell, weighted=store.weighted(cell))
             cells.append((about(cell), summary(stored, error, tuple(quantities.get(cell.identity, ())))))
     keys = {of.key for of, _ in cells}
     kept = [replace(of, cells=[cell for cell in of.cells if cell.key in keys]) for of in experiments]
@@ -123,12 +124,6 @@ def _quantities(experiments: Sequence[Asked]) -> dict[str, dict[str, None]]:
                 wanted |= dict.fromkeys(cell.quantities)
             more |= {name: None for name in wanted if name != cell.headline and name in cell.quantities}
     return found
-
-
-def _places(command: CommandLine) -> list[Place]:
-    """Where every cell is stored that the command can read, in the order of their names."""
-    store = Store(folder(command.config, "results_dir"), published_folder(command.config))
-    return store.index().sound().places
 
 
 def _cell(place: Place, contents: Replications) -> Cell:

@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 
 from experiments.cells import QUANTITIES
+from experiments.cells.regret import RegretCell
+from experiments.cells.weighted import WeightedCell
 from experiments.config.plan import Plan
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
-from experiments.store import stored_cells
+from experiments.means import effective_runs, mean_of, top_share, values_of_mean
+from experiments.store import Store, stored_cells
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
 from scripts.drawing.figure import figure_of
 from scripts.drawing.kinds import rates, sweep
 from scripts.drawing.numbers import span
 from scripts.drawing.spec import read
-from scripts.tables.table import Table, measured
+from scripts.tables.table import ERROR, Table, measured
 
 Row = Mapping[str, Any]
 
@@ -30,14 +33,44 @@ def final_regret(planned: Plan) -> Table:
 
 
 def spread(planned: Plan) -> Table:
-    """Distribution of regret at the horizon in every cell: rare bad runs change the mean but not the median."""
+    """Distribution of regret at the horizon in every cell: rare bad runs change the mean but not the median.
+
+    "top 1 %" is the share of the sum of the stored runs that the largest 1 % of them hold.
+    """
     cells = _with_regret(planned)
     names = _distinguishing(cells)
     return Table.of(_spread(stored, names) for stored in cells)
 
 
+def rare_runs(planned: Plan) -> Table:
+    """Means from weighted runs, beside those of the plain runs of the same cells that are stored.
+
+    "worth" is the effective number of weighted runs, "weight" their mean weight, 1 in expectation.
+    """
+    cells = stored_cells(planned).only(lambda stored: isinstance(stored.cell, WeightedCell))
+    if not cells:
+        raise UserError(f"{planned.experiment}: none of its cells has weighted runs")
+    names = _distinguishing(cells)
+    return Table.of(_rare_runs(stored, names, Store.of(planned)) for stored in cells)
+
+
+def _rare_runs(stored: Stored, names: Sequence[str], store: Store) -> Row:
+    cell = stored.cell
+    plain = store.read(RegretCell(cell.instance, cell.policy, cell.horizon, recorded=1))
+    return {
+        **_shown(stored),
+        **{name: stored.columns.get(name, "") for name in names},
+        "mean": measured(stored.headline),
+        "worth": round(effective_runs(stored)),
+        "weight": measured(stored.measure("mean_weight")),
+        "plain": "" if plain is None else measured(plain.headline),
+        "top 1 %": "" if plain is None else _percent(top_share(plain.headline)),
+    }
+
+
 def _with_regret(planned: Plan) -> Cells:
     cells = stored_cells(planned).only(lambda stored: "regret" in stored.cell.quantities)
+    cells = cells.only(lambda stored: not isinstance(stored.cell, WeightedCell))
     if not cells:
         raise UserError(f"{planned.experiment}: none of its cells records regret")
     return cells
@@ -49,11 +82,17 @@ def _spread(stored: Stored, names: Sequence[str]) -> Row:
         **_shown(stored),
         **{name: stored.columns.get(name, "") for name in names},
         "runs": len(final),
-        "mean": measured(final),
+        "mean": measured(values_of_mean(stored, "regret")),
+        "top 1 %": _percent(top_share(final)),
+        "rests on": mean_of(stored, ERROR, "regret").method.value,
         "median": exactly(float(np.median(final))),
         "99 % of runs": exactly(float(np.quantile(final, 0.99))),
         "largest": exactly(float(final.max())),
     }
+
+
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def _final_regret(stored: Stored, names: Sequence[str]) -> Row:
@@ -61,7 +100,7 @@ def _final_regret(stored: Stored, names: Sequence[str]) -> Row:
     return {
         **_shown(stored),
         **{name: stored.columns.get(name, "") for name in names},
-        "mean": measured(final),
+        "mean": measured(values_of_mean(stored, "regret")),
         "sd": exactly(final.std(ddof=1) if len(final) > 1 else math.nan),
         "best arm leads": "–" if stored.exact else _best_leads(stored),
     }

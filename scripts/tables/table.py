@@ -16,6 +16,7 @@ from experiments.store.stored_cells import Cells
 from scripts.drawing.numbers import parameter, quantity
 
 ERROR = 0.05  # intervals are 95 % intervals
+KIND = "approximate for means and ratios (Student, Fieller), right for every law for shares (Clopper and Pearson)"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Table:
     def text(self, title: str) -> str:
         """The table as text for a terminal, with `title` as its first line."""
         shown = self.frame.map(written).to_string(index=False)
-        about = f"{title} In brackets: 95 % intervals." if "[" in shown else title
+        about = f"{title} In brackets: 95 % intervals, {KIND}." if "[" in shown else title
         return "\n".join([about, shown, *self.closing])
 
     def numbers(self) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """When a mean is trusted: by hand, and by what policies do with their sums."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, BatchedIndex
 from experiments.cells.regret import RegretCell
+from experiments.cells.weighted import WeightedCell, weighted_of
+from experiments.claims.results import CannotJudgeError, values_for_mean
 from experiments.means import Method, mean_of, top_share
+from experiments.store import RESULTS, Store
 from experiments.store.stored import Stored
 
 
@@ -66,3 +70,61 @@ def test_a_policy_of_batches_keeps_its_sums_if_its_rule_does():
     assert len(kinds) >= 5
     for kind in kinds:
         assert kind.keeps_sums is (kind(0.5).rule.kept == 1)
+
+
+def test_a_mean_rests_on_weighted_runs():
+    """Block means 6 and 8, squares 100 each: 1,000 x 14^2 / 200 = 980 effective runs; with 10^4 they are too few."""
+    plain = stored(DPKLUCB(0.1), 10**12, [1.0, 2, 3, 4, 5])
+    cell = weighted_of(plain.cell)
+
+    def blocks(squares):
+        rows = {"regret": np.array([6.0, 8]), "weight": np.ones(2), "squares": np.full(2, squares)}
+        return Stored(rows, {}, cell)
+
+    for found in (mean_of(replace(plain, weighted=blocks(100.0)), 0.05), mean_of(blocks(100.0), 0.05)):
+        assert (found.method, found.interval.estimate, found.effective) == (Method.WEIGHTED, 7, 980)
+        assert found.trusted
+    assert mean_of(replace(plain, weighted=blocks(10_000.0)), 0.05).doubt == "its weighted runs are worth 10 only"
+    other = mean_of(replace(plain, weighted=blocks(100.0)), 0.05, "suboptimal_pulls")
+    assert other.method is Method.PLAIN
+
+
+def test_claims_judge_no_mean_that_plain_runs_cannot_show():
+    plain = stored(DPKLUCB(0.1), 10**12, [1.0, 2, 3, 4, 5])
+    with pytest.raises(
+        CannotJudgeError, match=r"carry the mean of DP-KLUCB at T = 1e\+12; run its cells with weighted"
+    ):
+        values_for_mean(plain, "regret")
+    rows = {"regret": np.array([6.0, 8]), "weight": np.ones(2), "squares": np.full(2, 100.0)}
+    weighted = replace(plain, weighted=Stored(rows, {}, weighted_of(plain.cell)))
+    assert values_for_mean(weighted, "regret").tolist() == [6, 8]
+    assert len(values_for_mean(stored(DPKLUCB(0.1), 10**8, [1.0, 2, 3]), "regret")) == 3
+    assert values_for_mean(plain, "best_arm_behind").dtype == bool
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "policy", [DPKLUCB(0.1), DPKLUCB(1.0), DPIMED(0.3), DPIMED(1.0), DPKLUCB(0.1, index="exact")], ids=repr
+)
+def test_weighted_runs_agree_with_stored_plain_ones_where_both_work(policy):
+    """The stored runs at 10^7 steps are of another loop."""
+    plain = Store(RESULTS).read(RegretCell(C1(5), policy, 10**7, recorded=1)).headline
+    cell = weighted_of(RegretCell(C1(5), policy, 10**9, recorded=1))
+    blocks = np.array([replace(cell, horizon=10**7).replicate(run)["regret"] for run in range(8)])
+    error = math.hypot(plain.std(ddof=1) / math.sqrt(len(plain)), blocks.std(ddof=1) / math.sqrt(8))
+    assert abs(blocks.mean() - plain.mean()) < 6 * error
+
+
+@pytest.mark.slow
+def test_the_exact_index_has_less_mean_regret_in_the_end():
+    """C1, epsilon 0.1, T = 10^12: 6,900 +- 330 and 3,296 by a computation apart from this repository."""
+
+    def at_the_end(index):
+        return mean_of(Store(RESULTS).read(WeightedCell(C1(5), DPKLUCB(0.1, index=index), 10**12)), 1e-6)
+
+    paper, exact = at_the_end("divergence"), at_the_end("exact")
+    assert paper.interval.high > 6900 - 330
+    assert paper.interval.low < 6900 + 330
+    assert exact.interval.low < 3296 + 50
+    assert exact.interval.high > 3296 - 50
+    assert exact.interval.high < paper.interval.low

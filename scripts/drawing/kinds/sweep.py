@@ -22,8 +22,10 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments import intervals
-from experiments.cells import QUANTITIES
+from experiments.cells import QUANTITIES, Values
+from experiments.cells.weighted import plain_runs_suffice
 from experiments.errors import UserError, nearest
+from experiments.means import values_of_mean, weighted_runs_of
 from experiments.store.stored import WORDS, Stored
 from experiments.store.stored_cells import Cells
 from scripts.drawing import words
@@ -169,6 +171,7 @@ def _points(spec: Spec, cells: Cells, x: Sequence[float]) -> Points:
     order = np.argsort(x, kind="stable")
     ordered = Cells(cells[place] for place in order)
     values = measured(ordered, spec.value)
+    values = [_rare(stored, spec.value, own) for stored, own in zip(ordered, values, strict=True)]
     estimates = [intervals.estimate(of_cell, 0.05) for of_cell in values]
     if spec.value == "regret":
         in_turn = [stored.in_turn for stored in ordered]
@@ -178,6 +181,11 @@ def _points(spec: Spec, cells: Cells, x: Sequence[float]) -> Points:
         ]
     mean, low, high = np.array(estimates).T
     return Points(ordered, np.array(x)[order], mean, low, high, share=values[0].dtype == bool)
+
+
+def _rare(stored: Stored, quantity: str, own: Values) -> Values:
+    """The values of the weighted runs on which a mean rests, else its `own`."""
+    return own if weighted_runs_of(stored, quantity) is None else values_of_mean(stored, quantity)
 
 
 def _number(x: str, stored: Stored, cells: Cells) -> float:
@@ -209,7 +217,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     drawn = Cells.of(curve.cells for of_panel in points for curve in of_panel.values())
     return Drawing(
         title=spec.title,
-        caption=_caption(cells.only(lambda stored: stored in drawn)),
+        caption=_caption(cells.only(lambda stored: stored in drawn), spec.value),
         shown=_shown(spec, bounds),
         rows=rows,
         size=(1.2 + 3.2 * columns, 0.4 + 3.2 * len(rows)),
@@ -291,7 +299,7 @@ def _shown(spec: Spec, bounds: Sequence[Overlay]) -> str:
     return sentence + (f"; slopes fitted by least squares: {', '.join(slopes)}" if slopes else "")
 
 
-def _caption(cells: Cells) -> list[str]:
+def _caption(cells: Cells, value: str) -> list[str]:
     kind, runs = type(cells[0].cell), words.runs(cells)
     parts = [kind.until(words.horizons(cells)) + (f", {kind.repeated(runs)}" if runs else "; exact")]
     if runs and any(stored.exact for stored in cells):
@@ -305,4 +313,14 @@ def _caption(cells: Cells) -> list[str]:
         + (f", {in_turn[label]} of them drawn as pulling all arms in turn" if in_turn[label] else "")
         for label, count in caveats.items()
     ]
-    return ["; ".join(parts), *never]
+    return ["; ".join(parts), *_carried(cells, value), *never]
+
+
+def _carried(cells: Cells, value: str) -> list[str]:
+    """Which means rest on weighted runs, and which would have to."""
+    weighted: Counter[str] = Counter()
+    doubted: Counter[str] = Counter()
+    for stored in cells.only(lambda rare: not plain_runs_suffice(rare.cell)):
+        (doubted if weighted_runs_of(stored, value) is None else weighted)[words.name(stored.cell.policy)] += 1
+    lines = [f"means from weighted runs: {count} points of {label}" for label, count in weighted.items()]
+    return [*lines, *(f"rare runs may carry the mean: {count} points of {label}" for label, count in doubted.items())]

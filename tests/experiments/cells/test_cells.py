@@ -12,6 +12,7 @@ from bandits.environments.gap_profiles import OneGap
 from bandits.environments.neighbours import NeighbouringRewards
 from bandits.environments.streams import SignedBernoulli
 from bandits.exact.worst_profiles import WorstProfile
+from bandits.policies.batched_index import DPKLUCB
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL, FollowTheLeader
 from bandits.policies.perturbed_leader import ThompsonBeta
@@ -26,6 +27,7 @@ from experiments.cells.identification import IdentificationCell
 from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell, check_pulls
 from experiments.cells.stopping import StoppingCell
+from experiments.cells.weighted import WeightedCell
 from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
@@ -40,6 +42,7 @@ CELLS = {
     "stopping": StoppingCell(SignedBernoulli(0.62), DPExponentialNAS(1.0, 0.5, 0.05), 1024),
     "privacy": PrivacyCell(NeighbouringRewards(), ThompsonBeta(), 4),
     "identification": IdentificationCell(C2(3), AdaPTT(1.0, 0.1), 2000),
+    "weighted": WeightedCell(C1(3), DPKLUCB(0.1), 10**6),
     "worst_profile": WorstProfileCell(WorstProfile(8, 0.2, scales=2, generations=1), RNMFTNL(1.0), 100),
 }
 
@@ -238,3 +241,18 @@ def test_a_replication_that_decreases_is_found_beside_one_of_large_regret():
     with pytest.raises(ValueError, match="decreases"):
         check_curves(rows)
     check_curves({**rows, "regret": np.array([[0.0, 1e12], [0.5, 1.0]])})
+
+
+def test_weighted_runs_are_loaded_and_found_from_plain_ones(tmp_path):
+    """A plain cell at 10^9 steps comes with its weighted runs, as soon as they are stored; an earlier one does not."""
+    store = Store(tmp_path)
+    plain = RegretCell(C1(3), DPKLUCB(3.0), 10**9, recorded=1)
+    rare, early = WeightedCell(C1(3), DPKLUCB(3.0), 10**9), replace(plain, horizon=1000)
+    run(look_up([Request(plain, 2, {}), Request(early, 2, {})], store), store, 1)
+    assert store.read(plain).weighted is None
+    run(look_up([Request(rare, 3, {})], store), store, 1)
+    assert store.read(plain).weighted.regret.tolist() == store.read(rare).regret.tolist()
+    assert store.read(early).weighted is None
+    table = load(table="weighted", results_dir=tmp_path)
+    assert table.regret.tolist() == [rare.replicate(place)["regret"] for place in range(3)]
+    assert set(load(results_dir=tmp_path).record) == {"regret"}

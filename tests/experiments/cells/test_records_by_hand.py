@@ -7,19 +7,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bandits import ParameterError
 from bandits.environments.bernoulli import C1, Bernoulli
 from bandits.environments.full_information import DeterministicLosses
 from bandits.environments.gap_profiles import OneGap
 from bandits.environments.neighbours import NeighbouringRewards
+from bandits.policies.batched_index import DPKLUCB
 from bandits.policies.elimination import DPSE
 from bandits.policies.full_information import RNMFTNL
 from bandits.policies.perturbed_leader import ThompsonGauss
+from bandits.policies.ucb import UCB1
 from experiments.again import checked
 from experiments.again.comparison import Agreement, Replayed, compare, least_probability
-from experiments.cells import TABLES
+from experiments.cells import TABLES, kind_of
 from experiments.cells.exact import ExactCell
 from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
+from experiments.cells.weighted import WeightedCell, weighted_of
 from experiments.simulate.provenance import machine
 from experiments.store import agree
 from experiments.store.stored import Replications, Stored
@@ -115,3 +119,35 @@ def test_all_replications_that_two_runs_have_are_compared():
     assert agree(first, first)
     assert not agree(first, other)
     assert agree(first.first(1), other)
+
+
+def test_effective_runs_of_weighted_blocks_by_hand():
+    """A block of 1,000 equal terms is worth 1,000 runs; with half of the terms 0 and half 2, it is worth 500."""
+    cell = WeightedCell(C1(5), DPKLUCB(0.1), 10**12)
+    rows = {"regret": np.ones(2), "weight": np.ones(2), "squares": np.array([1.0, 2.0])}
+    WeightedCell.check(rows, {})
+    assert Stored(rows, {}, cell).measure("effective_runs").tolist() == [1000, 500]
+    for name, value in (("squares", 0.9), ("weight", 4.1), ("weight", 0.0), ("regret", -1.0), ("regret", np.nan)):
+        with pytest.raises(ValueError, match=r"no likelihood ratios|not a finite number"):
+            WeightedCell.check(rows | {name: np.full(2, value)}, {})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (lambda: WeightedCell(C1(5), UCB1(), 10**9), "^weighted: is for DP-KLUCB and DP-IMED"),
+        (lambda: WeightedCell(C1(5), DPKLUCB(0.1), 10**9, recorded=1), "^recorded: "),
+        (lambda: WeightedCell(C1(5), DPKLUCB(0.1), 4), "^horizon: must be at least the number of arms, 5, got 4"),
+        (lambda: kind_of(C1(5), DPKLUCB(0.1), exact=True, weighted=True), "^weighted: excludes exact"),
+    ],
+)
+def test_what_weighted_cells_refuse(wrong, problem):
+    with pytest.raises(ParameterError, match=problem):
+        wrong()
+
+
+def test_plain_runs_at_long_horizons_rest_on_weighted_ones():
+    plain = RegretCell(C1(5), DPKLUCB(0.1), 10**9, recorded=1)
+    assert weighted_of(plain) == WeightedCell(C1(5), DPKLUCB(0.1), 10**9)
+    assert weighted_of(replace(plain, horizon=10**9 - 1)) is None
+    assert weighted_of(replace(plain, policy=UCB1())) is None

@@ -73,7 +73,18 @@ def test_a_wrong_word_is_one_line(call, tmp_path):
         assert not list(tmp_path.rglob("*.parquet"))
 
 
-NODES = ["horizon", "replications", "recorded", "exact", "cells", "figure", "policy.beta", "policy._target_", "hydra"]
+NODES = [
+    "horizon",
+    "replications",
+    "recorded",
+    "exact",
+    "weighted",
+    "cells",
+    "figure",
+    "policy.beta",
+    "policy._target_",
+]
+NODES += ["hydra"]
 PARAMETERS = ["instance.arms", "budget.epsilon", "budget.delta", "profile.gap", "runner.workers", "horizn"]
 KEYS = st.sampled_from([*GROUPS, "+experiment", *NODES, *PARAMETERS])
 NAMES = st.sampled_from(

@@ -18,6 +18,7 @@ CELLS = {
     "replications": 30,
     "recorded": 200,
     "exact": False,
+    "weighted": False,
     "half": "${budget.epsilon}",
     "best": 0.75,
     "results_dir": "${repository:runs}",
@@ -58,6 +59,7 @@ def test_values_are_where_they_are_referred_to(resolutions):
             "replications": 30,
             "recorded": 200,
             "exact": False,
+            "weighted": False,
         }
     assert len(resolutions) == 1, "more than once"
 

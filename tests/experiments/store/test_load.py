@@ -38,6 +38,7 @@ def test_the_tables_of_each_kind_of_cell():
         "exact": ["curves"],
         "stopping": ["outcomes"],
         "identification": ["identified"],
+        "weighted": ["weighted"],
         "privacy": [],
         "worst_profile": [],
     }

@@ -20,7 +20,7 @@ from scripts import tables as package
 from scripts.drawing.numbers import quantity
 from scripts.tables import about_any_experiment, tables, title
 from scripts.tables.__main__ import main
-from scripts.tables.table import Table, written
+from scripts.tables.table import KIND, Table, written
 
 NAMES = [
     "azize2022/against_dp_se",
@@ -163,7 +163,7 @@ def test_values_are_written():
     assert written(10**5) == "10⁵"
     table = Table.of([{"a": 1, "b": True, "c": Interval(0.0, -1.0, 1.0)}, {"a": 20, "b": "", "c": exactly(2)}], ["end"])
     assert [text.split() for text in table.text("About.").splitlines()] == [
-        ["About.", "In", "brackets:", "95", "%", "intervals."],
+        f"About. In brackets: 95 % intervals, {KIND}.".split(),
         ["a", "b", "c"],
         ["1", "true", "0", "[−1", "to", "1]"],
         ["20", "2"],
