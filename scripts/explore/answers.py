@@ -5,12 +5,14 @@ promise changes only at the ε from which on one more does, so the answers for t
 only looks them up, and computes none itself.
 """
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from scripts.contests import FEWEST, TWICE, Advice, Contest, advice, contest
+from scripts.contests import BUDGET, FEWEST, TWICE, Advice, Contest, advice, contest
 from scripts.explore.about import About
 from scripts.explore.promises import TRUSTS, deltas_of, least_epsilons
 from scripts.explore.summaries import Summary
@@ -94,7 +96,7 @@ class _Book:
         largest: dict[tuple[str, str], int] = {}
         for place in kept:
             of = self.cells[place][0]
-            key = of.instance, of.variant
+            key = of.instance, _form(of.variant)
             if key not in largest or self._rank(place) > self._rank(largest[key]):
                 largest[key] = place
         on: dict[str, list[int]] = {}
@@ -149,6 +151,13 @@ class _Book:
 def differences(places: Sequence[int]) -> list[int]:
     """Increasing numbers as the first and then differences, which take fewer digits."""
     return [after - before for before, after in zip([0, *places], places, strict=False)]
+
+
+@cache
+def _form(variant: str) -> str:
+    """A variant without its rho, which is a budget: that of a policy which takes one is among its parameters."""
+    name, own = json.loads(variant)
+    return json.dumps([name, {parameter: value for parameter, value in own.items() if parameter not in BUDGET}])
 
 
 def _shown(risk: float) -> float | None:

@@ -127,13 +127,17 @@ function typeIn(word, label, value, offered = [], kind = "decimal", remark = "")
       list: offered.length > 0 ? `offered-${word}` : null,
       autocomplete: "off",
       oninput: () => keepTyped(word, field.value),
-      onchange: () => {
-        field.dataset.drawn = field.value;
-        keepTyped(word, null);
-        if ((readState()[word] ?? "") !== field.value) changeState({ [word]: field.value });
-      },
+      onchange: () => enter(),
+      onblur: () => enter(),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && enter(),
     })
   );
+  const enter = () => {
+    if (field.value === field.dataset.drawn) return; // without a change that the browser notices, as after a reload
+    field.dataset.drawn = field.value;
+    keepTyped(word, null);
+    if ((readState()[word] ?? "") !== field.value) changeState({ [word]: field.value });
+  };
   const typed = typedBefore(word, value);
   if (typed !== null) field.value = typed;
   const list = make("datalist", { id: `offered-${word}` }, ...offered.map((of) => make("option", { value: of })));
