@@ -1,23 +1,36 @@
 """Tables of the atlas: the best policies for each promise, epsilon and horizon, and the cost of a promise."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cached_property
+from textwrap import fill
 
 import numpy as np
 
 from experiments.store.stored_cells import Cells
 from scripts.atlas.elsewhere import NOT_RUN, Elsewhere
 from scripts.atlas.text import listed, short
-from scripts.drawing.contests import UPPER, Standing, entitled, error_of_each, standings, unbeaten
+from scripts.drawing.contests import (
+    TWICE,
+    UPPER,
+    Advice,
+    Contest,
+    Standing,
+    contest,
+    entitled,
+    error_of_each,
+    standings,
+)
+from scripts.drawing.contests import advice as advice_on
 from scripts.drawing.numbers import parameter
 from scripts.pages.markdown import table
 from scripts.pages.prices import Priced, Trust, geometric_mean
 
 NAMED = 4  # policies named in an entry; further ones are only counted
 TOGETHER = 3  # the same for an entry about one instance
+EQUALS = "\u00a0=\u00a0"  # within which no line ends
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,10 @@ class Field:
         return math.ceil(math.log(error / 2) / math.log(UPPER[0]))
 
     @cached_property
+    def _entrants(self) -> dict[tuple[Trust, float, int], dict[str, list[Priced]]]:
+        return {}
+
+    @cached_property
     def horizons(self) -> list[int]:
         return sorted({entry.horizon for entry in self.entries})
 
@@ -77,72 +94,170 @@ class Field:
     def entrants(
         self, trust: Trust, epsilon: float, horizon: int, entries: Iterable[Priced] | None = None
     ) -> dict[str, list[Priced]]:
-        """By instance, policies past their start whose guarantee implies this promise, at their largest budget."""
-        there = [entry for entry in (self.entries if entries is None else entries) if entry.horizon == horizon]
+        """By instance, policies whose guarantee implies this promise, at their largest budget."""
+        if entries is None:
+            if (trust, epsilon, horizon) not in self._entrants:
+                self._entrants[trust, epsilon, horizon] = self.entrants(trust, epsilon, horizon, self.entries)
+            return self._entrants[trust, epsilon, horizon]
+        there = [entry for entry in entries if entry.horizon == horizon]
         named = {entry.stored.cell.key: entry for entry in there}
         found: dict[str, list[Priced]] = {}
         for stored in entitled(Cells(entry.stored for entry in there), trust.asked(epsilon, self.delta)):
             entry = named[stored.cell.key]
-            if entry.began:
-                found.setdefault(entry.place, []).append(entry)
+            found.setdefault(entry.place, []).append(entry)
         return found
 
-    def best(self, rivals: Sequence[Priced]) -> list[Priced]:
-        """Those that no other beats, in order of their mean."""
-        named = {entry.stored.cell.key: entry for entry in rivals}
-        return [named[one.stored.cell.key] for one in unbeaten(self.standings[key] for key in named)]
+    def started(self, trust: Trust, epsilon: float, horizon: int) -> dict[str, list[Priced]]:
+        """By instance, the entrants whose start phase is over."""
+        entrants = self.entrants(trust, epsilon, horizon)
+        past = {place: [of for of in rivals if of.began] for place, rivals in entrants.items()}
+        return {place: rivals for place, rivals in past.items() if rivals}
+
+    def contest(self, rivals: Iterable[Priced]) -> Contest:
+        """Who takes part on an instance, and who is recommended."""
+        return contest(self.standings[entry.stored.cell.key] for entry in rivals)
+
+    def advice(self, trust: Trust, epsilon: float, horizon: int) -> Advice:
+        """What is recommended over all instances; policies have their own budget in brackets if it is another."""
+        entrants = self.entrants(trust, epsilon, horizon)
+        names = {of.stored.cell.key: _named(of, epsilon) for rivals in entrants.values() for of in rivals}
+        return advice_on({place: self.contest(rivals) for place, rivals in entrants.items()}, names.__getitem__)
+
+    def absent(self, trust: Trust, epsilon: float, horizon: int) -> dict[str, int]:
+        """The policies without a cell at this horizon that are recommended somewhere at a shorter one, which is given.
+
+        Without them nobody can say who is recommended here. Those that were not recommended anywhere are not missed.
+        """
+        shorter = [at for at in self.horizons if at < horizon and self.entrants(trust, epsilon, at)]
+        if not shorter:
+            return {}
+        before = self.entrants(trust, epsilon, shorter[-1])
+        best = {one.key for rivals in before.values() for one in self.contest(rivals).best}
+        here = {(place, of.label) for place, rivals in self.entrants(trust, epsilon, horizon).items() for of in rivals}
+        missed = {
+            of.label: shorter[-1]
+            for place, rivals in before.items()
+            for of in rivals
+            if of.stored.cell.key in best and (place, of.label) not in here
+        }
+        labels = {label for _, label in here}
+        still = {name: at for name, at in self.absent(trust, epsilon, shorter[-1]).items() if name not in labels}
+        return still | missed
+
+
+@dataclass
+class Notes:
+    """Who took part in the entries of a table and who did not, as entries are asked for.
+
+    Attributes
+    ----------
+    took, doubted: the horizons at which policies took part, and at which their means were in doubt.
+    out: the horizons at which policies took no part on some instance, by policy and reason.
+    missed: the budgets of entries that are not shown, by horizon and the policies without which they would mislead.
+    """
+
+    field: Field
+    took: dict[str, dict[int, None]] = dataclass_field(default_factory=dict)
+    doubted: dict[str, dict[int, None]] = dataclass_field(default_factory=dict)
+    out: dict[tuple[str, str], dict[int, None]] = dataclass_field(default_factory=dict)
+    missed: dict[tuple[int, str], dict[float, None]] = dataclass_field(default_factory=dict)
+
+    def advice(self, trust: Trust, epsilon: float, horizon: int) -> Advice | None:
+        """What is recommended; None if nobody takes part, or without somebody who is recommended at a shorter T."""
+        entrants = self.field.entrants(trust, epsilon, horizon)
+        absent = self.field.absent(trust, epsilon, horizon)
+        if entrants and absent:
+            self.missed.setdefault((horizon, listed(sorted(absent))), {})[epsilon] = None
+        if absent or not entrants:
+            return None
+        for entry in (of for rivals in entrants.values() for of in rivals):
+            one = self.field.standings[entry.stored.cell.key]
+            if one.lacks:
+                self.out.setdefault((entry.label, one.lacks), {})[horizon] = None
+                continue
+            self.took.setdefault(entry.label, {})[horizon] = None
+            if one.doubt:
+                self.doubted.setdefault(entry.label, {})[horizon] = None
+        found = self.field.advice(trust, epsilon, horizon)
+        return found if found.records else None
+
+    def text(self) -> str:
+        """The notes as paragraphs."""
+        horizons = list(dict.fromkeys(at for there in self.took.values() for at in there))
+        parts = [
+            ("Took part", [name + self._at(there, horizons) for name, there in self.took.items()]),
+            (
+                "Took no part on some instance at some ε",
+                [f"{name} ({why}){self._at(there)}" for (name, why), there in self.out.items()],
+            ),
+            (
+                "Rests on quantiles, as the mean is in doubt",
+                [name + self._at(there) for name, there in self.doubted.items()],
+            ),
+            (
+                "Not shown, as a policy was not run that is recommended at a shorter T",
+                [
+                    f"T = {parameter(at)}, ε = {listed(map(parameter, epsilons))} ({names})"
+                    for (at, names), epsilons in self.missed.items()
+                ],
+            ),
+        ]
+        said = [f"{title}: {'; '.join(of)}." for title, of in parts if of]
+        return "".join(f"\n{fill(of.replace(' = ', EQUALS), 120).replace(EQUALS, ' = ')}\n" for of in said)
+
+    @staticmethod
+    def _at(there: Iterable[int], everywhere: Sequence[int] = ()) -> str:
+        there = sorted(there)
+        return "" if there == sorted(everywhere) else f" at T = {listed(map(parameter, there))}"
 
 
 def advice(field: Field, horizon: int) -> str:
-    """For each promise and budget, the policies that no other beats on more than half of the instances."""
-    rows = []
+    """For each promise and budget, the policies that are recommended, and who is typical if that is another."""
+    rows, notes = [], Notes(field)  # who took part stands below the table of each promise
     for trust in Trust:
         if trust is not Trust.NONE:
-            entries = [_advised(field, trust, epsilon, horizon) for epsilon in field.epsilons]
+            entries = [_advised(notes, trust, epsilon, horizon) for epsilon in field.epsilons]
             rows += [[trust.short, *entries]] if any(entry != "–" for entry in entries) else []
     return table(["promise", *_columns(field)], rows)
 
 
-def _advised(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
-    alone, beside = _wins(field, trust, epsilon, horizon)
-    together = alone + beside
-    named = [name for name, count in together.most_common() if count > len(field.places) / 2]
-    return ", ".join(named) or "–"
+def _advised(notes: "Notes", trust: Trust, epsilon: float, horizon: int) -> str:
+    of = notes.advice(trust, epsilon, horizon)
+    if of is None:
+        return "–"
+    named = [one.name + (f" (risk up to {short(one.worst[0])})" if one.worst[0] > TWICE else "") for one in of.named]
+    largest = {one.name: one.worst[0] for one in of.records}
+    others = [name for name in list(of.typical)[:1] if name not in {one.name for one in of.named}]
+    return ", ".join(named) + "".join(f"; typical: {name} (risk up to {short(largest[name])})" for name in others)
 
 
 def choice(trust: Trust, field: Field) -> str:
-    """The best policies by horizon (rows) and budget (columns), and on how many instances; empty without policies."""
-    rows = [[parameter(at), *(_winners(field, trust, of, at) for of in field.epsilons)] for at in field.horizons]
+    """The recommended policies by horizon (rows) and budget (columns), and on how many instances; then who took part.
+
+    Empty without policies. A place is empty where a policy that is recommended at a shorter horizon was not run.
+    """
+    notes = Notes(field)
+    rows = [[parameter(at), *(_winners(notes, trust, of, at) for of in field.epsilons)] for at in field.horizons]
     rows = [row for row in rows if any(entry != "–" for entry in row[1:])]
-    if not rows:
+    if not rows and not notes.missed:
         return ""
     heading = trust.in_words(field.delta)
-    return f"**{heading[:1].upper()}{heading[1:]}**\n\n{table(['T', *_columns(field)], rows)}"
+    return f"**{heading[:1].upper()}{heading[1:]}**\n\n{table(['T', *_columns(field)], rows)}{notes.text()}"
 
 
 def _columns(field: Field) -> list[str]:
     return [f"ε = {parameter(epsilon)}" for epsilon in field.epsilons]
 
 
-def _winners(field: Field, trust: Trust, epsilon: float, horizon: int) -> str:
-    """As in "DP-IMED 5+3, DP-KLUCB +3": DP-IMED wins on 5 instances, and on 3 neither of the two beats the other."""
-    alone, beside = _wins(field, trust, epsilon, horizon)
-    entrants = field.entrants(trust, epsilon, horizon)
-    run = Counter(_named(entry, epsilon) for rivals in entrants.values() for entry in rivals)
-    together = alone + beside
-    ordered = sorted(together, key=lambda name: (-together[name], -alone[name]))
-    shown = [f"{name} {_count(alone[name], beside[name], run[name], len(entrants))}" for name in ordered[:NAMED]]
-    return ", ".join(shown + [f"{len(ordered) - NAMED} more"] * (len(ordered) > NAMED)) or "–"
-
-
-def _wins(field: Field, trust: Trust, epsilon: float, horizon: int) -> tuple[Counter[str], Counter[str]]:
-    """On how many instances each policy is the only unbeaten one, and on how many it is one of several."""
-    alone: Counter[str] = Counter()
-    beside: Counter[str] = Counter()
-    for rivals in field.entrants(trust, epsilon, horizon).values():
-        best = [_named(entry, epsilon) for entry in field.best(rivals)]
-        (alone if len(best) == 1 else beside).update(best)
-    return alone, beside
+def _winners(notes: "Notes", trust: Trust, epsilon: float, horizon: int) -> str:
+    """As in "DP-IMED 5+3, DP-KLUCB +3": DP-IMED alone is recommended on 5 instances, and on 3 both are."""
+    of = notes.advice(trust, epsilon, horizon)
+    if of is None:
+        return "–"
+    instances = len(notes.field.entrants(trust, epsilon, horizon))
+    best = [one for one in of.records if one.best_on]
+    shown = [f"{one.name} {_count(one.alone, one.beside, len(one.risks), instances)}" for one in best[:NAMED]]
+    return ", ".join(shown + [f"{len(best) - NAMED} more"] * (len(best) > NAMED))
 
 
 def _count(alone: int, beside: int, run: int, instances: int) -> str:
@@ -163,14 +278,14 @@ def costs(field: Field, horizon: int) -> str:
     }
     largest = max(field.epsilons)
     rows[f"ε in place of {parameter(largest)}"] = [
-        _ratio(field.entrants(Trust.PURE, epsilon, horizon), field.entrants(Trust.PURE, largest, horizon))
+        _ratio(field.started(Trust.PURE, epsilon, horizon), field.started(Trust.PURE, largest, horizon))
         for epsilon in field.epsilons
     ]
     rows["the median policy in place of the best"] = [
         geometric_mean(np.median(_means(rivals)) / min(_means(rivals)) for rivals in there.values())
         if there
         else math.nan
-        for there in (field.entrants(Trust.PURE, epsilon, horizon) for epsilon in field.epsilons)
+        for there in (field.started(Trust.PURE, epsilon, horizon) for epsilon in field.epsilons)
     ]
     shown = [[name, *("–" if math.isnan(value) else short(value) for value in row)] for name, row in rows.items()]
     return f"{_largest(field, rows)}\n\n{table([f'T = {parameter(horizon)}', *_columns(field)], shown)}"
@@ -193,7 +308,7 @@ def _means(rivals: Iterable[Priced]) -> list[float]:
 
 
 def _factor(field: Field, trust: Trust, other: Trust, epsilon: float, horizon: int) -> float:
-    return _ratio(field.entrants(trust, epsilon, horizon), field.entrants(other, epsilon, horizon))
+    return _ratio(field.started(trust, epsilon, horizon), field.started(other, epsilon, horizon))
 
 
 def _ratio(above: dict[str, list[Priced]], below: dict[str, list[Priced]]) -> float:
@@ -227,7 +342,10 @@ def _leaders(field: Field, rivals: Sequence[Priced]) -> str:
     """As in "DP-KLUCB or DP-IMED: 1.2 / 1.9", with mean and quantile of the first."""
     if not rivals:
         return "–"
-    best = field.best(rivals)
+    named = {entry.stored.cell.key: entry for entry in rivals}
+    best = [named[one.key] for one in field.contest(rivals).best]
+    if not best:
+        return "–"
     names = [entry.label for entry in best[:TOGETHER]] + [f"{len(best) - TOGETHER} more"] * (len(best) > TOGETHER)
     first = best[0].central
     return f"{' or '.join(names)}: {short(float(first.mean()))} / {short(float(np.quantile(first, UPPER[0])))}"

@@ -12,7 +12,7 @@ from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
 from scripts.atlas.text import short
 from scripts.drawing import words
-from scripts.drawing.contests import MIDDLE, UPPER, Standing, entitled, unbeaten
+from scripts.drawing.contests import MIDDLE, UPPER, Standing, contest, entitled
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
 from scripts.pages.markdown import table
@@ -92,7 +92,11 @@ class _Entries:
         """As in "DP-SE or DP-KLUCB: 0.12 / 0.15", with mean and upper quantile of the first."""
         if not rivals:
             return "–"
-        best = [one.stored for one in unbeaten(self.standings[stored.cell.key] for stored in rivals)]
+        named = {stored.cell.key: stored for stored in rivals}
+        on = contest(self.standings[key] for key in named)
+        if not on.rivals:
+            return "too few runs"
+        best = [named[one.key] for one in on.best]
         if self.limit is not None:
             best = [stored for stored in best if self._learns(stored)]
         if not best:

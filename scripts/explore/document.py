@@ -12,8 +12,8 @@ from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.config.papers import Paper
 from experiments.simulate.provenance import provenance
-from scripts.drawing.contests import MIDDLE, UPPER
 from scripts.explore.about import About, plain, variant_labels
+from scripts.explore.answers import answers, differences
 from scripts.explore.asked import Asked
 from scripts.explore.collect import Collection
 from scripts.explore.numbers import deflated, in_four_bytes, in_planes, logarithms
@@ -72,20 +72,21 @@ def document(found: Collection, papers: Sequence[Paper], arguments: Sequence[str
     abouts, summaries = [of for of, _ in found.cells], [of for _, of in found.cells]
     guarantees = list(dict.fromkeys(of.guarantee for of in abouts))
     blocks = Blocks()
+    alike = _alike(abouts, summaries)
     content = {
         "made": {**provenance(), "missing": found.missing, "outdated": found.outdated},
         "arguments": list(arguments),
         "citation": REPOSITORY_CITATION,
         "quantiles": QUANTILES,
         "level": 1 - ERROR,
-        "contests": {"error": found.error, "at": [MIDDLE, *UPPER]},
         "quantities": QUANTITIES,
         "trusts": [{"short": of.short, "said": str(of), "deltas": deltas_of(of)} for of in TRUSTS],
         "guarantees": [_guarantee(of) for of in guarantees],
         "colours": found.colours,
         "student": _student(summaries),
-        "cells": _cells(abouts, summaries, found.experiments, guarantees),
+        "cells": _cells(abouts, summaries, found.experiments, guarantees, alike),
         "others": _others(summaries),
+        "answers": answers(found.cells, variant_labels(abouts), [group[1:] for group in alike]),
         "experiments": [_experiment(of, abouts) for of in found.experiments],
         "papers": [{"name": of.name, "cited": of.cited, "title": of.title, "venue": of.venue} for of in papers],
         "badges": {str(outcome): list(badge) for outcome, badge in BADGES.items()},
@@ -94,7 +95,6 @@ def document(found: Collection, papers: Sequence[Paper], arguments: Sequence[str
     content["curves"] = _curves(summaries, blocks)
     blocks.add("keys", b"".join(bytes.fromhex(of.key) for of in abouts))
     blocks.add("final", in_four_bytes(np.array([of.final for of in summaries])))
-    blocks.add("contest", in_four_bytes(np.array([of.contest for of in summaries])))
     content["blocks"] = blocks.places
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False), blocks.content
 
@@ -117,7 +117,11 @@ def _student(summaries: Sequence[Summary]) -> dict[str, float]:
 
 
 def _cells(
-    abouts: Sequence[About], summaries: Sequence[Summary], experiments: Sequence[Asked], guarantees: list[Guarantee]
+    abouts: Sequence[About],
+    summaries: Sequence[Summary],
+    experiments: Sequence[Asked],
+    guarantees: list[Guarantee],
+    alike: list[list[int]],
 ) -> dict[str, Any]:
     """The cells by columns: what the page calls them, and as `columns` those of `experiments.load`."""
     labels = variant_labels(abouts)
@@ -147,7 +151,8 @@ def _cells(
         "runs": [of.replications for of in summaries],
         "exact": [int(of.exact) for of in abouts],
         "began": [int(of.began) for of in summaries],
-        "alike": _alike(abouts, summaries),
+        "doubt": Words.of(of.standing.doubt if of.standing and of.standing.doubt else None for of in summaries).as_json,
+        "alike": alike,
     }
 
 
@@ -187,7 +192,7 @@ def _experiment(of: Asked, abouts: Sequence[About]) -> dict[str, Any]:
         "x": of.x,
         "value": of.value,
         "panel": plain(of.panel),
-        "cells": _differences(sorted(places[cell.key] for cell in of.cells)),
+        "cells": differences(sorted(places[cell.key] for cell in of.cells)),
         "bounds": [
             {
                 "label": line.label,
@@ -201,7 +206,7 @@ def _experiment(of: Asked, abouts: Sequence[About]) -> dict[str, Any]:
 def _judged(found: Collection, abouts: Sequence[About]) -> dict[str, Any]:
     places = {about.key: place for place, about in enumerate(abouts)}
     claims = [
-        {**claim, "cells": _differences(sorted(places[key] for key in claim["cells"] if key in places))}
+        {**claim, "cells": differences(sorted(places[key] for key in claim["cells"] if key in places))}
         for claim in found.judged.claims
     ]
     audits = found.judged.audits
@@ -213,11 +218,6 @@ def _judged(found: Collection, abouts: Sequence[About]) -> dict[str, Any]:
     }
 
 
-def _differences(places: Sequence[int]) -> list[int]:
-    """Increasing numbers as the first and then differences, which take fewer digits."""
-    return [after - before for before, after in zip([0, *places], places, strict=False)]
-
-
 def _curves(summaries: Sequence[Summary], blocks: Blocks) -> dict[str, Any]:
     """Where curves are: the cell of each, its checkpoints, and what its codes stand for; the codes go to `blocks`."""
     held: list[tuple[int, Curve]] = [(place, of.curve) for place, of in enumerate(summaries) if of.curve is not None]
@@ -225,8 +225,8 @@ def _curves(summaries: Sequence[Summary], blocks: Blocks) -> dict[str, Any]:
     coded = [logarithms(curve.rows) for _, curve in held]
     blocks.add("codes", in_planes([row for codes, _, _ in coded for row in codes]))
     return {
-        "cells": _differences([place for place, _ in held]),
-        "grids": [_differences(grid) for grid in grids.values],
+        "cells": differences([place for place, _ in held]),
+        "grids": [differences(grid) for grid in grids.values],
         "grid": grids.codes,
         "least": [least for _, least, _ in coded],
         "step": [step for _, _, step in coded],

@@ -8,7 +8,7 @@ from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from experiments import intervals
 from experiments.store.stored import Stored
-from scripts.drawing.contests import MIDDLE, UPPER, Standing, standing
+from scripts.drawing.contests import Standing, began, standing
 
 QUANTILES = (0.05, 0.5, 0.95)
 ERROR = 0.05  # of each interval of a mean that the page shows
@@ -30,8 +30,7 @@ class Summary:
     Attributes
     ----------
     final: of the headline: mean, deviation and `QUANTILES`, shape (5,).
-    contest: both ends of the intervals of the median and of the quantiles `UPPER`, shape (6,); NaN if smaller headlines
-        are not better.
+    standing: what decides contests; None if smaller headlines are not better.
     curve: None for a single checkpoint, or none.
     began: whether every run pulled every arm.
     others: by name of a further quantity, its mean and both ends of its interval.
@@ -40,7 +39,7 @@ class Summary:
     key: str
     replications: int
     final: FloatArray
-    contest: FloatArray
+    standing: Standing | None
     curve: Curve | None
     began: bool
     others: dict[str, intervals.Interval]
@@ -55,14 +54,13 @@ def summary(stored: Stored, error: float, more: tuple[str, ...] = ()) -> Summary
     more: quantities besides the headline; those that the cell does not record are left out.
     """
     headline = stored.headline
-    compared = stored.record in COMPARED
     return Summary(
         key=stored.cell.key,
         replications=stored.replications,
         final=_moments(headline[:, None])[:, 0],
-        contest=_ends(standing(stored, headline, error)) if compared else np.full(2 * (1 + len(UPPER)), np.nan),
+        standing=standing(stored, error) if stored.record in COMPARED else None,
         curve=_curve(stored),
-        began=bool((stored.pulls > 0).all()) if "pulls" in stored.rows else True,
+        began=began(stored),
         others=_others(stored, more),
     )
 
@@ -71,10 +69,6 @@ def _moments(values: FloatArray) -> FloatArray:
     """Mean, deviation and quantiles over the runs of `values`, shape (runs, places), as shape (5, places)."""
     deviation = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
     return np.stack([values.mean(axis=0), deviation, *np.quantile(values, QUANTILES, axis=0)])
-
-
-def _ends(of: Standing) -> FloatArray:
-    return np.array([end for at in (MIDDLE, *UPPER) for end in of.quantiles[at][1:]])
 
 
 def _curve(stored: Stored) -> Curve | None:

@@ -19,7 +19,7 @@ from experiments.errors import UserError
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
 from scripts.drawing import words
-from scripts.drawing.contests import form_of
+from scripts.drawing.contests import began, form_of
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
 
@@ -112,7 +112,7 @@ class Priced:
     @cached_property
     def began(self) -> bool:
         """Whether every run pulled every arm; if not, T is within a start phase that does not depend on rewards."""
-        return bool((self.stored.pulls > 0).all())
+        return began(self.stored)
 
     @cached_property
     def trust(self) -> Trust:

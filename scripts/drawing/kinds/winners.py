@@ -3,14 +3,14 @@
 kind: winners
 title: above the figure
 panels: a list of {title: ..., column: value or values}: which cells each panel compares
-value: regret (the default) or another quantity of the cells; the least mean wins
+value: regret (the default) or another quantity of the cells; smaller ones are better
 promise: {scope: ..., delta: ...}, the guarantee required of every policy; without it policies are compared at their own
     epsilon
 epsilons: the epsilons of that promise
 
-At every horizon and epsilon there is a mark in the colour of the policy with the least mean. It is pale if that policy
-cannot be distinguished from another one, see scripts/drawing/contests.py. With a promise, every policy takes part whose
-guarantee implies it, at the largest of its epsilons for which that is so.
+At every horizon and epsilon there is a mark in the colour of the recommended policy of the least risk: 95 % quantile
+and mean. It is pale if others are recommended too, see scripts/drawing/contests.py. With a promise, every policy takes
+part whose guarantee implies it, at the largest of its epsilons for which that is so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from experiments.errors import UserError
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
 from scripts.drawing import words
-from scripts.drawing.contests import entitled, standings, unbeaten
+from scripts.drawing.contests import contest, entitled, standings
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels
 from scripts.drawing.legend import Entry, legend
 from scripts.drawing.spec import Promise, read, require_columns, require_panels, require_words, shown
@@ -35,7 +35,7 @@ PALE = 0.3
 
 
 class Win(NamedTuple):
-    """The cell with the least mean at a horizon and an epsilon; `clear` if it beats all others."""
+    """The recommended cell of the least risk at a horizon and an epsilon; `clear` if it is the only one."""
 
     horizon: int
     epsilon: float
@@ -85,12 +85,16 @@ def promised_wins(cells: Cells, value: str, promise: Promise, epsilons: Sequence
 
 
 def _wins(places: Mapping[tuple[int, float], Cells], value: str) -> list[Win]:
-    """The winners; all intervals of a panel hold simultaneously."""
+    """The winners where some policy takes part; all intervals of a panel hold simultaneously."""
     contests = {place: rivals for place, rivals in sorted(places.items()) if len(rivals) > 1}
     cells = Cells.of(contests.values())
     found = standings(cells, value) if cells else {}
-    best = {place: unbeaten(found[stored.cell.key] for stored in rivals) for place, rivals in contests.items()}
-    return [Win(*place, first.stored, clear=not others) for place, (first, *others) in best.items()]
+    named = {stored.cell.key: stored for stored in cells}
+    made = []
+    for place, rivals in contests.items():
+        best = contest(found[stored.cell.key] for stored in rivals).best
+        made += [Win(*place, named[best[0].key], clear=len(best) == 1)] if best else []
+    return made
 
 
 def _private(cells: Cells) -> Cells:
@@ -118,8 +122,8 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     rows = in_rows(panels, columns := even_columns(len(panels)))
     return Drawing(
         title=spec.title,
-        caption=[f"{words.runs(cells)} runs; pale: not told apart from another"],
-        shown=f"the policy of the least {QUANTITIES[spec.value]} at each horizon and ε, logarithmic axes",
+        caption=[f"{words.runs(cells)} runs; pale: others are recommended too"],
+        shown=f"the policy of the least risk ({QUANTITIES[spec.value]}) at each horizon and ε, logarithmic axes",
         rows=rows,
         size=(1.2 + 2.4 * columns, 0.6 + 2.6 * len(rows)),
         legend=labels(panels),

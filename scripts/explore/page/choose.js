@@ -1,6 +1,6 @@
 // Which policy? From whom is trusted, a budget, and the size of the problem to a ranked list.
-// A policy takes part if its own promise implies the one that is asked for, at the largest such ε that is stored; one
-// beats another as in the atlas (scripts/drawing/contests.py), and all intervals on the page hold together with 95 %.
+// The answers are computed by scripts/explore/answers.py with the rule of the atlas (scripts/drawing/contests.py); here they are
+// only looked up.
 
 const NO_TRUST = "none";
 const COMPARED = ["regret", "exact", "identification"];
@@ -40,7 +40,7 @@ function remarkOf(symbol, text, value, stored, shown) {
  */
 function questionOf(results, state) {
   const { trusts } = results.content;
-  const ranked = results.once(results.all).filter((cell) => COMPARED.includes(results.fact("record", cell)) && results.cells.began[cell] === 1);
+  const ranked = results.once(results.all).filter((cell) => COMPARED.includes(results.fact("record", cell)));
   const kinds = [...new Set(ranked.map((cell) => results.fact("kind", cell)))];
   const kind = kinds.includes(state.kind) ? state.kind : kinds.includes("bits") ? "bits" : kinds[0];
   const fallback = trusts.findIndex(({ short }) => short === "central");
@@ -59,58 +59,60 @@ function questionOf(results, state) {
   const horizons = valuesOf(results, "horizon", ofArms(kept));
   const shownHorizon = nearestOf(horizons, asked.horizon);
   const here = (/** @type {number[]} */ cells) => ofArms(cells).filter((cell) => results.column("horizon", cell) === shownHorizon);
-  return { kinds, kind, trust, deltas, delta: deltas[place], asked, needs, able, arms: valuesOf(results, "arms", able), horizons, storedArms: arms, shownArms, shownHorizon, rivals: here(kept), beyond: here(able) };
+  const answer = answerFor(results, kind, shownArms, shownHorizon, trust, place, asked.epsilon);
+  return { answer, place, kinds, kind, trust, deltas, delta: deltas[place], asked, needs, able, arms: valuesOf(results, "arms", able), horizons, storedArms: arms, shownArms, shownHorizon, rivals: here(kept), beyond: here(able) };
 }
 
 /**
- * The rivals on each instance: of each policy the cell with its largest budget, and who is not beaten.
+ * The answer to a question; undefined if no policy keeps the promise.
  * @param {Results} results
- * @param {number[]} cells
+ * @param {string} kind
+ * @param {number} arms
+ * @param {number} horizon
+ * @param {number} trust
+ * @param {number} delta its place
+ * @param {number} epsilon
+ * @returns {Answer | undefined}
  */
-function contestsOf(results, cells) {
-  /** @type {Map<string, Map<string, number>>} */
-  const places = new Map();
-  for (const cell of cells) {
-    const instance = results.fact("instance", cell);
-    const rivals = places.get(instance) ?? new Map();
-    places.set(instance, rivals);
-    const variant = results.fact("variant", cell);
-    const known = rivals.get(variant);
-    const rank = (/** @type {number} */ of) => (results.guarantee(of).epsilon ?? Infinity) * (results.exact(of) ? 1 + 1e-9 : 1);
-    if (known === undefined || rank(cell) > rank(known)) rivals.set(variant, cell);
-  }
-  return [...places].map(([instance, rivals]) => {
-    const ordered = [...rivals.values()].sort((a, b) => results.standing(a).mean - results.standing(b).mean);
-    const best = ordered.filter((cell) => !ordered.some((other) => beats(results.standing(other), results.standing(cell))));
-    return { instance, cells: ordered, best: new Set(best) };
+function answerFor(results, kind, arms, horizon, trust, delta, epsilon) {
+  const { sizes, answers } = results.content.answers;
+  const size = sizes.find((of) => of.kind === kind && of.arms === arms && of.horizon === horizon);
+  const number = trust < 0 ? size?.none : size?.trusts[trust][delta].findLast(([from]) => from <= epsilon * (1 + 1e-9))?.[1];
+  return number === undefined ? undefined : answers[number];
+}
+
+/** @typedef {{instance: string, cells: number[], risks: Map<number, number>, best: Set<number>, typical: number | null, out: [number, string][]}} Contest */
+
+/**
+ * Who takes part on each instance, in order of risk, and who is recommended.
+ * @param {Results} results
+ * @param {Answer} answer
+ * @returns {Contest[]}
+ */
+function contestsOf(results, answer) {
+  return answer.contests.map((number) => {
+    const { rivals, risks, best, typical, out } = results.content.answers.contests[number];
+    const of = new Map(summedUp(rivals).map((cell, place) => [cell, risks[place] ?? Infinity]));
+    const cells = [...of.keys()].sort((a, b) => Number(of.get(a)) - Number(of.get(b)) || results.final(a).mean - results.final(b).mean);
+    return { instance: results.fact("instance", cells[0] ?? out[0][0]), cells, risks: of, best: new Set(best), typical, out };
   });
 }
 
 /**
- * The ranked list over all instances.
+ * The policies of an answer, the best first.
  * @param {Results} results
- * @param {ReturnType<typeof contestsOf>} contests
+ * @param {Answer} answer
+ * @param {Contest[]} contests
  */
-function rankingOf(results, contests) {
-  /** @type {Map<string, {variant: string, cells: number[], alone: number, beside: number, ratios: number[], uppers: number[]}>} */
-  const found = new Map();
-  for (const { cells, best } of contests) {
-    const least = results.final(cells[0]).mean;
-    for (const cell of cells) {
-      const variant = results.fact("variant", cell);
-      /** @type {{variant: string, cells: number[], alone: number, beside: number, ratios: number[], uppers: number[]}} */
-      const row = found.get(variant) ?? { variant, cells: [], alone: 0, beside: 0, ratios: [], uppers: [] };
-      found.set(variant, row);
-      row.cells.push(cell);
-      if (best.has(cell)) row[best.size === 1 ? "alone" : "beside"] += 1;
-      const { mean, high } = results.final(cell);
-      row.ratios.push(mean / least);
-      row.uppers.push(high / least);
-    }
-  }
-  const unbeaten = (/** @type {{alone: number, beside: number}} */ row) => row.alone + row.beside;
-  return [...found.values()].sort((a, b) => unbeaten(b) - unbeaten(a) || b.alone - a.alone || geometricMean(a.ratios) - geometricMean(b.ratios));
+function rankingOf(results, answer, contests) {
+  return answer.records.map((name, place) => {
+    const variant = results.content.answers.names[name];
+    const there = contests.flatMap(({ cells, risks }) => cells.filter((cell) => results.fact("variant", cell) === variant).map((cell) => ({ cell, risk: Number(risks.get(cell)) })));
+    return { variant, cells: there.map(({ cell }) => cell), best: answer.best[place], alone: answer.alone[place], risk: answer.risks[place] ?? Infinity, largest: Math.max(...there.map(({ risk }) => risk)) };
+  });
 }
+
+/** @typedef {ReturnType<typeof rankingOf>} Ranking */
 
 /** @param {number[]} values */
 function rangeOf(values) {
@@ -122,19 +124,32 @@ function rangeOf(values) {
  * The answer in sentences.
  * @param {Results} results
  * @param {ReturnType<typeof questionOf>} question
- * @param {ReturnType<typeof rankingOf>} ranking
- * @param {number} instances
+ * @param {Answer} answer
+ * @param {Ranking} ranking
  */
-function answerOf(results, question, ranking, instances) {
+function answerOf(results, question, answer, ranking) {
   const { asked, shownArms, shownHorizon, trust } = question;
-  const most = ranking[0].alone + ranking[0].beside;
-  const answer = make(
+  const { names, twice, fewest } = results.content.answers;
+  const instances = answer.contests.length;
+  const named = ranking.slice(0, answer.named);
+  const said = make(
     "p",
     { class: "answer", id: "answer" },
-    make("strong", {}, `${namesOf(results, leadersOf(ranking))}: `),
-    `no other policy is told apart as better on ${most} of ${instances} stored ${instances === 1 ? "instance" : "instances"}.`,
+    make("strong", {}, ranking.length === 0 ? "No policy is recommended: " : `${namesOf(results, named)}: `),
+    ranking.length === 0 ? "none takes part." : `recommended on ${named[0].best} of ${instances} stored ${instances === 1 ? "instance" : "instances"}.`,
   );
-  const notes = [];
+  /** @type {string[]} */
+  const notes = answer.risky.map(([name, risk, instance]) => `Risky: on ${instance}, the 95 % quantile or the mean of ${names[name]} is ${risk === null ? "infinitely many" : quantity(risk)} times the least, which is more than ${twice}.`);
+  const typical = answer.typical.filter(([name]) => !named.some(({ variant }) => variant === names[name]));
+  for (const [name, count] of typical) {
+    const row = ranking.find(({ variant }) => variant === names[name]);
+    notes.push(`Typically, ${names[name]} is better: its median is the least on ${count} of ${instances}. Its risk is up to ${quantity(row?.largest)}: its 95 % quantile or its mean is that many times the least.`);
+  }
+  if (answer.out.length > 0) notes.push(`Left out on some instance, or on all: ${answer.out.map(([name, why]) => `${names[name]} (${why})`).join("; ")}. It takes ${fewest} runs to take part.`);
+  const doubtful = [...new Set(named.flatMap(({ cells }) => cells).map((cell) => Results.valueOf(results.cells.doubt, cell)))].filter((why) => why !== undefined);
+  for (const why of doubtful) notes.push(`The mean is in doubt, so this rests on quantiles: ${why}.`);
+  const away = absentOf(results, question, ranking);
+  if (away.length > 0) notes.push(`Not run at this T, and recommended at a smaller one: ${away.join(", ")}. With these the answer could be another.`);
   const needed = [...new Set(question.rivals.map(question.needs))];
   if (trust >= 0 && !needed.some((epsilon) => Math.abs(epsilon / asked.epsilon - 1) < 1e-6)) {
     const stored = [...new Set(question.beyond.map(question.needs))].filter((epsilon) => epsilon > 0).sort((a, b) => a - b);
@@ -145,29 +160,37 @@ function answerOf(results, question, ranking, instances) {
     );
     if (above.length > 0) {
       const next = Number(above[0].toPrecision(4));
-      const there = contestsOf(results, question.beyond.filter((cell) => question.needs(cell) <= above[0] * (1 + 1e-9)));
-      notes.push(`The next stored ε is ${parameter(next)}: there the answer would be ${namesOf(results, leadersOf(rankingOf(results, there)))}. Between the two, nothing is known; the last columns of the second table show both sides.`);
+      const there = /** @type {Answer} */ (answerFor(results, question.kind, shownArms, shownHorizon, trust, question.place, above[0]));
+      const others = rankingOf(results, there, contestsOf(results, there)).slice(0, there.named);
+      notes.push(`The next stored ε is ${parameter(next)}: there the answer would be ${others.length > 0 ? namesOf(results, others) : "nobody"}. Between the two, nothing is known; the last columns of the second table show both sides.`);
     }
   }
   if (shownArms !== asked.arms) notes.push(`Nothing is stored with K = ${parameter(asked.arms)}: K = ${parameter(shownArms)} is the nearest.`);
   if (shownHorizon !== asked.horizon) notes.push(`Nothing is stored at T = ${parameter(asked.horizon)}: T = ${parameter(shownHorizon)} is the nearest, by its logarithm. Ranks can differ at another T.`);
   const ran = new Set(ranking.flatMap((row) => row.cells.map((cell) => results.guarantee(cell).epsilon)));
   if (ran.size > 1) notes.push("Policies are run at different ε (third column): a smaller one is a handicap, and it keeps more.");
-  return [answer, ...notes.map((text) => make("p", { class: "note" }, text))];
+  return [said, ...notes.map((text) => make("p", { class: "note" }, text))];
 }
 
 /**
- * The first of a ranking: all that are not beaten on as many instances.
- * @param {ReturnType<typeof rankingOf>} ranking
+ * The policies that are recommended at a smaller horizon and were not run at this one.
+ * @param {Results} results
+ * @param {ReturnType<typeof questionOf>} question
+ * @param {Ranking} ranking
  */
-function leadersOf(ranking) {
-  return ranking.filter((row) => row.alone + row.beside === ranking[0].alone + ranking[0].beside);
+function absentOf(results, question, ranking) {
+  const { kind, shownArms, shownHorizon, trust, place, asked, answer } = question;
+  const { names, sizes } = results.content.answers;
+  const present = new Set([...ranking.map(({ variant }) => variant), ...(answer?.out ?? []).map(([name]) => names[name])]);
+  const smaller = sizes.filter((size) => size.kind === kind && size.arms === shownArms && size.horizon < shownHorizon);
+  const earlier = smaller.map(({ horizon }) => answerFor(results, kind, shownArms, horizon, trust, place, asked.epsilon));
+  return [...new Set(earlier.flatMap((of) => (of?.records.slice(0, of.named) ?? []).map((name) => names[name])))].filter((name) => !present.has(name));
 }
 
 /**
  * Policies with the budgets at which they were run, as "A at ε = 0.1 or B at ε = 0.3".
  * @param {Results} results
- * @param {ReturnType<typeof rankingOf>} rows
+ * @param {Ranking} rows
  */
 function namesOf(results, rows) {
   const said = rows.slice(0, 3).map((row) => `${row.variant}${budgetOf(results, row.cells)}`);
@@ -203,7 +226,7 @@ function nextOf(results, question, cell) {
  */
 async function showChoice(results, state, place) {
   const question = questionOf(results, state);
-  const { kinds, kind, trust, deltas, delta, asked, arms, horizons } = question;
+  const { answer, kinds, kind, trust, deltas, delta, asked, arms, horizons } = question;
   const { trusts } = results.content;
   const amounts = [...new Set(question.able.map(question.needs))].filter((of) => of > 0).sort((a, b) => a - b);
   const shownEpsilon = amounts.findLast((amount) => amount <= asked.epsilon * (1 + 1e-9));
@@ -216,24 +239,24 @@ async function showChoice(results, state, place) {
     selectOne("kind", "Kind of rewards", kinds.map((value) => ({ value, text: value })), kind),
   );
   const wrong = Object.entries(asked).find(([, value]) => Number.isNaN(value));
-  if (wrong || question.rivals.length === 0) {
+  if (wrong || answer === undefined) {
     const least = Math.min(...question.able.map(question.needs));
     const why = wrong ? `${wrong[0]}: must be a number above 0.` : Number.isFinite(least) ? `No stored policy keeps this promise at ε = ${parameter(asked.epsilon)}; the least stored ε is ${parameter(least)}.` : "No stored policy makes this promise for these rewards.";
     put(place, form, make("p", { class: "answer", role: "alert" }, why));
     return;
   }
-  const contests = contestsOf(results, question.rivals);
-  const ranking = rankingOf(results, contests);
+  const contests = contestsOf(results, answer);
+  const ranking = rankingOf(results, answer, contests);
   const contest = contests.find(({ instance }) => instance === state.instance) ?? contests[0];
   const measured = kind === "identification" ? "pulls" : "regret";
   const chartPlace = make("div", { class: "chart low", id: "chart" });
   const exports = make("span", {});
-  const overall = overallTable(results, ranking, contests.length, measured);
+  const overall = overallTable(results, ranking, contests.length);
   const single = instanceTable(results, question, contest, measured);
   put(
     place,
     form,
-    ...answerOf(results, question, ranking, contests.length),
+    ...answerOf(results, question, answer, ranking),
     tableOf(overall),
     make("p", { class: "tools" }, csvButton("CSV", "which-policy", () => overall)),
     make("h2", {}, "On one instance"),
@@ -242,49 +265,47 @@ async function showChoice(results, state, place) {
     make("p", { class: "tools" }, exports, csvButton("CSV", "which-policy-on-one-instance", () => single)),
     cellPanel(results, state) ?? "",
     tableOf(single),
-    make("p", { class: "note" }, `A policy takes part if its own promise implies the one asked for. It beats another if its mean, median and 95 % quantile are all smaller and the intervals of both quantiles are disjoint; with too few runs the 80 % quantile replaces the 95 % quantile. These intervals hold for any law of ${measured}, all of this page together with probability 95 %. Policies whose start phase is not over at T are left out.`),
-    origins(commandsOf(results, contest.cells[0]), [...ranking.slice(0, 5).map((row) => results.fact("citation", row.cells[0])), results.content.citation]),
+    make("p", { class: "note" }, `Every stored policy takes part whose own promise implies the one asked for, with enough runs and after its start phase. Its risk is the larger of two quotients: its 95 % quantile to the least one, and its mean to the least mean that is not in doubt. Recommended is who is not beaten and whose risk is at most ${results.content.answers.twice}, else the least risk of all that are not beaten. One beats another if its mean is smaller, or that of the other is in doubt, and the intervals of the 95 % quantiles are disjoint, or of the 80 % quantiles where runs are too few. These intervals hold for any law of ${measured}, all of this page together with probability 95 %; those of means are approximate.`),
+    origins(commandsOf(results, contest.cells[0] ?? contest.out[0][0]), [...ranking.slice(0, 5).map((row) => results.fact("citation", row.cells[0])), results.content.citation]),
   );
   exports.replaceChildren(await draw(chartPlace, dotChart(results, contest, measured), { name: "which-policy", words: `Mean ${measured} of ${contest.cells.length} policies on ${contest.instance}, with 95 % intervals and 95 % quantiles. The numbers are in the table below.`, height: 26 * contest.cells.length + 10, chosen: (cell) => changeState({ cell: results.keys[cell] }) }));
 }
 
 /**
  * @param {Results} results
- * @param {ReturnType<typeof rankingOf>} ranking
+ * @param {Ranking} ranking
  * @param {number} instances
- * @param {string} measured
  * @returns {TableData}
  */
-function overallTable(results, ranking, instances, measured) {
-  const columns = ["rank", "policy", "run at ε", "not beaten on", "alone", "instances", `mean ${measured} / best mean`, "95 % quantile / best mean"].map((title, place) => ({ title, numeric: place !== 1 }));
+function overallTable(results, ranking, instances) {
+  const columns = ["rank", "policy", "run at ε", "recommended on", "alone", "instances", "risk", "largest risk"].map((title, place) => ({ title, numeric: place !== 1 }));
   const rows = ranking.map((row, number) => {
     const budgets = /** @type {number[]} */ ([...new Set(row.cells.map((cell) => results.guarantee(cell).epsilon))].filter((of) => of !== null));
-    const [ratio, upper] = [geometricMean(row.ratios), geometricMean(row.uppers)];
     return [
       { text: String(number + 1), value: number + 1 },
       { text: row.variant },
       { text: budgets.length > 0 ? rangeOf(budgets) : "–" },
-      { text: String(row.alone + row.beside), value: row.alone + row.beside },
+      { text: String(row.best), value: row.best },
       { text: String(row.alone), value: row.alone },
       { text: `${row.cells.length} of ${instances}` },
-      { text: quantity(ratio), value: ratio },
-      { text: quantity(upper), value: upper },
+      { text: quantity(row.risk), value: row.risk },
+      { text: quantity(row.largest), value: row.largest },
     ];
   });
-  return { caption: `${rows.length} policies keep this promise; ratios are geometric means over the instances on which a policy was run`, columns, rows };
+  return { caption: `${rows.length} policies take part; risk is the geometric mean over the instances on which a policy takes part`, columns, rows };
 }
 
 /**
  * @param {Results} results
  * @param {ReturnType<typeof questionOf>} question
- * @param {{instance: string, cells: number[], best: Set<number>}} contest
+ * @param {Contest} contest
  * @param {string} measured
  * @returns {TableData}
  */
 function instanceTable(results, question, contest, measured) {
   const wrong = contest.cells.some((cell) => results.others.wrong_arm?.has(cell) && measured === "pulls");
-  const titles = ["policy", "promise", "ε", `mean ${measured}`, "low", "high", "95 % quantile", ...(wrong ? ["wrong arm"] : []), "not beaten", "next larger ε", "its mean", "runs", "cell"];
-  const texts = ["policy", "promise", "not beaten", "cell"];
+  const titles = ["policy", "promise", "ε", `mean ${measured}`, "low", "high", "95 % quantile", "risk", ...(wrong ? ["wrong arm"] : []), "recommended", "next larger ε", "its mean", "runs", "cell"];
+  const texts = ["policy", "promise", "recommended", "cell"];
   const columns = titles.map((title) => ({ title, numeric: !texts.includes(title) }));
   const rows = contest.cells.map((cell) => {
     const { high } = results.final(cell);
@@ -300,6 +321,7 @@ function instanceTable(results, question, contest, measured) {
       number(interval.low),
       number(interval.high),
       number(high),
+      number(contest.risks.get(cell)),
       ...(wrong ? [number(results.others.wrong_arm.get(cell)?.estimate)] : []),
       { text: contest.best.has(cell) ? "✓" : "", value: contest.best.has(cell) ? "yes" : "no" },
       { text: next === undefined ? "–" : parameter(results.guarantee(next).epsilon), value: next === undefined ? "" : results.guarantee(next).epsilon },
@@ -308,7 +330,7 @@ function instanceTable(results, question, contest, measured) {
       { text: results.keys[cell], node: cellButton(results, cell) },
     ];
   });
-  return { caption: `${contest.instance}, T = ${parameter(question.shownHorizon)}: low and high are the ends of 95 % intervals of the mean; not beaten: no policy is told apart as better`, columns, rows };
+  return { caption: `${contest.instance}, T = ${parameter(question.shownHorizon)}: low and high are the ends of approximate 95 % intervals of the mean`, columns, rows };
 }
 
 /**
@@ -322,14 +344,14 @@ function dotChart(results, contest, measured) {
     const { mean, high } = results.final(cell);
     const interval = /** @type {Interval} */ (results.interval(cell, results.fact("headline", cell)));
     const label = results.fact("variant", cell);
-    return { label, cell, mean, low: Math.max(interval.low, mean / 1e3), up: interval.high, high, best: contest.best.has(cell) ? "not beaten" : "beaten", tip: `${label}: ${withInterval(interval)}\n95 % quantile ${quantity(high)}\ncell ${results.keys[cell]}` };
+    return { label, cell, mean, low: Math.max(interval.low, mean / 1e3), up: interval.high, high, best: contest.best.has(cell) ? "recommended" : "not", tip: `${label}: ${withInterval(interval)}\n95 % quantile ${quantity(high)}\ncell ${results.keys[cell]}` };
   });
   const numbers = values.flatMap(({ low, high, up }) => [low, high, up]).filter((value) => value > 0 && Number.isFinite(value));
   const log = Math.min(...values.map(({ mean }) => mean)) > 0;
   const order = [...new Set(values.map(({ label }) => label))];
   const y = { field: "label", type: "nominal", sort: order, title: null, axis: { labelLimit: innerWidth < 600 ? 130 : 320 } };
   const x = { type: "quantitative", scale: { type: log ? "log" : "linear", nice: false }, axis: axis(innerWidth < 600 ? measured : `${measured}: mean, 95 % interval, and 95 % quantile as a line`, log, numbers) };
-  const colour = { field: "best", type: "nominal", scale: { domain: ["not beaten", "beaten"], range: [pageColour("good"), pageColour("soft")] }, legend: { title: null, orient: "top" } };
+  const colour = { field: "best", type: "nominal", scale: { domain: ["recommended", "not"], range: [pageColour("good"), pageColour("soft")] }, legend: { title: null, orient: "top" } };
   return {
     data: { values },
     encoding: { y },

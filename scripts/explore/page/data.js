@@ -52,7 +52,6 @@ class Results {
     this.count = content.cells.count;
     this.all = Array.from({ length: this.count }, (_, cell) => cell);
     this.finals = fromFourBytes(blocks.final);
-    this.ends = fromFourBytes(blocks.contest);
     this.codes = blocks.codes;
     const hex = Array.from(blocks.keys, (byte) => byte.toString(16).padStart(2, "0")).join("");
     /** @type {string[]} */
@@ -161,14 +160,6 @@ class Results {
     if (name !== this.fact("headline", cell)) return this.others[name]?.get(cell);
     const { mean, deviation, runs, exact } = this.final(cell);
     return meanInterval(mean, deviation, this.content.student[runs], exact);
-  }
-
-  /**
-   * What decides contests: the mean, and the ends of the intervals of the median and of upper quantiles.
-   * @param {number} cell
-   */
-  standing(cell) {
-    return { mean: this.finals[5 * cell], ends: this.ends.slice(6 * cell, 6 * cell + 6) };
   }
 
   /**

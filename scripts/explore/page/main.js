@@ -21,7 +21,8 @@ async function render(results) {
   await view.show(results, state, place);
   place.setAttribute("aria-busy", "false");
   const claims = results.claims.map(({ paper, id }) => `${paper}/${id}`);
-  const ignored = ignoredOf(address, read, { view: VIEWS.map(({ value }) => value), part: PARTS.map(({ value }) => value), claim: claims, open: claims, cell: results.keys });
+  const facets = view.value === "curves" ? [...Object.keys(results.cells.columns), "horizon"].map((name) => `f.${name}`) : [];
+  const ignored = ignoredOf(address, read, { view: VIEWS.map(({ value }) => value), part: PARTS.map(({ value }) => value), claim: claims, open: claims, cell: results.keys }, facets);
   /** @type {HTMLElement} */ (document.getElementById("ignored")).textContent = ignored.length > 0 ? `Ignored in the address: ${ignored.join("; ")}.` : "";
   if (state.cell && shownCell !== state.cell) document.getElementById("cell")?.scrollIntoView({ block: "nearest" });
   shownCell = state.cell ?? "";

@@ -82,6 +82,31 @@ function selectSeveral(word, label, choices, chosen) {
   );
 }
 
+const TYPED = "typed but not entered";
+
+/**
+ * Keep what is typed into a field and not entered, so that a reload does not lose it; null forgets it.
+ * @param {string} word of the state
+ * @param {string | null} text
+ */
+function keepTyped(word, text) {
+  const kept = { .../** @type {Record<string, any>} */ (history.state)?.[TYPED] };
+  delete kept[word];
+  if (text !== null) kept[word] = text;
+  history.replaceState({ [TYPED]: kept }, "");
+}
+
+/**
+ * The text that was typed before a reload and not entered; null if there is none.
+ * @param {string} word of the state
+ * @param {string} value that was entered
+ * @returns {string | null}
+ */
+function typedBefore(word, value) {
+  const text = /** @type {Record<string, any>} */ (history.state)?.[TYPED]?.[word];
+  return typeof text === "string" && text !== value ? text : null;
+}
+
 /**
  * A field for a number or text.
  * @param {string} word of the state
@@ -101,12 +126,20 @@ function typeIn(word, label, value, offered = [], kind = "decimal", remark = "")
       inputmode: kind,
       list: offered.length > 0 ? `offered-${word}` : null,
       autocomplete: "off",
-      onchange: () => {
-        field.dataset.drawn = field.value;
-        if ((readState()[word] ?? "") !== field.value) changeState({ [word]: field.value });
-      },
+      oninput: () => keepTyped(word, field.value),
+      onchange: () => enter(),
+      onblur: () => enter(),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && enter(),
     })
   );
+  const enter = () => {
+    if (field.value === field.dataset.drawn) return; // without a change that the browser notices, as after a reload
+    field.dataset.drawn = field.value;
+    keepTyped(word, null);
+    if ((readState()[word] ?? "") !== field.value) changeState({ [word]: field.value });
+  };
+  const typed = typedBefore(word, value);
+  if (typed !== null) field.value = typed;
   const list = make("datalist", { id: `offered-${word}` }, ...offered.map((of) => make("option", { value: of })));
   return make("label", { class: "control" }, make("span", {}, label), field, offered.length > 0 ? list : null, remark === "" ? null : make("span", { class: "remark", id: `remark-${word}` }, remark));
 }

@@ -27,8 +27,9 @@ function noting(state, read) {
  * @param {State} state
  * @param {Set<string>} read words that the view has read
  * @param {Record<string, string[]>} offered values of words without a control
+ * @param {string[]} facets words that this view may read for other cells
  */
-function ignoredOf(state, read, offered) {
+function ignoredOf(state, read, offered, facets) {
   const written = location.hash.slice(1);
   const words = [...new URLSearchParams(written)];
   const names = words.map(([word]) => word);
@@ -36,7 +37,7 @@ function ignoredOf(state, read, offered) {
     const value = state[word];
     if (names.indexOf(word) !== names.lastIndexOf(word)) return [`${word} is repeated, the last one counts`];
     if (value === undefined) return [`${word} is empty`];
-    if (!read.has(word) && !word.startsWith("f.")) return [`${word} has no meaning here`];
+    if (!read.has(word) && !facets.includes(word)) return [`${word} has no meaning here`];
     const boxes = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll(`input[id^="${CSS.escape(`control-${word}-`)}"]`)]);
     const control = document.getElementById(`control-${word}`);
     const choices = control instanceof HTMLSelectElement ? [...control.options].map((option) => option.value) : boxes.length > 0 ? ["none", ...boxes.map((box) => box.value)] : offered[word];

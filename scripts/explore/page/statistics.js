@@ -1,4 +1,4 @@
-// Intervals, as in experiments/intervals.py, and when one policy beats another, as in scripts/drawing/contests.py.
+// Intervals, as in experiments/intervals.py.
 
 /**
  * Student's interval of a mean of numbers >= 0, cut off at 0; the number itself if it is computed.
@@ -34,24 +34,6 @@ function ratioInterval(above, below, student) {
   if (a > 0) return { estimate, low: Math.min((b - root) / a, estimate), high: Math.max((b + root) / a, estimate) };
   const low = b + root > 0 ? c / (b + root) : -Infinity;
   return { estimate, low: Math.min(low, estimate), high: Infinity };
-}
-
-/**
- * Whether a cell beats another: smaller mean, and disjoint intervals of the median and of an upper quantile.
- * @param {{mean: number, ends: number[]}} one ends of the intervals of the median and of each upper quantile
- * @param {{mean: number, ends: number[]}} other
- */
-function beats(one, other) {
-  if (!(one.mean < other.mean)) return false;
-  const below = (/** @type {number} */ place) => {
-    const [high, low] = [one.ends[2 * place + 1], other.ends[2 * place]];
-    return Number.isFinite(high) && Number.isFinite(low) ? high < low : undefined;
-  };
-  for (let place = 1; 2 * place < one.ends.length; place += 1) {
-    const apart = below(place);
-    if (apart !== undefined) return apart && below(0) === true;
-  }
-  return false;
 }
 
 /** @param {number[]} values positive */

@@ -22,12 +22,29 @@
 /** @typedef {{epsilon: number | null, delta: number, scope: string, absence: string, least: (number | null)[][]}} Guarantee */
 
 /**
+ * Policies by their place in `names`, the best first; the first `named` are recommended, `risky` of these are more than
+ * `twice` above the least somewhere. A risk of null is infinite.
+ * @typedef {{contests: number[], records: number[], best: number[], alone: number[], risks: (number | null)[],
+ *   named: number, risky: [number, number | null, string][], typical: [number, number][], out: [number, string][]}} Answer
+ */
+
+/**
+ * `trusts` has for each trust model and δ the ε from which on an answer holds, and its number; `rivals` are cells, as
+ * differences, and `out` says why a cell takes no part.
+ * @typedef {{twice: number, fewest: number, names: string[], answers: Answer[],
+ *   sizes: {kind: string, arms: number, horizon: number, none: number, trusts: [number, number][][][]}[],
+ *   contests: {rivals: number[], risks: (number | null)[], best: number[], typical: number | null,
+ *   out: [number, string][]}[]}} Answers
+ */
+
+/**
  * @typedef {{made: any, arguments: string[], citation: string, quantiles: number[], level: number,
- *   contests: {error: number, at: number[]}, quantities: Record<string, string>,
+ *   answers: Answers, quantities: Record<string, string>,
  *   trusts: {short: string, said: string, deltas: number[]}[], guarantees: Guarantee[],
  *   colours: Record<string, string>, student: Record<string, number>,
  *   cells: {count: number, facts: Record<string, Coded>, columns: Record<string, Coded>, words: Record<string, Coded>,
  *     of_instances: string[], guarantee: number[], runs: number[], exact: number[], began: number[],
+ *     doubt: Coded,
  *     alike: number[][]},
  *   others: Record<string, {cells: number[], values: [number, number | null, number | null][]}>,
  *   experiments: Experiment[], papers: {name: string, cited: string, title: string, venue: string}[],

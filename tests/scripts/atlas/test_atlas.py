@@ -1,5 +1,6 @@
 """The atlas: regret over the bound, winners, and the page, from invented numbers."""
 
+import itertools
 import math
 import sys
 from dataclasses import replace
@@ -9,10 +10,13 @@ import pytest
 
 from bandits.environments.bernoulli import Bernoulli
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
+from experiments.config.compose import Composer
+from experiments.config.plan import plan
 from experiments.errors import UserError
+from experiments.store import stored_cells
 from experiments.store.stored_cells import Cells
 from scripts.atlas import __main__ as command
-from scripts.atlas.choice import Field
+from scripts.atlas.choice import Field, Notes
 from scripts.atlas.page import page
 from scripts.drawing.contests import entitled
 from scripts.pages.prices import Trust, geometric_mean, priced, trust_of
@@ -179,6 +183,56 @@ def test_summaries_use_horizons_at_which_every_policy_ran_on_all_instances(cells
     assert field([*cells, longer]).whole_until(2000) == 1000
     assert field(cells).whole_until(1000) == 1000
     assert field([longer, on(made_up("dp_ucb", 1, 1000, 20), 0.9, 0.8)]).whole_until(2000) == 2000
+
+
+def test_no_row_is_shown_without_a_policy_that_is_recommended_above(cells):
+    """At 2,000 steps DP-UCB, recommended at 1,000 for epsilon = 1, was not run; DP-SE, recommended for 0.1, was."""
+    longer = [on(made_up("dp_se", epsilon, 2000, 20), *of) for of in ((0.5, 0.25), (0.9, 0.8)) for epsilon in (0.1, 1)]
+    text = page(field([*cells, *longer]))
+    assert choice_of(text, "Central: the whole")[2:7] == [
+        "| 1,000 | DP-SE 2 | DP-UCB 2 |",
+        "| 2,000 | DP-SE 2 | – |",
+        "",
+        "Took part: DP-SE; DP-UCB at T = 1,000; LDP-UCB-B at T = 1,000.",
+        "",
+    ]
+    assert "Not shown, as a policy was not run that is recommended at a shorter T: T = 2,000, ε = 1 (DP-UCB)." in text
+    still = [on(made_up("dp_se", 1, 4000, 20), *of) for of in ((0.5, 0.25), (0.9, 0.8))]
+    everything = field([*cells, *longer, *still])
+    assert everything.absent(Trust.PURE, 1.0, 4000) == {"DP-UCB": 1000}
+    one = on(made_up("dp_ucb", 1, 2000, 10), 0.5, 0.25)  # on one of the instances alone
+    assert field([*cells, *longer, one]).absent(Trust.PURE, 1.0, 2000) == {"DP-UCB": 1000}
+    both = [one, on(made_up("dp_ucb", 1, 2000, 10), 0.9, 0.8)]
+    assert field([*cells, *longer, *both]).absent(Trust.PURE, 1.0, 2000) == {}
+
+
+def test_who_takes_no_part_is_named(cells):
+    few = on(made_up("dp_imed", 1, 1000, 1.0), 0.5, 0.25)
+    few = replace(few, rows={name: rows[:20] for name, rows in few.rows.items()})
+    text = page(field([*cells, few]))
+    assert "Took no part on some instance at some ε: DP-IMED (20 runs) at T = 1,000." in text
+    assert choice_of(text, "Central: the whole")[2] == "| 1,000 | DP-SE 2 | DP-UCB 2 |"
+
+
+@pytest.mark.slow
+def test_no_stored_row_is_shown_without_a_policy_that_is_recommended_above():
+    """Of the published cells, by the definition: who is recommended at the horizon before has a cell there."""
+    composer = Composer()
+    stored = priced(stored_cells(plan(["+experiment=atlas/bernoulli"], composer)))
+    everything = Field(stored, [], [0.01, 0.03, 0.1, 0.3, 1, 3], 1e-6)
+    notes, shown = Notes(everything), 0
+    for trust in (Trust.LOCAL, Trust.SHUFFLE, Trust.PURE):
+        for epsilon in everything.epsilons:
+            for before, at in itertools.pairwise(everything.horizons):
+                if notes.advice(trust, epsilon, at) is None:
+                    continue
+                shown += 1
+                here = everything.entrants(trust, epsilon, at)
+                for place, rivals in everything.entrants(trust, epsilon, before).items():
+                    best = {one.key for one in everything.contest(rivals).best}
+                    named = {of.label for of in rivals if of.stored.cell.key in best}
+                    assert named <= {of.label for of in here[place]}, (trust, epsilon, at)
+    assert shown > 20
 
 
 def test_few_arms_and_many(cells):

@@ -17,7 +17,7 @@ from experiments.config.plan import plan
 from experiments.simulate import Job, run
 from experiments.store import Store, stored_cells
 from experiments.store.stored_cells import Cells
-from scripts.drawing.contests import standings, unbeaten
+from scripts.drawing.contests import contest, standings
 from scripts.explore import __main__ as explore
 from scripts.explore import collect
 from scripts.explore.judged import judged
@@ -219,11 +219,13 @@ class TestInABrowser:
             lambda stored: stored.cell.policy.guarantee.scope.value != "none"
         )
         everyone = standings(cells)
-        best = [one.stored.cell.key for one in unbeaten(everyone[stored.cell.key] for stored in there)]
+        on = contest(everyone[stored.cell.key] for stored in there)
         head, *rows = table_of(browser, place=1)
-        ticked = [row[head.index("cell")] for row in rows if row[head.index("not beaten")] == "✓"]
-        assert ticked == best
-        assert {row[head.index("cell")] for row in rows} == {stored.cell.key for stored in there}
+        ticked = [row[head.index("cell")] for row in rows if row[head.index("recommended")] == "✓"]
+        assert ticked == [one.key for one in on.best]
+        assert {row[head.index("cell")]: number(row[head.index("risk")]) for row in rows} == pytest.approx(
+            dict(on.risks), rel=0.06
+        )
         assert "at ε = 0.1" in answer
         notes = browser.run("Array.from(document.querySelectorAll('.note'), (note) => note.textContent).join(' ')")
         assert "Nothing is stored at ε = 0.5" in notes

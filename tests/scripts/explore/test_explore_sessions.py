@@ -121,6 +121,27 @@ def test_undo_back_forward_and_reload(browser):
     assert shown(browser)[0][0] == "0.25"
 
 
+def test_text_that_is_not_entered_outlives_a_reload(browser):
+    """It is shown and not answered until it is entered; then nothing is kept."""
+    show(browser, "#view=choose&epsilon=1")
+    focus(browser, "epsilon")
+    browser.type("0.5")
+    browser.reload()
+    browser.run(STARTED)
+    assert shown(browser)[0][0] == "0.5"
+    assert shown(browser)[1][0] == "1"
+    show(browser, "#view=choose&epsilon=1&arms=20")
+    assert shown(browser)[0][0] == "0.5"
+    focus(browser, "epsilon")
+    browser.press("Enter")
+    browser.run(DRAWN)
+    assert shown(browser)[1][0] == "0.5"
+    show(browser, "#view=choose&epsilon=2")
+    browser.reload()
+    browser.run(STARTED)
+    assert shown(browser)[0][0] == "2"
+
+
 @pytest.mark.parametrize(
     ("word", "text", "remark"),
     [
@@ -142,14 +163,22 @@ def test_another_value_is_never_shown_in_silence(browser, word, text, remark):
 def test_mistakes_in_the_address_are_named(browser, view):
     show(browser, view)
     assert text_of(browser, "ignored") == ""
-    show(browser, f"{view}&nonsense=1&cell=&x=1&trust=9&claim=no&paper=%E0%A4%A&nonsense=2")
+    show(browser, f"{view}&nonsense=1&cell=&x=1&trust=9&claim=no&paper=%E0%A4%A&nonsense=2&f.nonsense=1")
     said = text_of(browser, "ignored")
     assert "nonsense is repeated" in said
+    assert "f.nonsense has no meaning here" in said
     assert "cell is empty" in said
     assert "a part is badly encoded" in said
     for word in ("x", "trust", "claim", "paper"):
         assert f"{word} = " in said or f"{word} has no meaning here" in said
     assert browser.run("document.getElementById('view').getAttribute('aria-busy')") == "false"
+
+
+def test_a_value_of_cells_that_are_not_shown_is_no_mistake(browser):
+    show(browser, "#view=curves&experiment=atlas/arms&x=arms&f.arms=2")
+    assert text_of(browser, "ignored") == ""
+    show(browser, "#view=choose&f.arms=2")
+    assert "f.arms has no meaning here" in text_of(browser, "ignored")
 
 
 @pytest.mark.parametrize("view", VIEWS)

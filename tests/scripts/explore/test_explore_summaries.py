@@ -26,7 +26,9 @@ def test_a_cell_by_hand():
     assert of.curve.rows[:, 1] == pytest.approx(of.final)
     assert of.began
     # all three runs lie above the 95 % quantile with probability 0.05^3 < 0.01 / 2; nothing else can be said
-    assert of.contest.tolist() == [-np.inf, np.inf, 1, np.inf, -np.inf, np.inf]
+    ends = {at: tuple(interval[1:]) for at, interval in of.standing.quantiles.items()}
+    assert ends == {0.5: (-np.inf, np.inf), 0.95: (1, np.inf), 0.8: (-np.inf, np.inf)}
+    assert of.standing.lacks == "3 runs"
 
 
 def test_an_arm_that_some_run_never_pulled():

@@ -1,0 +1,168 @@
+"""The answers of the view "Which policy?": what `scripts.drawing.contests` says to every stored question.
+
+A question is a kind of rewards, a number of arms, a horizon, a trust model with its δ, and ε. Which policies keep the
+promise changes only at the ε from which on one more does, so the answers for these are all answers there are. The page
+only looks them up, and computes none itself.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from scripts.drawing.contests import BUDGET, FEWEST, TWICE, Advice, Contest, advice, contest
+from scripts.explore.about import About
+from scripts.explore.promises import TRUSTS, deltas_of, least_epsilons
+from scripts.explore.summaries import Summary
+
+Cell = tuple[About, Summary]
+DIGITS = 2  # of a risk
+
+
+@dataclass
+class Numbered:
+    """Values, each once, with their places."""
+
+    values: list[Any] = field(default_factory=list)
+    _places: dict[Any, int] = field(default_factory=dict)
+
+    def place(self, key: Any, value: Any) -> int:
+        """The place of the value, which is appended if its key is new."""
+        if key not in self._places:
+            self._places[key] = len(self.values)
+            self.values.append(value)
+        return self._places[key]
+
+
+def answers(cells: Sequence[Cell], labels: Mapping[str, str], again: Iterable[Sequence[int]]) -> dict[str, Any]:
+    """All answers as JSON; see `Answers` in types.js.
+
+    Parameters
+    ----------
+    labels: of variants.
+    again: cells that are stored with other checkpoints too and stand there for them.
+    """
+    left = {place for group in again for place in group}
+    sizes: dict[tuple[str, int, int], list[int]] = {}
+    for place, (of, numbers) in enumerate(cells):
+        if numbers.standing is not None and place not in left:
+            sizes.setdefault((of.kind, of.columns["arms"], of.columns["horizon"]), []).append(place)
+    book = _Book(cells, labels)
+    found = [
+        {"kind": kind, "arms": arms, "horizon": horizon, "none": book.answer(there), "trusts": book.by_trust(there)}
+        for (kind, arms, horizon), there in sorted(sizes.items())
+    ]
+    numbered = {"names": book.names, "contests": book.contests, "answers": book.answers}
+    values = {name: of.values for name, of in numbered.items()}
+    return {"twice": TWICE, "fewest": FEWEST, "sizes": found, **values}
+
+
+@dataclass
+class _Book:
+    """Contests and answers so far, each once."""
+
+    cells: Sequence[Cell]
+    labels: Mapping[str, str]
+    contests: Numbered = field(default_factory=Numbered)
+    answers: Numbered = field(default_factory=Numbered)
+    names: Numbered = field(default_factory=Numbered)
+
+    def __post_init__(self) -> None:
+        self._least = [least_epsilons(of.guarantee) for of, _ in self.cells]
+        self._places = {of.key: place for place, (of, _) in enumerate(self.cells)}
+        self._decided: dict[tuple[int, ...], Contest] = {}
+
+    def by_trust(self, there: Sequence[int]) -> list[list[list[list[float]]]]:
+        """For each trust model and δ, the ε from which on an answer holds, and its number."""
+        return [
+            [self._by_epsilon(there, trust, delta) for delta in range(len(deltas_of(of)))]
+            for trust, of in enumerate(TRUSTS)
+        ]
+
+    def _by_epsilon(self, there: Sequence[int], trust: int, delta: int) -> list[list[float]]:
+        needs = {place: self._least[place][trust][delta] for place in there}
+        steps = sorted({need for need in needs.values() if need < math.inf})
+        found: list[list[float]] = []
+        for epsilon in steps:
+            number = self.answer([place for place in there if needs[place] <= epsilon * (1 + 1e-9)])
+            if not found or found[-1][1] != number:
+                found.append([epsilon, number])
+        return found
+
+    def answer(self, kept: Iterable[int]) -> int:
+        """The number of the answer if these cells keep the promise: of each policy that with the largest budget."""
+        largest: dict[tuple[str, str], int] = {}
+        for place in kept:
+            of = self.cells[place][0]
+            key = of.instance, _form(of.variant)
+            if key not in largest or self._rank(place) > self._rank(largest[key]):
+                largest[key] = place
+        on: dict[str, list[int]] = {}
+        for (instance, _), place in largest.items():
+            on.setdefault(instance, []).append(place)
+        decided = {instance: self._contest(tuple(sorted(rivals))) for instance, rivals in on.items()}
+        numbers = tuple(
+            self.contests.place(tuple(sorted(on[instance])), self._contest_as_json(of))
+            for instance, of in decided.items()
+        )
+        named = advice(decided, lambda key: self.labels[self.cells[self._places[key]][0].variant])
+        return self.answers.place(numbers, {"contests": numbers, **self._advice_as_json(named)})
+
+    def _rank(self, place: int) -> tuple[float, bool]:
+        of = self.cells[place][0]
+        return of.guarantee.epsilon, of.exact
+
+    def _contest(self, rivals: tuple[int, ...]) -> Contest:
+        if rivals not in self._decided:
+            found = [self.cells[place][1].standing for place in rivals]
+            self._decided[rivals] = contest(one for one in found if one is not None)
+        return self._decided[rivals]
+
+    def _contest_as_json(self, of: Contest) -> dict[str, Any]:
+        places = self._places
+        rivals = sorted((places[one.key], of.risks[one.key]) for one in of.rivals)
+        return {
+            "rivals": differences([place for place, _ in rivals]),
+            "risks": [_shown(risk) for _, risk in rivals],
+            "best": [places[one.key] for one in of.best],
+            "typical": None if of.typical is None else places[of.typical.key],
+            "out": [[places[one.key], one.lacks] for one in of.out],
+        }
+
+    def _advice_as_json(self, of: Advice) -> dict[str, Any]:
+        def number(name: str) -> int:
+            return self.names.place(name, name)
+
+        risky = [(one.name, *one.worst) for one in of.named if one.worst[0] > TWICE]
+        return {
+            "records": [number(one.name) for one in of.records],
+            "best": [one.best_on for one in of.records],
+            "alone": [one.alone for one in of.records],
+            "risks": [_shown(one.risk) for one in of.records],
+            "named": len(of.named),
+            "risky": [[number(name), _shown(risk), instance] for name, risk, instance in risky],
+            "typical": [[number(name), count] for name, count in of.typical.items()],
+            "out": [[number(name), why] for name, why in of.out.items()],
+        }
+
+
+def differences(places: Sequence[int]) -> list[int]:
+    """Increasing numbers as the first and then differences, which take fewer digits."""
+    return [after - before for before, after in zip([0, *places], places, strict=False)]
+
+
+@cache
+def _form(variant: str) -> str:
+    """A variant without its rho, which is a budget: that of a policy which takes one is among its parameters."""
+    name, own = json.loads(variant)
+    return json.dumps([name, {parameter: value for parameter, value in own.items() if parameter not in BUDGET}])
+
+
+def _shown(risk: float) -> float | None:
+    """A risk with a few digits; None if it is infinite."""
+    if math.isinf(risk):
+        return None
+    rounded = float(f"{risk:.{DIGITS}g}")
+    return int(rounded) if rounded == int(rounded) else rounded
