@@ -11,20 +11,20 @@ import numpy as np
 from bandits.audit.ledger import Release
 from bandits.audit.releases import GridRelease
 from bandits.deploy.checks import RewardDomain, budget, truth, whole
-from bandits.deploy.journal import Journal, Row
+from bandits.deploy.journal import Journal, JournalError, Row
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import (
     Outcome,
     Progress,
     Ticket,
     checked_ticket,
-    described,
     note,
     restore,
+    shared_header,
     snapshot_of,
 )
 from bandits.mechanisms.deployable import GRID, add_noise, on_grid
-from bandits.parameters import ParameterError, require, require_arms
+from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
 from bandits.policies.local_ucb import LocalPolicy
 
@@ -66,36 +66,18 @@ class Session:
         wait_always: bool = False,
         clamp: bool = False,
     ) -> None:
-        require(isinstance(policy, Policy), "policy", repr(policy), "a policy, as in DPKLUCB(epsilon=1.0)")
-        if isinstance(policy, LocalPolicy):
-            raise ParameterError("policy", f"{policy.name} learns from messages of clients: open a Server, no Session")
-        arms, horizon = whole(arms, "arms", 2), whole(horizon, "horizon", 1)
-        require_arms(arms)
-        contributions, patience = whole(contributions, "contributions", 1), whole(patience, "patience", 0)
+        header = header_of(policy, arms, horizon, domain, contributions, missing, patience, wait_always)
         self._domain = RewardDomain.of(domain, truth(clamp, "clamp"))
-        wait_always, known = truth(wait_always, "wait_always"), described(policy)
-        missing = self._domain.low if missing is None else missing
-        self._missing = RewardDomain.of(domain).unit(missing, "missing")
-        self.policy, self.contributions, self.clamp = policy, contributions, clamp
-        self._horizon, self._patience, self._wait_always = horizon, patience, wait_always
-        self._progress = Progress(policy.batched_run(arms, horizon))
+        self._missing = RewardDomain.of(domain).unit(header["missing"], "missing")
+        self.policy, self.contributions, self.clamp = policy, header["contributions"], clamp
+        self._horizon, self._patience, self._wait_always = header["horizon"], header["patience"], wait_always
+        self._progress = progress_of(policy, header)
         self._check_epsilon()
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling; never of noise
         self._lock = RLock()
         self._journal = Journal(journal)
         try:
-            self._restore(
-                {
-                    "policy": known,
-                    "arms": arms,
-                    "horizon": horizon,
-                    "domain": [self._domain.low, self._domain.high],
-                    "contributions": contributions,
-                    "missing": float(missing),
-                    "patience": patience,
-                    "wait_always": wait_always,
-                }
-            )
+            self._restore(header)
         except BaseException:
             self._journal.close()
             raise
@@ -109,6 +91,7 @@ class Session:
         restore(self._progress, self._journal, header)
         self._sums, self._present = Counter[int](), Counter[int]()  # of the rewards of the open batch of each arm
         for ticket, steps in self._journal.rewards_of(self._progress.open):
+            require_steps(ticket, steps, self._progress.run.grid, self._journal.path)
             self._count(ticket, steps)
 
     def _count(self, ticket: int, steps: int) -> None:
@@ -251,6 +234,43 @@ class Session:
         body["steps"] = [add_noise(total, grid, epsilon) for total in sums]
         progress.release(body["steps"])
         return Row("release", body)
+
+
+def header_of(
+    policy: Policy,
+    arms: int,
+    horizon: int,
+    domain: tuple[float, float],
+    contributions: int,
+    missing: float | None,
+    patience: int,
+    wait_always: bool,
+) -> dict[str, Any]:
+    """The header of a session. Raises `ParameterError` for what no session has; a review believes nothing else."""
+    require(isinstance(policy, Policy), "policy", repr(policy), "a policy, as in DPKLUCB(epsilon=1.0)")
+    if isinstance(policy, LocalPolicy):
+        raise ParameterError("policy", f"{policy.name} learns from messages of clients: open a Server, no Session")
+    ends = RewardDomain.of(domain)
+    missing = ends.low if missing is None else missing
+    ends.unit(missing, "missing")
+    return shared_header(policy, arms, horizon, contributions) | {
+        "domain": [ends.low, ends.high],
+        "missing": float(missing),
+        "patience": whole(patience, "patience", 0),
+        "wait_always": truth(wait_always, "wait_always"),
+    }
+
+
+def progress_of(policy: Policy, header: dict[str, Any]) -> Progress:
+    """The public state of a session that begins."""
+    arms, horizon = header["arms"], header["horizon"]
+    return Progress(policy.batched_run(arms, horizon), arms, horizon, header["patience"], header["wait_always"])
+
+
+def require_steps(ticket: int, steps: int, grid: int, path: object) -> None:
+    """Raise `JournalError` for a reward outside its domain."""
+    if not 0 <= steps <= grid:
+        raise JournalError(f"{path}: ticket {ticket} of secret_rewards is damaged: {steps} of {grid} steps")
 
 
 def ledger_of(progress: Progress, contributions: int) -> tuple[Release, ...]:
