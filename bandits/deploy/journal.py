@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from bandits.deploy.checks import shortened
 from bandits.parameters import require
 
 FORMAT = 1  # raised when older files become unreadable
@@ -149,6 +150,18 @@ class Journal:
                 yield Row(kind, self._parsed(body, f"row {number} of journal"))
         if (number, checksum) != (self._last, self._checksum):
             raise JournalError(f"{self.path}: row {number + 1} of journal is missing, or table last is damaged")
+
+    def head(self) -> str:
+        """The number and the checksum of the last row, which only this journal and what it becomes contain."""
+        return f"{self._last}-{self._checksum}"
+
+    def require_head(self, head: str) -> None:
+        """Raise `JournalError` unless it contains the row of a `head` that was written down before."""
+        number, _, checksum = head.partition("-")
+        rows = self._fetched("SELECT checksum FROM journal WHERE CAST(row AS TEXT) = ?", number)
+        if rows != [(checksum,)]:
+            told = "an older copy, or another journal, is in its place"
+            raise JournalError(f"{self.path}: does not contain the expected row {shortened(head)}: {told}")
 
     def _parsed(self, text: str, where: str) -> dict[str, Any]:
         """An object of JSON: a checksum can be computed by anybody, so that it proves nothing about the content."""

@@ -145,7 +145,7 @@ def _review_of_sums(
     if strangers := sorted(left.difference(progress.open)):
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
     contributions = header["contributions"]
-    cost = spent(progress.run.epsilon, contributions, progress.released)
+    cost = spent(progress.run.epsilon, contributions, progress.released, anchored=False)
     transcript = transcript_of((row, None) for row in rows)
     return Review(header, transcript, ledger_of(progress, contributions), cost, len(rewards))
 

@@ -47,6 +47,7 @@ class Session:
     domain: the least and the largest reward.
     missing: the public value of a reward that did not come, by default the least.
     clamp: whether rewards outside the domain are moved to its nearest end, or else refused.
+    expect: a `head()` that was written down before: a journal that does not contain it is refused.
 
     Raises `ParameterError` for a policy whose releases are not sums of batches, or without OpenDP, and `JournalError`
     for a journal that is damaged, in use, or of another session.
@@ -65,6 +66,7 @@ class Session:
         patience: int = 1000,
         wait_always: bool = False,
         clamp: bool = False,
+        expect: str | None = None,
     ) -> None:
         header = header_of(policy, arms, horizon, domain, contributions, missing, patience, wait_always)
         self._domain = RewardDomain.of(domain, truth(clamp, "clamp"))
@@ -75,8 +77,14 @@ class Session:
         self._check_epsilon()
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling; never of noise
         self._lock = RLock()
+        require(expect is None or isinstance(expect, str), "expect", repr(expect), "what `head()` returned")
+        if expect is not None and not Path(journal).is_file():
+            raise JournalError(f"{journal}: no such file, and row {expect} is expected in it")
+        self._anchored = expect is not None
         self._journal = Journal(journal)
         try:
+            if expect is not None:
+                self._journal.require_head(expect)
             self._restore(header)
         except BaseException:
             self._journal.close()
@@ -168,7 +176,17 @@ class Session:
     def spent(self) -> Spent:
         """What the releases cost one user: contributions x epsilon, whatever their number, and 0 before the first."""
         with self._lock, self._journal.usable():
-            return spent(self._progress.run.epsilon, self.contributions, self._progress.released)
+            progress = self._progress
+            return spent(progress.run.epsilon, self.contributions, progress.released, anchored=self._anchored)
+
+    def head(self) -> str:
+        """The head of the journal, with all that `select` and `close_batches` have returned: for `expect`.
+
+        Write it down elsewhere before the tickets are used, and of two the one with the larger number before the "-".
+        It is public.
+        """
+        with self._lock, self._journal.usable():
+            return self._journal.head()
 
     def would_exceed(self, epsilon: float) -> bool:
         """Whether this session, to its end, spends more than `epsilon` of the privacy of one user."""

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from bandits import ParameterError
 from bandits.deploy import JournalError, Server, Session, replay, session, tickets
 from bandits.deploy.journal import Journal, Row, _checksum
 from bandits.deploy.replay import review
@@ -231,3 +232,46 @@ def test_a_journal_is_for_its_owner_alone(tmp_path):
             assert set(modes) == {0o600}
     finally:
         os.umask(before)
+
+
+def expecting(path, head):
+    return Session(AdaPUCB(1.0), 2, 100, (0.0, 1.0), path, patience=3, contributions=2, expect=head)
+
+
+def test_an_older_copy_of_the_journal_is_refused(tmp_path):
+    """It would draw other noise for the same sums. One that only goes on from the head is taken."""
+    path, heads = tmp_path / "journal", []
+    for _ in range(3):
+        with a_session(path) as begun:
+            begun.select()
+            heads.append(begun.head())
+        path.with_name(f"copy{len(heads)}").write_bytes(path.read_bytes())
+    assert [head.partition("-")[0] for head in heads] == sorted({head.partition("-")[0] for head in heads})
+    for head in heads:
+        expecting(path, head).close()
+    older = path.with_name("copy2")
+    expecting(older, heads[1]).close()
+    wrong = heads[1].partition("-")[0] + "-" + heads[0].partition("-")[2]
+    for head in (heads[2], wrong, "", "x", "2"):
+        with pytest.raises(JournalError, match=rf"^{older}: does not contain the expected row {head}: an older copy"):
+            expecting(older, head)
+    a_session(older).close()  # it is not locked, and nothing was written
+    gone = path.with_name("gone")
+    with pytest.raises(JournalError, match=rf"^{gone}: no such file, and row {heads[0]} is expected in it$"):
+        expecting(gone, heads[0])
+    assert not gone.exists()
+    gone.touch()
+    with pytest.raises(JournalError, match=rf"^{gone}: does not contain the expected row"):
+        expecting(gone, heads[0])
+    with pytest.raises(ParameterError, match="expect"):
+        expecting(path, 3)
+
+
+def test_what_a_session_cannot_know_without_a_head_is_told(tmp_path):
+    path, said = tmp_path / "journal", "that is not known without expect="
+    with a_session(path) as begun:
+        head = begun.head()
+        assert begun.spent().words.endswith(said)
+    assert review(path).spent.words.endswith(said)
+    with expecting(path, head) as begun:
+        assert said not in begun.spent().words
