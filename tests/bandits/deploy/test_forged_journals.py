@@ -171,12 +171,12 @@ def test_no_value_out_of_range_is_believed_in_any_row(opened, tmp_path):
     assert {(kind, what) for kind, what in believed} - POSSIBLE == set()
 
 
-@pytest.mark.parametrize("policy", ["bandits.policies.base.Policy", "bandits.policies.lazy.require"])
+@pytest.mark.parametrize("policy", ["batched.defaultdict", "base.Policy", "lazy.require"])
 def test_a_review_makes_nothing_but_a_policy(policy, tmp_path):
     """A name in a file calls no other function."""
     path = tmp_path / "journal"
     with Journal(path) as journal:
-        journal.write([Row("header", {"policy": {"class": policy, "fields": {}}})])
+        journal.write([Row("header", {"policy": {"class": f"bandits.policies.{policy}", "fields": {}}})])
     said, _ = outcome(review, path)
     assert said.startswith(f"{path}: row 1 of journal names no policy: ")
 
