@@ -1,16 +1,19 @@
 """Checks of arguments: whole numbers, budgets, and rewards with their domain."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 from bandits.parameters import ParameterError, require
 
+MOST = 2**62  # of whole numbers here, which a journal holds in 64 bits
+
 
 def whole(value: Any, parameter: str, least: int) -> int:
-    """A whole number, which may be written 1e6. Raises `ParameterError` for any other value."""
-    allowed = is_number(value) and math.isfinite(as_float(value)) and value == int(value) and value >= least
+    """A whole number of at most 2^62, which may be written 1e6. Raises `ParameterError` for any other value."""
+    allowed = is_number(value) and abs(as_float(value)) <= MOST and value == int(value) and value >= least
     require(allowed, parameter, repr(value), f"a whole number >= {least}")
     return int(value)
 
@@ -18,6 +21,42 @@ def whole(value: Any, parameter: str, least: int) -> int:
 def is_integer(value: Any) -> bool:
     """Whether it is of an integer type; a boolean is not, though it is an `int` in Python."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def whole_numbers(values: Any) -> list[int]:
+    """A list of integers, as a row of a journal has it. Raises `ValueError` for anything else."""
+    if not isinstance(values, list) or not all(map(is_integer, values)):
+        raise ValueError(f"{shortened(values)} is no list of whole numbers")
+    return values
+
+
+def runs(body: Mapping[str, Any], arms: int, most: int) -> list[tuple[int, int]]:
+    """Pulls in a row, pairs of an arm and a number, as the whole body of a row: at most `most` pulls of `arms` arms.
+
+    Raises `ValueError` for anything else.
+    """
+    only(body, "arms")
+    if not isinstance(body["arms"], list) or not body["arms"]:
+        raise ValueError(f"{shortened(body['arms'])} is no list of pulls")
+    pairs = [tuple(whole_numbers(pair)) for pair in body["arms"]]
+    for pair in pairs:
+        if len(pair) != 2 or not 0 <= pair[0] < arms or pair[1] < 1:
+            raise ValueError(f"{shortened(pair)} is no pair of one of {arms} arms and a number of pulls")
+    if sum(count for _, count in pairs) > most:
+        raise ValueError(f"it has more than the {most} pulls that are left")
+    return [(arm, count) for arm, count in pairs]
+
+
+def only(body: Mapping[str, Any], *keys: str) -> None:
+    """Raise `ValueError` for a key that such a row does not have."""
+    for key in body:
+        if key not in keys:
+            raise ValueError(f"it has a key {shortened(key)}")
+
+
+def shortened(value: Any) -> str:
+    """A value from a file, in one line of at most 200 characters."""
+    return " ".join(str(value).split())[:200]
 
 
 def budget(epsilon: Any) -> float:

@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import itertools
 import json
+import math
 import os
 import sqlite3
 import weakref
@@ -21,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from bandits.deploy.checks import shortened
 from bandits.parameters import require
 
 FORMAT = 1  # raised when older files become unreadable
@@ -98,7 +100,7 @@ class Journal:
         if str(self.path) == ":memory:":
             return lambda: None
         try:
-            descriptor = os.open(self._absolute, os.O_RDONLY | os.O_CREAT, 0o644)
+            descriptor = os.open(self._absolute, os.O_RDONLY | os.O_CREAT, 0o600)  # it holds rewards
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be opened: {error.strerror}") from None
         unlock = weakref.finalize(self, os.close, descriptor)
@@ -145,9 +147,31 @@ class Journal:
                 checksum = _checksum(checksum, number, kind, body)
                 if (row, found) != (number, checksum):
                     raise JournalError(f"{self.path}: row {number} of journal is damaged: its checksum does not fit")
-                yield Row(kind, json.loads(body))
+                yield Row(kind, self._parsed(body, f"row {number} of journal"))
         if (number, checksum) != (self._last, self._checksum):
             raise JournalError(f"{self.path}: row {number + 1} of journal is missing, or table last is damaged")
+
+    def head(self) -> str:
+        """The number and the checksum of the last row, which only this journal and what it becomes contain."""
+        return f"{self._last}-{self._checksum}"
+
+    def require_head(self, head: str) -> None:
+        """Raise `JournalError` unless it contains the row of a `head` that was written down before."""
+        number, _, checksum = head.partition("-")
+        rows = self._fetched("SELECT checksum FROM journal WHERE CAST(row AS TEXT) = ?", number)
+        if rows != [(checksum,)]:
+            told = "an older copy, or another journal, is in its place"
+            raise JournalError(f"{self.path}: does not contain the expected row {shortened(head)}: {told}")
+
+    def _parsed(self, text: str, where: str) -> dict[str, Any]:
+        """An object of JSON: a checksum can be computed by anybody, so that it proves nothing about the content."""
+        try:
+            content = json.loads(text, parse_constant=_finite, parse_float=_finite, parse_int=_of_64_bits)
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            raise JournalError(f"{self.path}: {where} is no object of JSON")
+        return content
 
     def _read_last(self) -> tuple[int, str]:
         found: list[tuple[int, str]] = self._fetched("SELECT row, checksum FROM last")
@@ -163,7 +187,7 @@ class Journal:
             if rows != [(last,)] or len(found) > 1 or checksum != _checksum(last, row, "snapshot", state):
                 told = "without it (DELETE FROM snapshot) all rows are read"
                 raise JournalError(f"{self.path}: table snapshot is damaged: its checksum does not fit; {told}")
-            return Snapshot(row, last, json.loads(state))
+            return Snapshot(row, last, self._parsed(state, "table snapshot"))
         return None
 
     def rewards(self) -> dict[int, int]:
@@ -273,6 +297,18 @@ def _place(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _finite(number: str) -> float:
+    if not math.isfinite(float(number)):
+        raise ValueError(f"{number} is not finite")
+    return float(number)
+
+
+def _of_64_bits(number: str) -> int:
+    if not -(2**63) <= int(number) < 2**63:
+        raise ValueError(f"{number} has more than 64 bits")
+    return int(number)
 
 
 def _text(body: Mapping[str, Any]) -> str:

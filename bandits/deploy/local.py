@@ -11,10 +11,10 @@ import numpy as np
 from bandits.deploy.checks import budget, is_number, whole
 from bandits.deploy.clients import form_of
 from bandits.deploy.journal import Journal, Row
-from bandits.deploy.reports import BoundedPolicy, reports_to
+from bandits.deploy.reports import BoundedPolicy, Reports, reports_to
 from bandits.deploy.spending import Spent, spent
-from bandits.deploy.tickets import Outcome, Ticket, checked_ticket, described, note, restore, snapshot_of
-from bandits.parameters import ParameterError, require, require_arms
+from bandits.deploy.tickets import Outcome, Ticket, checked_ticket, note, restore, shared_header, snapshot_of
+from bandits.parameters import ParameterError, require
 from bandits.policies.heavy_tailed import Moment
 from bandits.policies.local_ucb import LocalPolicy
 from bandits.policies.robust_elimination import RobustBitSE
@@ -42,21 +42,15 @@ class Server:
         moment: tuple[float, float] | None = None,
         contributions: int = 1,
     ) -> None:
-        form_of(policy)
-        arms, horizon = whole(arms, "arms", 2), whole(horizon, "horizon", 1)
-        require_arms(arms)
-        contributions = whole(contributions, "contributions", 1)
-        self.policy, self.contributions = policy, contributions
-        self._horizon = horizon
-        known, of = _checked_moment(policy, moment), described(policy)
-        self._reports = reports_to(policy, arms, horizon, known)
+        header = header_of(policy, arms, horizon, contributions, moment)
+        self.policy, self.contributions = policy, header["contributions"]
+        self._horizon = header["horizon"]
+        self._reports = reports_of(policy, header)
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling
         self._lock = RLock()
         self._journal = Journal(journal)
-        header = {"policy": of, "arms": arms, "horizon": horizon, "contributions": contributions}
-        given = {} if known is None else {"moment": list(known)}
         try:
-            restore(self._reports, self._journal, header | {"local": True} | given)
+            restore(self._reports, self._journal, header)
         except BaseException:
             self._journal.close()
             raise
@@ -121,6 +115,22 @@ class Server:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def header_of(
+    policy: LocalPolicy | BoundedPolicy, arms: int, horizon: int, contributions: int, moment: tuple[float, float] | None
+) -> dict[str, Any]:
+    """The header of a server. Raises `ParameterError` for what no server has; a review believes nothing else."""
+    form_of(policy)
+    given = _checked_moment(policy, moment)
+    header = shared_header(policy, arms, horizon, contributions) | {"local": True}
+    return header if given is None else header | {"moment": list(given)}
+
+
+def reports_of(policy: LocalPolicy | BoundedPolicy, header: dict[str, Any]) -> Reports:
+    """The public state of a server that begins."""
+    moment = Moment(*header["moment"]) if "moment" in header else None
+    return reports_to(policy, header["arms"], header["horizon"], moment)
 
 
 def _checked_moment(policy: LocalPolicy | BoundedPolicy, moment: Any) -> Moment | None:

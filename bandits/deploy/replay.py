@@ -6,22 +6,25 @@ A journal cannot show whether a released sum is the sum of the rewards plus fres
 """
 
 import argparse
+import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from bandits.audit.ledger import Release
+from bandits.deploy import local, session
+from bandits.deploy.checks import is_integer, is_number, shortened
 from bandits.deploy.journal import Journal, JournalError, Row, Snapshot
-from bandits.deploy.reports import reports_to
-from bandits.deploy.session import ledger_of
+from bandits.deploy.reports import Reports
+from bandits.deploy.session import ledger_of, require_steps
 from bandits.deploy.spending import Spent, spent
-from bandits.deploy.tickets import Progress, Ticket, described, replay, require_header
+from bandits.deploy.tickets import UNFIT, Progress, Ticket, described, replay, require_header, told
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
-from bandits.policies.heavy_tailed import Moment
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,10 @@ def review(path: Path | str, policy: Policy | None = None) -> Review:
     header = dict(rows[0].body)
     known = policy_of(header, path) if policy is None else policy
     require_header(rows[0], header | {"policy": described(known)}, path)
-    if header.get("local"):
-        return _review_of_messages(path, rows, snapshot, header, known)
-    return _review_of_sums(path, rows, snapshot, header, known, rewards)
+    begun = _begun(header, known, path)
+    if "local" in header:
+        return _review_of_messages(path, rows, snapshot, begun, known, header)
+    return _review_of_sums(path, rows, snapshot, begun, header, rewards)
 
 
 def policy_of(header: dict[str, Any], path: Path | str) -> Policy:
@@ -69,34 +73,79 @@ def policy_of(header: dict[str, Any], path: Path | str) -> Policy:
         module, _, name = header["policy"]["class"].rpartition(".")
         if not module.startswith("bandits.policies."):
             raise JournalError(f"{path}: its policy {module}.{name} is not of this package: give it to `review`")
-        policy: Policy = getattr(import_module(module), name)(**header["policy"]["fields"])
-    except (ImportError, AttributeError, KeyError, TypeError, ParameterError) as error:
-        raise JournalError(f"{path}: row 1 of journal names no policy: {error}") from None
+        cls = getattr(import_module(module), name)
+        if not isinstance(cls, type) or not issubclass(cls, Policy) or cls.__module__ != module:
+            raise TypeError(f"{name} is none")
+        hints = get_type_hints(cls)
+        for field, value in header["policy"]["fields"].items():
+            if not _fits(value, hints[field]):
+                raise TypeError(f"{field} is {shortened(value)}")
+        policy: Policy = cls(**header["policy"]["fields"])
+    except (ImportError, *UNFIT) as error:
+        raise JournalError(f"{path}: row 1 of journal names no policy: {told(error)}") from None
     return policy
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a value of JSON is of the type of a field; of types that are none of JSON the policy decides."""
+    if get_origin(hint) is Literal:
+        return value in get_args(hint) and not isinstance(value, bool)
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, one) for one in get_args(hint))
+    checks: dict[Any, Callable[[object], bool]] = {
+        bool: lambda value: isinstance(value, bool),
+        int: is_integer,
+        float: is_number,
+        str: lambda value: isinstance(value, str),
+        NoneType: lambda value: value is None,
+    }
+    return checks[hint](value) if hint in checks else True
+
+
+def _begun(header: dict[str, Any], policy: Any, path: Path | str) -> Any:
+    """The state of a session or server that begins; `JournalError` unless it would write exactly this header."""
+    parameters = {key: value for key, value in header.items() if key not in ("policy", "local")}
+    try:
+        if "local" in header:
+            known = local.header_of(policy, **{"moment": None} | parameters)
+            begun: Any = local.reports_of(policy, known)
+        else:
+            known = session.header_of(policy, **parameters)
+            begun = session.progress_of(policy, known)
+    except UNFIT as error:
+        raise JournalError(f"{path}: row 1 of journal is not the header of a session: {told(error)}") from None
+    for key, value in header.items():
+        if json.dumps(known.get(key), sort_keys=True) != json.dumps(value, sort_keys=True):
+            said = f"{key} is {shortened(value)}, and would be {known.get(key)}"
+            raise JournalError(f"{path}: row 1 of journal is not the header of a session: {said}")
+    return begun
 
 
 def _review_of_sums(
     path: Path | str,
     rows: list[Row],
     snapshot: Snapshot | None,
+    progress: Progress,
     header: dict[str, Any],
-    policy: Policy,
     rewards: dict[int, int],
 ) -> Review:
-    progress = Progress(policy.batched_run(header["arms"], header["horizon"]))
     left = set(rewards)
     for row in replay(progress, rows[1:], path, snapshot=snapshot):
         if row.kind == "release":
             tickets = {ticket for arm in progress.run.due for ticket in progress.open.of(arm)}
             absent = len(tickets - left)
             if rewards and absent != row.body.get("missing", absent):
-                told = f"{row.body['missing']} rewards are missing in it, and {absent} are not in secret_rewards"
-                raise JournalError(f"{path}: release {progress.released + 1}: {told}")
+                said = f"{row.body['missing']} rewards are missing in it, and {absent} are not in secret_rewards"
+                raise JournalError(f"{path}: release {progress.released + 1}: {said}")
+            for ticket in tickets & left:
+                require_steps(ticket, rewards[ticket], progress.run.grid, path)
             left -= tickets
+    for ticket in left.intersection(progress.open):
+        require_steps(ticket, rewards[ticket], progress.run.grid, path)
     if strangers := sorted(left.difference(progress.open)):
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
     contributions = header["contributions"]
-    cost = spent(progress.run.epsilon, contributions, progress.released)
+    cost = spent(progress.run.epsilon, contributions, progress.released, anchored=False)
     transcript = transcript_of((row, None) for row in rows)
     return Review(header, transcript, ledger_of(progress, contributions), cost, len(rewards))
 
@@ -109,10 +158,13 @@ def transcript_of(rows: Iterable[tuple[Row, float | None]]) -> tuple[Ticket, ...
 
 
 def _review_of_messages(
-    path: Path | str, rows: list[Row], snapshot: Snapshot | None, header: dict[str, Any], policy: Any
+    path: Path | str,
+    rows: list[Row],
+    snapshot: Snapshot | None,
+    reports: Reports,
+    policy: Any,
+    header: dict[str, Any],
 ) -> Review:
-    moment = Moment(*header["moment"]) if "moment" in header else None
-    reports = reports_to(policy, header["arms"], header["horizon"], moment)
     # A row of tickets has one bound, that of the epoch before it: an epoch ends with a report.
     followed = [(row, reports.bound) for row in replay(reports, rows[1:], path, snapshot=snapshot)]
     cost = spent(policy.epsilon, header["contributions"], reports.received, "all messages")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bandits.deploy.checks import is_integer, only, runs
 from bandits.deploy.clients import form_of
 from bandits.deploy.journal import Row
 from bandits.deploy.tickets import OpenTickets, Outcome, Ticket
@@ -38,8 +39,8 @@ class Reports(ABC):
     learning = True
     bound: float | None = None
 
-    def __init__(self, policy: LocalPolicy | BoundedPolicy) -> None:
-        self.form = form_of(policy)
+    def __init__(self, policy: LocalPolicy | BoundedPolicy, arms: int, horizon: int) -> None:
+        self.form, self.arms, self.horizon = form_of(policy), arms, horizon
         self.issued = self.received = self.unsaved = 0
         self.waiting = OpenTickets()
 
@@ -62,6 +63,8 @@ class Reports(ABC):
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Set a new state to the one that was saved."""
         self.issued, self.received = saved["issued"], saved["received"]
+        if not is_integer(self.received) or not 0 <= self.received <= self.issued <= self.horizon:
+            raise ValueError("its numbers of tickets are out of range")
         self.waiting.restore(saved["waiting"])
 
     def outcome(self, ticket: int) -> Outcome:
@@ -90,9 +93,15 @@ class Reports(ABC):
     def follow(self, row: Row) -> None:
         """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
         if row.kind == "report":
-            self.report(row.body["ticket"], row.body["message"])
+            only(row.body, "ticket", "message")
+            ticket, message = row.body["ticket"], self.form.checked(row.body["message"])
+            if not is_integer(ticket):
+                raise ValueError("its ticket is no whole number")
+            self.report(ticket, message)
             return
-        for arm, count in row.body["arms"]:
+        if row.kind != "pull":
+            raise ValueError(f"unknown kind {row.kind}")
+        for arm, count in runs(row.body, self.arms, self.horizon - self.issued):
             for _ in range(count):
                 expected = arm if self.draws_arms else self.next_arm(np.random.default_rng(0))
                 if expected != arm:
@@ -104,7 +113,7 @@ class StepReports(Reports):
     """Reports to a policy that chooses every arm anew."""
 
     def __init__(self, policy: LocalPolicy, arms: int, horizon: int) -> None:
-        super().__init__(policy)
+        super().__init__(policy, arms, horizon)
         self.policy, self.draws_arms = policy, policy.draws_arms
         self.known: Received = policy.start(arms, horizon)
         self.given = np.zeros(arms, dtype=np.int64)
@@ -149,8 +158,8 @@ class EpochReports(Reports):
     """
 
     def __init__(self, policy: BoundedPolicy, arms: int, horizon: int, moment: Moment) -> None:
-        super().__init__(policy)
-        self.policy, self.horizon, self.moment = policy, horizon, moment
+        super().__init__(policy, arms, horizon)
+        self.policy, self.moment = policy, moment
         self.viable = list(range(arms))
         self.number = 0
         self._begin()

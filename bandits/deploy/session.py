@@ -11,20 +11,20 @@ import numpy as np
 from bandits.audit.ledger import Release
 from bandits.audit.releases import GridRelease
 from bandits.deploy.checks import RewardDomain, budget, truth, whole
-from bandits.deploy.journal import Journal, Row
+from bandits.deploy.journal import Journal, JournalError, Row
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import (
     Outcome,
     Progress,
     Ticket,
     checked_ticket,
-    described,
     note,
     restore,
+    shared_header,
     snapshot_of,
 )
 from bandits.mechanisms.deployable import GRID, add_noise, on_grid
-from bandits.parameters import ParameterError, require, require_arms
+from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
 from bandits.policies.local_ucb import LocalPolicy
 
@@ -47,6 +47,7 @@ class Session:
     domain: the least and the largest reward.
     missing: the public value of a reward that did not come, by default the least.
     clamp: whether rewards outside the domain are moved to its nearest end, or else refused.
+    expect: a `head()` that was written down before: a journal that does not contain it is refused.
 
     Raises `ParameterError` for a policy whose releases are not sums of batches, or without OpenDP, and `JournalError`
     for a journal that is damaged, in use, or of another session.
@@ -65,37 +66,26 @@ class Session:
         patience: int = 1000,
         wait_always: bool = False,
         clamp: bool = False,
+        expect: str | None = None,
     ) -> None:
-        require(isinstance(policy, Policy), "policy", repr(policy), "a policy, as in DPKLUCB(epsilon=1.0)")
-        if isinstance(policy, LocalPolicy):
-            raise ParameterError("policy", f"{policy.name} learns from messages of clients: open a Server, no Session")
-        arms, horizon = whole(arms, "arms", 2), whole(horizon, "horizon", 1)
-        require_arms(arms)
-        contributions, patience = whole(contributions, "contributions", 1), whole(patience, "patience", 0)
+        header = header_of(policy, arms, horizon, domain, contributions, missing, patience, wait_always)
         self._domain = RewardDomain.of(domain, truth(clamp, "clamp"))
-        wait_always, known = truth(wait_always, "wait_always"), described(policy)
-        missing = self._domain.low if missing is None else missing
-        self._missing = RewardDomain.of(domain).unit(missing, "missing")
-        self.policy, self.contributions, self.clamp = policy, contributions, clamp
-        self._horizon, self._patience, self._wait_always = horizon, patience, wait_always
-        self._progress = Progress(policy.batched_run(arms, horizon))
+        self._missing = RewardDomain.of(domain).unit(header["missing"], "missing")
+        self.policy, self.contributions, self.clamp = policy, header["contributions"], clamp
+        self._horizon, self._patience, self._wait_always = header["horizon"], header["patience"], wait_always
+        self._progress = progress_of(policy, header)
         self._check_epsilon()
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling; never of noise
         self._lock = RLock()
+        require(expect is None or isinstance(expect, str), "expect", repr(expect), "what `head()` returned")
+        if expect is not None and not Path(journal).is_file():
+            raise JournalError(f"{journal}: no such file, and row {expect} is expected in it")
+        self._anchored = expect is not None
         self._journal = Journal(journal)
         try:
-            self._restore(
-                {
-                    "policy": known,
-                    "arms": arms,
-                    "horizon": horizon,
-                    "domain": [self._domain.low, self._domain.high],
-                    "contributions": contributions,
-                    "missing": float(missing),
-                    "patience": patience,
-                    "wait_always": wait_always,
-                }
-            )
+            if expect is not None:
+                self._journal.require_head(expect)
+            self._restore(header)
         except BaseException:
             self._journal.close()
             raise
@@ -109,6 +99,7 @@ class Session:
         restore(self._progress, self._journal, header)
         self._sums, self._present = Counter[int](), Counter[int]()  # of the rewards of the open batch of each arm
         for ticket, steps in self._journal.rewards_of(self._progress.open):
+            require_steps(ticket, steps, self._progress.run.grid, self._journal.path)
             self._count(ticket, steps)
 
     def _count(self, ticket: int, steps: int) -> None:
@@ -185,7 +176,17 @@ class Session:
     def spent(self) -> Spent:
         """What the releases cost one user: contributions x epsilon, whatever their number, and 0 before the first."""
         with self._lock, self._journal.usable():
-            return spent(self._progress.run.epsilon, self.contributions, self._progress.released)
+            progress = self._progress
+            return spent(progress.run.epsilon, self.contributions, progress.released, anchored=self._anchored)
+
+    def head(self) -> str:
+        """The head of the journal, with all that `select` and `close_batches` have returned: for `expect`.
+
+        Write it down elsewhere before the tickets are used, and of two the one with the larger number before the "-".
+        It is public.
+        """
+        with self._lock, self._journal.usable():
+            return self._journal.head()
 
     def would_exceed(self, epsilon: float) -> bool:
         """Whether this session, to its end, spends more than `epsilon` of the privacy of one user."""
@@ -251,6 +252,43 @@ class Session:
         body["steps"] = [add_noise(total, grid, epsilon) for total in sums]
         progress.release(body["steps"])
         return Row("release", body)
+
+
+def header_of(
+    policy: Policy,
+    arms: int,
+    horizon: int,
+    domain: tuple[float, float],
+    contributions: int,
+    missing: float | None,
+    patience: int,
+    wait_always: bool,
+) -> dict[str, Any]:
+    """The header of a session. Raises `ParameterError` for what no session has; a review believes nothing else."""
+    require(isinstance(policy, Policy), "policy", repr(policy), "a policy, as in DPKLUCB(epsilon=1.0)")
+    if isinstance(policy, LocalPolicy):
+        raise ParameterError("policy", f"{policy.name} learns from messages of clients: open a Server, no Session")
+    ends = RewardDomain.of(domain)
+    missing = ends.low if missing is None else missing
+    ends.unit(missing, "missing")
+    return shared_header(policy, arms, horizon, contributions) | {
+        "domain": [ends.low, ends.high],
+        "missing": float(missing),
+        "patience": whole(patience, "patience", 0),
+        "wait_always": truth(wait_always, "wait_always"),
+    }
+
+
+def progress_of(policy: Policy, header: dict[str, Any]) -> Progress:
+    """The public state of a session that begins."""
+    arms, horizon = header["arms"], header["horizon"]
+    return Progress(policy.batched_run(arms, horizon), arms, horizon, header["patience"], header["wait_always"])
+
+
+def require_steps(ticket: int, steps: int, grid: int, path: object) -> None:
+    """Raise `JournalError` for a reward outside its domain."""
+    if not 0 <= steps <= grid:
+        raise JournalError(f"{path}: ticket {ticket} of secret_rewards is damaged: {steps} of {grid} steps")
 
 
 def ledger_of(progress: Progress, contributions: int) -> tuple[Release, ...]:

@@ -26,14 +26,21 @@ class Spent:
     words: str
 
 
-def spent(epsilon: float, contributions: int, releases: int, of: str = "all arms and releases") -> Spent:
+NOT_KNOWN = "; if an older copy of the journal was restored, more was spent: that is not known without expect="
+
+
+def spent(
+    epsilon: float, contributions: int, releases: int, of: str = "all arms and releases", anchored: bool = True
+) -> Spent:
     """The cost of `releases` that are each epsilon-private for one reward: `contributions` times as much for one user.
 
     This is group privacy: one input becomes the other in `contributions` steps, each of which changes one reward.
+    `anchored`: whether it is known that no older copy of the journal was restored.
     """
     most = contributions * epsilon
     who = "one user with one reward" if contributions == 1 else f"one user with at most {contributions} rewards"
-    return Spent(most if releases else 0.0, most, releases, f"{of} are {most:g}-differentially private for {who}")
+    words = f"{of} are {most:g}-differentially private for {who}" + ("" if anchored else NOT_KNOWN)
+    return Spent(most if releases else 0.0, most, releases, words)
 
 
 def on_disjoint_users(*sessions: Spent) -> Spent:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bandits.deploy.checks import is_integer
+from bandits.deploy.checks import is_integer, only, runs, shortened, whole, whole_numbers
 from bandits.deploy.journal import Journal, JournalError, Row, Snapshot
-from bandits.parameters import ParameterError, require
+from bandits.parameters import ParameterError, require, require_arms
 from bandits.policies.base import Policy
 from bandits.policies.batched import BatchedRun
 
@@ -104,8 +104,8 @@ class Progress:
 
     _COUNTS = ("issued", "pulls", "waited", "released")
 
-    def __init__(self, run: BatchedRun) -> None:
-        self.run = run
+    def __init__(self, run: BatchedRun, arms: int, horizon: int, patience: int, wait_always: bool = False) -> None:
+        self.run, self.arms, self.horizon, self.patience, self.wait_always = run, arms, horizon, patience, wait_always
         self.issued = self.pulls = self.waited = self.released = self.unsaved = 0
         self.open = OpenTickets()
 
@@ -150,19 +150,35 @@ class Progress:
         self.open.restore(saved["open"])
         for name in self._COUNTS:
             setattr(self, name, saved[name])
+        allowed = all(is_integer(saved[name]) and saved[name] >= 0 for name in self._COUNTS)
+        if not allowed or self.pulls > min(self.horizon, self.issued) or self.waited > self.patience:
+            raise ValueError("its numbers of tickets are out of range")
 
     def follow(self, row: Row) -> None:
         """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
         if row.kind == "release":
-            if list(self.run.due) != row.body["arms"]:
-                raise ValueError(f"arms {row.body['arms']} are released, {list(self.run.due)} are due")
-            self.release(row.body["steps"])
+            self._follow_release(row.body)
             return
         if row.kind not in ("pull", "wait"):
             raise ValueError(f"unknown kind {row.kind}")
-        for arm, count in row.body["arms"]:
+        left = self.patience - self.waited if row.kind == "wait" else self.horizon - self.pulls
+        for arm, count in runs(row.body, self.arms, left):
             for _ in range(count):
                 self._expect(row.kind, arm)
+
+    def _follow_release(self, body: Mapping[str, Any]) -> None:
+        only(body, "arms", "steps", "missing")
+        arms, steps, due = whole_numbers(body["arms"]), whole_numbers(body["steps"]), list(self.run.due)
+        if not due or arms != due:
+            raise ValueError(f"arms {shortened(arms)} are released, {due} are due")
+        if len(steps) != len(due) or any(abs(total) >= MOST for total in steps):
+            raise ValueError(f"{shortened(steps)} are no noisy sums of {len(due)} arms")
+        if ("missing" in body) is self.wait_always:
+            raise ValueError("the number of missing rewards is in a release unless wait_always")
+        (missing,), most = whole_numbers([body.get("missing", 0)]), sum(len(self.open.of(arm)) for arm in due)
+        if not 0 <= missing <= most:
+            raise ValueError(f"{shortened(missing)} rewards are missing of {most}")
+        self.release(steps)
 
     def _expect(self, kind: str, arm: int) -> None:
         if (kind == "wait") is not bool(self.run.due):
@@ -187,7 +203,10 @@ class Public(Protocol):
 
 
 EVERY = 5_000  # tickets and reports between two snapshots
-UNFIT = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # which rows of another policy raise
+MOST_ARMS = 10**6  # which are in memory one by one
+MOST = 2**63  # more than any noisy sum, which is drawn in 64 bits
+# What rows and snapshots of another policy raise, or those of nobody.
+UNFIT = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 
 
 def snapshot_of(state: Public) -> dict[str, Any] | None:
@@ -213,7 +232,7 @@ def restore(state: Public, journal: Journal, header: Mapping[str, Any]) -> None:
         try:
             state.restore(snapshot.state)
         except UNFIT as error:
-            raise JournalError(f"{path}: table snapshot does not fit the policy: {error}") from None
+            raise JournalError(f"{path}: table snapshot does not fit the policy: {told(error)}") from None
         rows, number = journal.rows(snapshot), snapshot.row + 1
     for _ in replay(state, rows, path, number):
         pass
@@ -231,9 +250,14 @@ def replay(
         try:
             state.follow(row)
         except UNFIT as error:
-            raise JournalError(f"{path}: row {number} of journal does not fit the policy: {error}") from None
+            raise JournalError(f"{path}: row {number} of journal does not fit the policy: {told(error)}") from None
         if snapshot and snapshot.row == number and snapshot.state != json.loads(json.dumps(state.saved())):
             raise JournalError(f"{path}: table snapshot does not follow from the {number} rows before it")
+
+
+def told(error: Exception) -> str:
+    """An error of a file in one line."""
+    return f"there is no {error}" if isinstance(error, KeyError) else shortened(error)
 
 
 def note(rows: list[Row], kind: str, ticket: Ticket) -> None:
@@ -271,6 +295,14 @@ def described(policy: Policy) -> dict[str, Any]:
     return {"class": f"{cls.__module__}.{cls.__qualname__}", "fields": found}
 
 
+def shared_header(policy: Policy, arms: int, horizon: int, contributions: int) -> dict[str, Any]:
+    """What every header has. Raises `ParameterError` for what no session has."""
+    described_policy, arms = described(policy), whole(arms, "arms", 2)
+    require_arms(arms, MOST_ARMS)
+    horizon, contributions = whole(horizon, "horizon", 1), whole(contributions, "contributions", 1)
+    return {"policy": described_policy, "arms": arms, "horizon": horizon, "contributions": contributions}
+
+
 def require_header(first: Row, header: Mapping[str, Any], path: object) -> None:
     """Raise `JournalError` unless a journal is of the same session, naming the first thing that differs."""
     if first.kind != "header":
@@ -278,7 +310,8 @@ def require_header(first: Row, header: Mapping[str, Any], path: object) -> None:
     known, header = _flat(first.body), _flat(json.loads(json.dumps(header)))  # tuples are lists there
     for key in [*header, *known]:
         if known.get(key) != header.get(key):
-            raise JournalError(f"{path}: is of another session: {key} is {known.get(key)}, not {header.get(key)}")
+            told = f"{key} is {shortened(known.get(key))}, not {header.get(key)}"
+            raise JournalError(f"{path}: is of another session: {told}")
 
 
 def _flat(header: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def check(path, users, known):
         assert rewards[number] == reward * GRID, "an acknowledged reward is lost"
     released = [row.body["steps"] for row in rows if row.kind == "release"]
     assert released[: len(known)] == known, "a release was drawn again"
-    progress = Progress(policy.batched_run(3, 1_000_000))
+    progress = Progress(policy.batched_run(3, 1_000_000), 3, 1_000_000, 1000)
     summed = list[int]()
     for row in followed(progress, rows[1:], path):
         summed += progress.open.of(*row.body["arms"]) if row.kind == "release" else []

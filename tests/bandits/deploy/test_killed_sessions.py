@@ -65,7 +65,7 @@ def nothing_is_lost(folder):
     with Journal(path) as journal:
         rows, rewards = list(journal.rows()), journal.rewards()
     transcript = review(path).transcript
-    progress, sums = Progress(policy.batched_run(2, 1000)), {}
+    progress, sums = Progress(policy.batched_run(2, 1000), 2, 1000, 1000), {}
     for _ in replay(progress, rows[1:], path):
         sums[progress.released] = progress.run.summary()["sums"]
     sums[progress.released] = progress.run.summary()["sums"]

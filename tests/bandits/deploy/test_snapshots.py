@@ -251,7 +251,7 @@ def test_open_tickets_by_hand():
 
 def test_what_is_open_takes_no_more_memory_than_its_numbers():
     """8 bytes a ticket and room to grow: of 10^5 tickets less than 2 MB."""
-    progress = Progress(AdaPUCB(1.0).batched_run(2, 10**6))
+    progress = Progress(AdaPUCB(1.0).batched_run(2, 10**6), 2, 10**6, 1000)
     assert len(progress.open) == 0
     for number in range(10**5):
         progress.open.add(Ticket(number, 0))
