@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.errors import UserError
 
 if TYPE_CHECKING:
-    from experiments.frames import load, load_identified, load_outcomes, load_pulls
+    from experiments.frames import load, load_identified, load_outcomes, load_pulls, load_weighted
     from experiments.running import run
 
 # Work is divided among processes, one per core. Threads of BLAS would wait for each other by spinning, which costs ten
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-__all__ = ["UserError", "load", "load_identified", "load_outcomes", "load_pulls", "run"]
+__all__ = ["UserError", "load", "load_identified", "load_outcomes", "load_pulls", "load_weighted", "run"]
 
 
 def __getattr__(name: str) -> Any:

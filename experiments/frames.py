@@ -56,8 +56,8 @@ def load(
     experiment: only the cells and replications of this experiment, as "sajed2019/fig01", or of all in a folder, as
         "sajed2019".
     table: "curves", "pulls", "outcomes" or "identified", see `load_pulls`, `load_outcomes` and `load_identified`, or
-        "weighted": blocks of weighted runs, see `experiments.cells.weighted`; only cells of a kind that has this table,
-        with its columns in place of t and regret.
+        "weighted", see `load_weighted`; only cells of a kind that has this table, with its columns in place of t and
+        regret.
     overrides: of the config of the experiment, as ["horizon=1e5"].
     results_dir: where results are stored; if left out, where the experiment says, else `runs` of this repository.
         The published `results` are read too, unless a folder is given and no experiment.
@@ -93,6 +93,14 @@ def load_identified(experiment: str | None = None, **choice: Any) -> pd.DataFram
     `arm` is -1 if the policy gave no answer within the horizon, its largest number of pulls. Otherwise as `load`.
     """
     return load(experiment, table="identified", **choice)
+
+
+def load_weighted(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
+    """Blocks of weighted runs: one row per cell and block, with regret, weight and squares; otherwise as `load`.
+
+    See `experiments.cells.weighted`; the mean of regret over blocks estimates the mean regret of the cell.
+    """
+    return load(experiment, table="weighted", **asked)
 
 
 def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:

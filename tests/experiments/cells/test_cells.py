@@ -19,7 +19,7 @@ from bandits.policies.perturbed_leader import ThompsonBeta
 from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
 from bandits.policies.top_two import AdaPTT
 from bandits.policies.ucb import UCB1
-from experiments import load, load_outcomes, load_pulls
+from experiments import load, load_outcomes, load_pulls, load_weighted
 from experiments.cells import KINDS
 from experiments.cells.base import check_curves
 from experiments.cells.exact import ExactCell
@@ -253,6 +253,6 @@ def test_weighted_runs_are_loaded_and_found_from_plain_ones(tmp_path):
     run(look_up([Request(rare, 3, {})], store), store, 1)
     assert store.read(plain).weighted.regret.tolist() == store.read(rare).regret.tolist()
     assert store.read(early).weighted is None
-    table = load(table="weighted", results_dir=tmp_path)
+    table = load_weighted(results_dir=tmp_path)
     assert table.regret.tolist() == [rare.replicate(place)["regret"] for place in range(3)]
     assert set(load(results_dir=tmp_path).record) == {"regret"}
