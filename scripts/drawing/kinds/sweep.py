@@ -4,8 +4,8 @@ kind: sweep
 title: above the figure
 x: a column, or a word for a property of the instance, such as least_gap
 panels: a list of {title: ..., column: value or values}: which cells each panel shows
-value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/; where a start
-    phase is never left and the order of arms decides its regret, that of pulling all arms in turn is drawn
+value: regret (the default, at the horizon) or another quantity of the cells, see experiments/cells/
+in_turn: true draws a start phase that is never left, in which the order of arms decides regret, as pulling in turn
 scales: [log, log], the scales of x and y, linear or log
 curves: columns that distinguish the curves of one policy
 overlays: a list of bounds, see scripts/drawing/overlays.py
@@ -53,6 +53,7 @@ class Spec:
     x: str
     panels: list[dict[str, Any]]
     value: str = "regret"
+    in_turn: bool = False
     curves: list[str] = field(default_factory=list)
     overlays: list[dict[str, Any]] = field(default_factory=list)
     scales: list[str] = field(default_factory=lambda: ["log", "log"])
@@ -173,7 +174,7 @@ def _points(spec: Spec, cells: Cells, x: Sequence[float]) -> Points:
     values = measured(ordered, spec.value)
     values = [_rare(stored, spec.value, own) for stored, own in zip(ordered, values, strict=True)]
     estimates = [intervals.estimate(of_cell, 0.05) for of_cell in values]
-    if spec.value == "regret":
+    if spec.in_turn and spec.value == "regret":
         in_turn = [stored.in_turn for stored in ordered]
         estimates = [
             estimate if level is None else intervals.exactly(level)
@@ -217,7 +218,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     drawn = Cells.of(curve.cells for of_panel in points for curve in of_panel.values())
     return Drawing(
         title=spec.title,
-        caption=_caption(cells.only(lambda stored: stored in drawn), spec.value),
+        caption=_caption(cells.only(lambda stored: stored in drawn), spec),
         shown=_shown(spec, bounds),
         rows=rows,
         size=(1.2 + 3.2 * columns, 0.4 + 3.2 * len(rows)),
@@ -299,7 +300,7 @@ def _shown(spec: Spec, bounds: Sequence[Overlay]) -> str:
     return sentence + (f"; slopes fitted by least squares: {', '.join(slopes)}" if slopes else "")
 
 
-def _caption(cells: Cells, value: str) -> list[str]:
+def _caption(cells: Cells, spec: Spec) -> list[str]:
     kind, runs = type(cells[0].cell), words.runs(cells)
     parts = [kind.until(words.horizons(cells)) + (f", {kind.repeated(runs)}" if runs else "; exact")]
     if runs and any(stored.exact for stored in cells):
@@ -307,13 +308,14 @@ def _caption(cells: Cells, value: str) -> list[str]:
     private = {stored.cell.policy.guarantee for stored in cells if stored.cell.policy.guarantee.private}
     parts.append(f"scope: {' and '.join(sorted({guarantee.scope.value for guarantee in private}))}")
     caveats = Counter(words.name(stored.cell.policy) for stored in cells if stored.cell.caveats)
-    in_turn = Counter(words.name(stored.cell.policy) for stored in cells if stored.in_turn is not None)
+    unlearned = cells.only(lambda stored: spec.in_turn and stored.in_turn is not None)
+    in_turn = Counter(words.name(stored.cell.policy) for stored in unlearned)
     never = [
         f"start phase never left: {count} points of {label}"
         + (f", {in_turn[label]} of them drawn as pulling all arms in turn" if in_turn[label] else "")
         for label, count in caveats.items()
     ]
-    return ["; ".join(parts), *_carried(cells, value), *never]
+    return ["; ".join(parts), *_carried(cells, spec.value), *never]
 
 
 def _carried(cells: Cells, value: str) -> list[str]:

@@ -191,12 +191,14 @@ def test_a_start_phase_that_never_ends_is_drawn_as_pulling_in_turn(cells):
     for means in ("[0.9,0.5,0.5]", "[0.5,0.5,0.9]"):
         line = ["instance=bernoulli", f"instance.means={means}", *words]
         stored = cells([*line, "budget.epsilon=0.01"], [*line, "budget.epsilon=30"])
-        spec = {"title": "t", "x": "epsilon", "panels": [{"title": "a", "epsilon": [0.01, 30]}]}
+        spec = {"title": "t", "x": "epsilon", "in_turn": True, "panels": [{"title": "a", "epsilon": [0.01, 30]}]}
         (points,) = sweep.points_of(sweep.Spec(**spec), stored, {})[0].values()
         assert stored[0].regret[:, -1].tolist() == [0 if means.startswith("[0.9") else 400] * 2
         assert points.mean[0] == points.low[0] == pytest.approx(800 / 3)
         assert points.mean[1] == stored[1].regret[:, -1].mean(), "a start phase that ended is drawn as it was"
         (line,) = [line for line in sweep.describe(spec, stored, {}).caption if "start phase" in line]
         assert line == "start phase never left: 1 points of DP-TS-UCB, 1 of them drawn as pulling all arms in turn"
+    as_run = next(iter(sweep.points_of(sweep.Spec(**spec | {"in_turn": False}), stored, {})[0].values()))
+    assert as_run.mean[0] == 400
     other = sweep.Spec(**spec, value="best_arm_behind")
     assert next(iter(sweep.points_of(other, stored, {})[0].values())).mean[0] != pytest.approx(800 / 3)
