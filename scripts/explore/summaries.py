@@ -72,7 +72,7 @@ def _moments(values: FloatArray) -> FloatArray:
 
 
 def _curve(stored: Stored) -> Curve | None:
-    if "regret" not in stored.rows or stored.regret.shape[1] < 2:
+    if "t" not in stored.rows or len(stored.t) < 2:
         return None
     return Curve(stored.t, _moments(stored.regret))
 
