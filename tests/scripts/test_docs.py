@@ -41,7 +41,7 @@ def test_only_a_few_papers_are_named_in_the_order_of_the_claims():
 
 def test_the_glossary_is_short_and_has_the_numbers_of_the_code():
     words = glossary()
-    assert len(words) <= 22
+    assert len(words) <= 20
     for word in ("weakest setting", "open", "vacuous here", "power", "undecided", "threshold ours"):
         assert word in words
     assert f"{100 * FAMILY:g} %" in words["interval"]
