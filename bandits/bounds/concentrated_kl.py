@@ -20,7 +20,7 @@ def zcdp_klucb_regret(
 ) -> float:
     """Expected regret of zCDP-KLUCB is at most this, for rewards in [0, 1] with these means in (0, 1), c > 2.
 
-    Sum over suboptimal arms of gap times `late_pulls`, at the best y, plus the largest gap times `failed_steps`. As T
+    Sum over suboptimal arms of gap times `_late_pulls`, at the best y, plus the largest gap times `failed_steps`. As T
     grows the limit of regret / log T is at most `ratio` times the sum of gap / kl(mean, best mean), for every rho.
     """
     require_rho(rho)
@@ -32,11 +32,11 @@ def zcdp_klucb_regret(
     grid, cost = batch_ends(horizon, ratio, first_batch), exploration(horizon, c)
     for mean in arms[arms < best].tolist():
         places = mean + (best - mean) * np.arange(1, PLACES + 1) / (PLACES + 1)
-        regret += (best - mean) * min(late_pulls(mean, best, y, rho, cost, grid) for y in places.tolist())
+        regret += (best - mean) * min(_late_pulls(mean, best, y, rho, cost, grid) for y in places.tolist())
     return float(min(regret, horizon * largest))
 
 
-def late_pulls(mean: float, best: float, y: float, rho: float, cost: float, grid: FloatArray) -> float:
+def _late_pulls(mean: float, best: float, y: float, rho: float, cost: float, grid: FloatArray) -> float:
     """A bound on the expected pulls of an arm that are chosen while the index of the best arm is not below its mean.
 
     `grid` are the pulls n_j of the arm after j batches; mean < y < best. It is n_(J+1), J the last j at which a noisy
@@ -79,6 +79,8 @@ def failed_steps(horizon: float, ratio: float, first_batch: int, c: float) -> fl
 
 def exploration(step: float, c: float) -> float:
     """L(t) = log t + c log+ log t."""
+    require(1 <= step < math.inf, "step", step, "a finite number >= 1")
+    require(0 < c <= 1e6, "c", c, "a positive number")
     return math.log(step) + c * math.log(max(math.log(step), 1.0))
 
 

@@ -61,8 +61,11 @@ class SecondPlays:
         self._open: set[Future[Played]] = set()
 
     def ask(self, cell: Cell, replications: Sequence[int]) -> "Future[Played]":
-        """Play these replications of a cell in a new process, in this order."""
-        played = self._thread.submit(_SERVER.play, cell, list(replications))
+        """Play these replications of a cell in a new process, in this order.
+
+        The cell is pickled here: in the background, what it keeps could change while it is pickled.
+        """
+        played = self._thread.submit(_SERVER.play, pickle.dumps(Shipped((cell, list(replications)))))
         self._open.add(played)
         played.add_done_callback(self._open.discard)
         return played
@@ -81,17 +84,14 @@ class _Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._one = threading.Lock()
 
-    def play(self, cell: Cell, replications: list[int]) -> Played:
-        """Play these replications of a cell in a new process, in this order."""
+    def play(self, pickled: bytes) -> Played:
+        """Play the pickled replications of a cell in a new process, in their order."""
         with self._one:
             try:
                 process = self._process = self._process or _started()
                 assert process.stdin is not None
                 assert process.stdout is not None
-                _send(
-                    process.stdin,
-                    pickle.dumps((sys.path, str(Path.cwd()), pickle.dumps(Shipped((cell, replications))))),
-                )
+                _send(process.stdin, pickle.dumps((sys.path, str(Path.cwd()), pickled)))
                 return Played(*pickle.loads(_receive(process.stdout)))
             except (OSError, EOFError) as error:
                 self.end()

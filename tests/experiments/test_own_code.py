@@ -5,7 +5,9 @@ import importlib
 import io
 import pickle
 import sys
+import threading
 from contextlib import redirect_stderr, redirect_stdout
+from typing import ClassVar
 
 import joblib
 import pytest
@@ -23,7 +25,7 @@ from experiments.own_code import user_code as trusting
 from experiments.own_code.fan_out import Shipped, delayed
 from experiments.own_code.own_source import digest_of, followed, forget
 from experiments.own_code.user_code import trust
-from experiments.simulate.second_play import STEPS, chosen
+from experiments.simulate.second_play import STEPS, SecondPlays, chosen
 from experiments.store.results_file import read_footer
 
 POLICY = """
@@ -478,3 +480,21 @@ def test_a_composer_sent_to_a_worker_brings_its_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(trusting, "_folders", [])
     assert pickle.loads(text).config_dirs == (tmp_path,)
     assert trusting.trusted() == (tmp_path,)
+
+
+class Pickled:
+    """Notes the thread in which it is pickled."""
+
+    threads: ClassVar[list[int]] = []
+
+    def __reduce__(self):
+        self.threads.append(threading.get_ident())
+        return int, ()
+
+
+def test_what_is_played_again_is_pickled_where_it_was_made():
+    """In another thread it could change while it is pickled: "dictionary changed size during iteration"."""
+    plays = SecondPlays()
+    plays.ask(Pickled(), [0]).exception()  # not a cell: cannot be played
+    plays.close()
+    assert Pickled.threads == [threading.get_ident()]

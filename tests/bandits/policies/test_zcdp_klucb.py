@@ -12,7 +12,7 @@ from bandits.audit.costs import AuditVerdict
 from bandits.audit.gaussian_choices import clipped_choice_delta, first_choice_delta
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
-from bandits.bounds.concentrated_kl import batch_ends, exploration, failed_steps, late_pulls, zcdp_klucb_regret
+from bandits.bounds.concentrated_kl import _late_pulls, batch_ends, exploration, failed_steps, zcdp_klucb_regret
 from bandits.divergences import bernoulli_divergence
 from bandits.environments.bernoulli import C1, Bernoulli
 from bandits.loops.batches import GAUSSIAN_KL_UCB, Rule, chosen, index, noise
@@ -154,15 +154,15 @@ def test_the_regret_bound_by_hand():
     # end before 8, e^-L = 1 / (4 (log 4)^3) = .093837
     assert failed_steps(7, 2.0, 1, 3.0) == pytest.approx(7 + 7 * 3 * 0.0938370, rel=1e-6)
     # cost log 4 + 3 log log 4 = 2.366112; kl(.5, .9) = .510826: n = 1, 2, 4 cost .51, 1.02, 2.04: all batches
-    assert late_pulls(0.1, 0.9, 0.5, 1e90, exploration(4, 3.0), batch_ends(4, 2.0, 1)) == 4
+    assert _late_pulls(0.1, 0.9, 0.5, 1e90, exploration(4, 3.0), batch_ends(4, 2.0, 1)) == 4
     # T = 8, cost 1: n = 2 costs 1.02 > 1, so that J = 1 and n_2 = 2; then 2 e^(-2 k) + 4 e^(-4 k), k = kl(.5, .1)
-    pulls = late_pulls(0.1, 0.9, 0.5, 1e90, 1.0, batch_ends(8, 2.0, 1))
+    pulls = _late_pulls(0.1, 0.9, 0.5, 1e90, 1.0, batch_ends(8, 2.0, 1))
     k = bernoulli_divergence(0.5, 0.1)
     assert pulls == pytest.approx(2 + 2 * math.exp(-2 * k) + 4 * math.exp(-4 * k), rel=1e-6)
     # rho = 1/2: n = 1, 2, 4 with m = 1, 2, 3 cost sup of x n / 2 - n log(.9 + .1 e^x) - m x^2 / 2, here at both means
     x = np.linspace(0, 3, 300_001)
     costs = [(x * n / 2 - n * np.log(0.9 + 0.1 * np.exp(x)) - m * x**2 / 2).max() for n, m in ((1, 1), (2, 2), (4, 3))]
-    pulls = late_pulls(0.1, 0.9, 0.5, 0.5, (costs[0] + costs[1]) / 2, batch_ends(8, 2.0, 1))
+    pulls = _late_pulls(0.1, 0.9, 0.5, 0.5, (costs[0] + costs[1]) / 2, batch_ends(8, 2.0, 1))
     assert pulls == pytest.approx(2 + 2 * math.exp(-costs[1]) + 4 * math.exp(-costs[2]), rel=0.01)
 
 

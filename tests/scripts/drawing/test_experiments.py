@@ -29,13 +29,17 @@ TINIER = {
     "audit/decision_vs_transcript": ["horizon=9"],
     "atlas/bernoulli": ["epsilons=[0.1,1]", "at=300"],
     "atlas/trust": ["epsilons=[0.1,1]", "at=300"],
-    "atlas/winners": ["epsilons=[0.1,1]"],
+    "atlas/winners": [
+        *["epsilons=[0.1,1]", "replications=60"],  # with fewer runs a policy takes no part
+        *["named=[c1]", "seeds=[1]", "figure.panels=[{title: C1, instance: c1}]"],
+    ],
     "atlas/profiles": ["epsilons=[0.1,1]", "at=300"],
     "atlas/identification": ["horizon=1e5"],
     "jourdan2025/samples": ["horizon=1e5"],  # the first batches are of 670 pulls
     "jourdan2025/errors": ["horizon=1e5"],
+    "horizons/rare_runs": ["epsilons=[1]"],
 }
-AT_THEIR_HORIZONS = ("azize2025/exact_index",)  # as its panels name them
+AT_THEIR_HORIZONS = ("azize2025/exact_index", "horizons/rare_runs")  # as their panels name them
 
 
 @pytest.fixture(scope="module")
