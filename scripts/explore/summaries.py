@@ -7,6 +7,7 @@ import numpy as np
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from experiments import intervals
+from experiments.means import Method, mean_of
 from experiments.store.stored import Stored
 from scripts.drawing.contests import Standing, began, standing
 
@@ -29,7 +30,10 @@ class Summary:
 
     Attributes
     ----------
-    final: of the headline: mean, deviation and `QUANTILES`, shape (5,).
+    final: of the headline: mean, deviation and `QUANTILES`, shape (5,). Of a mean that rests on weighted runs, the
+        deviation is that of as many values as there are runs whose Student interval is its interval.
+    method: what the mean rests on.
+    doubt: why the mean is not to be trusted; empty if it is.
     standing: what decides contests; None if smaller headlines are not better.
     curve: None for a single checkpoint, or none.
     began: whether every run pulled every arm.
@@ -39,6 +43,8 @@ class Summary:
     key: str
     replications: int
     final: FloatArray
+    method: Method
+    doubt: str
     standing: Standing | None
     curve: Curve | None
     began: bool
@@ -53,11 +59,16 @@ def summary(stored: Stored, error: float, more: tuple[str, ...] = ()) -> Summary
     error: probability with which each interval of a contest may miss, see `scripts.drawing.contests`.
     more: quantities besides the headline; those that the cell does not record are left out.
     """
-    headline = stored.headline
+    final, mean = _moments(stored.headline[:, None])[:, 0], mean_of(stored, ERROR)
+    if mean.method is Method.WEIGHTED:
+        half = mean.interval.high - mean.interval.estimate
+        final[:2] = mean.interval.estimate, half / intervals.half_width(1.0, stored.replications, ERROR)
     return Summary(
         key=stored.cell.key,
         replications=stored.replications,
-        final=_moments(headline[:, None])[:, 0],
+        final=final,
+        method=mean.method,
+        doubt=mean.doubt,
         standing=standing(stored, error) if stored.record in COMPARED else None,
         curve=_curve(stored),
         began=began(stored),

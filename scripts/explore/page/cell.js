@@ -49,6 +49,8 @@ function cellPanel(results, state) {
   const { mean, deviation, low, median, high } = results.final(cell);
   const headline = results.fact("headline", cell);
   const interval = results.interval(cell, headline);
+  const method = Results.valueOf(results.cells.method, cell);
+  const doubt = Results.valueOf(results.cells.doubt, cell);
   const again = (results.alike.get(cell) ?? []).filter((of) => of !== cell);
   const names = Object.keys(results.cells.columns).filter((name) => results.column(name, cell) !== undefined);
   /** @type {[string, string][]} */
@@ -58,8 +60,11 @@ function cellPanel(results, state) {
     ["promise", promiseOf(results, cell)],
     ["runs", results.exact(cell) ? "computed, not simulated" : withCommas(results.runs(cell))],
     ...(again.length > 0 ? [/** @type {[string, string]} */ (["same runs, other checkpoints", again.map((of) => `cell ${results.keys[of]}, ${withCommas(results.runs(of))} runs`).join("; ")])] : []),
-    [results.content.quantities[headline] ?? headline, `${withInterval(/** @type {Interval} */ (interval))} (95 %)`],
-    ["deviation; quantiles 5, 50, 95 %", `${quantity(deviation)}; ${[low, median, high].map(quantity).join(", ")}`],
+    [results.content.quantities[headline] ?? headline, `${withInterval(/** @type {Interval} */ (interval))}${results.exact(cell) ? "" : ` (95 %; ${method})`}`],
+    ...(doubt === undefined ? [] : [/** @type {[string, string]} */ (["mean in doubt", String(doubt)])]),
+    results.weighted(cell)
+      ? ["quantiles 5, 50, 95 %, plain runs", [low, median, high].map(quantity).join(", ")]
+      : ["deviation; quantiles 5, 50, 95 %", `${quantity(deviation)}; ${[low, median, high].map(quantity).join(", ")}`],
     ...Object.keys(results.others)
       .filter((name) => results.others[name].has(cell))
       .map((name) => /** @type {[string, string]} */ ([results.content.quantities[name] ?? name, withInterval(/** @type {Interval} */ (results.interval(cell, name)))])),

@@ -142,6 +142,14 @@ class Results {
   }
 
   /**
+   * Whether the mean of a cell of plain runs rests on weighted ones.
+   * @param {number} cell
+   */
+  weighted(cell) {
+    return this.fact("record", cell) !== "weighted" && String(Results.valueOf(this.cells.method, cell)).startsWith("weighted");
+  }
+
+  /**
    * The headline of a cell: mean, deviation, and quantiles at 5, 50 and 95 %.
    * @param {number} cell
    */

@@ -44,6 +44,7 @@
  *   colours: Record<string, string>, student: Record<string, number>,
  *   cells: {count: number, facts: Record<string, Coded>, columns: Record<string, Coded>, words: Record<string, Coded>,
  *     of_instances: string[], guarantee: number[], runs: number[], exact: number[], began: number[],
+ *     method: Coded,
  *     doubt: Coded,
  *     alike: number[][]},
  *   others: Record<string, {cells: number[], values: [number, number | null, number | null][]}>,

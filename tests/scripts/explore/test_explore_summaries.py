@@ -1,11 +1,16 @@
 """The numbers of a cell on the explorer's page, by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bandits.environments.bernoulli import C1
+from bandits.policies.batched_index import DPKLUCB
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
+from experiments.cells.weighted import weighted_of
+from experiments.means import Method
 from experiments.store.stored import Stored
 from scripts.explore.summaries import summary
 
@@ -29,6 +34,21 @@ def test_a_cell_by_hand():
     ends = {at: tuple(interval[1:]) for at, interval in of.standing.quantiles.items()}
     assert ends == {0.5: (-np.inf, np.inf), 0.95: (1, np.inf), 0.8: (-np.inf, np.inf)}
     assert of.standing.lacks == "3 runs"
+
+
+def test_a_mean_that_rests_on_weighted_runs():
+    """Of two blocks, 6 and 8: mean 7, Student's half width of 95 % 12.7062, by tables; quantiles are of plain runs."""
+    plain = stored([[0, 1], [1, 2], [2, 6]], [[9, 1]] * 3)
+    plain = replace(plain, cell=RegretCell(C1(arms=2), DPKLUCB(0.1), 10**12, recorded=1))
+    blocks = {"regret": np.array([6.0, 8]), "weight": np.ones(2), "squares": np.full(2, 100.0)}
+    of = summary(replace(plain, weighted=Stored(blocks, {}, weighted_of(plain.cell))), 0.01)
+    assert (of.method, of.doubt) == (Method.WEIGHTED, "")
+    assert of.final[0] == 7
+    assert of.final[1] * 4.30265 / np.sqrt(3) == pytest.approx(12.7062, rel=1e-5)  # Student's, two degrees of freedom
+    assert of.final[2:] == pytest.approx([1.1, 2, 5.6])
+    alone = summary(plain, 0.01)
+    assert (alone.method, alone.final[0]) == (Method.PLAIN, 3)
+    assert "keeps its sums" in alone.doubt
 
 
 def test_an_arm_that_some_run_never_pulled():
