@@ -82,6 +82,13 @@ class Learner(ABC, Generic[Faced]):
         """Reasons why a theorem about the learner does not apply to these results."""
         return ()
 
+    def fixed_steps(self, arms: int, horizon: int) -> int:
+        """Steps of a start phase, whose arms no reward changes; 0 for a learner without one.
+
+        If it is as long as the horizon, regret says which arm comes first and nothing else.
+        """
+        return 0
+
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """What is released about rewards up to the horizon, as releases about disjoint sets of rewards.
 

@@ -150,8 +150,11 @@ class DPTSUCB(Policy):
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
 
+    def fixed_steps(self, arms: int, horizon: int) -> int:
+        return self.first_epoch(horizon) * arms
+
     def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
-        needed = self.first_epoch(horizon) * len(instance.mean_rewards)
+        needed = self.fixed_steps(instance.number_of_arms, horizon)
         return (f"the first epochs need {needed} steps and were never left",) if horizon <= needed else ()
 
     def spread(self, horizon: int) -> float:

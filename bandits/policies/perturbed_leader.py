@@ -171,8 +171,11 @@ class PerturbedLeader(Policy):
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
 
+    def fixed_steps(self, arms: int, horizon: int) -> int:
+        return self.start * arms
+
     def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
-        needed = self.start * len(instance.mean_rewards)
+        needed = self.fixed_steps(instance.number_of_arms, horizon)
         return (f"the start phase needs {needed} steps and was never left",) if horizon <= needed else ()
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:

@@ -127,13 +127,13 @@ class Stored(Replications):
     def in_turn(self) -> float | None:
         """Regret of pulling all arms in turn, for a cell whose regret says which arm comes first, and nothing else.
 
-        That is one with a start phase that was never left, a caveat of its policy, in which no run pulled every arm:
-        the best arm comes first on most instances, so that its stored regret can be 0. None for all other cells.
+        That is one whose start phase was never left: the best arm comes first on most instances, so that its stored
+        regret can be 0. None for all other cells.
         """
-        instance, pulled = self.cell.instance, self.rows.get("pulls")
-        if not (isinstance(instance, Instance) and self.cell.caveats) or pulled is None or (pulled > 0).all(1).any():
+        cell = self.cell
+        if not isinstance(cell.instance, Instance) or cell.policy.fixed_steps(cell.arms, cell.horizon) < cell.horizon:
             return None
-        return self.cell.horizon * float(np.mean(instance.gaps))
+        return cell.horizon * float(np.mean(cell.instance.gaps))
 
     @property
     def unit(self) -> str:

@@ -307,15 +307,22 @@ def _caption(cells: Cells, spec: Spec) -> list[str]:
         parts.append("lines are exact, markers simulated")
     private = {stored.cell.policy.guarantee for stored in cells if stored.cell.policy.guarantee.private}
     parts.append(f"scope: {' and '.join(sorted({guarantee.scope.value for guarantee in private}))}")
-    caveats = Counter(words.name(stored.cell.policy) for stored in cells if stored.cell.caveats)
-    unlearned = cells.only(lambda stored: spec.in_turn and stored.in_turn is not None)
-    in_turn = Counter(words.name(stored.cell.policy) for stored in unlearned)
-    never = [
-        f"start phase never left: {count} points of {label}"
-        + (f", {in_turn[label]} of them drawn as pulling all arms in turn" if in_turn[label] else "")
-        for label, count in caveats.items()
-    ]
-    return ["; ".join(parts), *_carried(cells, spec.value), *never]
+    return ["; ".join(parts), *_carried(cells, spec.value), *_caveats(cells, spec)]
+
+
+def _caveats(cells: Cells, spec: Spec) -> list[str]:
+    """The caveats of policies; those of start phases, which differ from point to point, are counted."""
+    never: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    for stored in cells:
+        label = words.name(stored.cell.policy)
+        if stored.in_turn is not None:
+            never[label] += 1
+        else:
+            others.update(f"{label}: {caveat}" for caveat in stored.cell.caveats)
+    drawn = ", drawn as pulling all arms in turn" if spec.in_turn and spec.value == "regret" else ""
+    lines = [f"start phase never left: {count} points of {label}{drawn}" for label, count in never.items()]
+    return [*lines, *(f"{text} ({count} points)" for text, count in others.items())]
 
 
 def _carried(cells: Cells, value: str) -> list[str]:

@@ -197,8 +197,16 @@ def test_a_start_phase_that_never_ends_is_drawn_as_pulling_in_turn(cells):
         assert points.mean[0] == points.low[0] == pytest.approx(800 / 3)
         assert points.mean[1] == stored[1].regret[:, -1].mean(), "a start phase that ended is drawn as it was"
         (line,) = [line for line in sweep.describe(spec, stored, {}).caption if "start phase" in line]
-        assert line == "start phase never left: 1 points of DP-TS-UCB, 1 of them drawn as pulling all arms in turn"
+        assert line == "start phase never left: 1 points of DP-TS-UCB, drawn as pulling all arms in turn"
     as_run = next(iter(sweep.points_of(sweep.Spec(**spec | {"in_turn": False}), stored, {})[0].values()))
     assert as_run.mean[0] == 400
     other = sweep.Spec(**spec, value="best_arm_behind")
     assert next(iter(sweep.points_of(other, stored, {})[0].values())).mean[0] != pytest.approx(800 / 3)
+
+
+def test_a_caveat_that_is_no_start_phase_is_printed_as_it_is(cells):
+    words = ["instance=s1", "instance.v=0.5", "policy=dprse", "policy.u=1", "horizon=100", "replications=2"]
+    stored = cells(*([*words, f"budget.epsilon={epsilon}", "runner.workers=1"] for epsilon in (1, 2)))
+    caption = sweep.describe({"title": "t", "x": "epsilon", "panels": [{"title": "a"}]}, stored, {}).caption
+    assert "DPRSE: u = 1 is below the moment of the instance, 5.59464: the theorems do not apply (2 points)" in caption
+    assert not [line for line in caption if "start phase" in line]
