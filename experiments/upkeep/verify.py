@@ -33,7 +33,7 @@ def verify(files: Iterable[Path]) -> Verified:
     with Progress("verifying", {"cells": len(places)}) as progress:
         for place in places:
             try:
-                contents = progress.after(place.read(), cells=1)
+                contents = progress.after(place, cells=1).read()
             except DamagedFileError as damage:
                 damaged[str(place)] = str(damage)
                 continue
