@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutants import REPOSITORY, Mutant
+from tests.mutants import COMPILERS, REPOSITORY, Mutant
 
 PACKAGES = ("bandits", "experiments", "scripts")
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -89,7 +89,7 @@ def places(file: str, source: str) -> Iterator[list[Place]]:
 
 def is_compiled(function: ast.FunctionDef) -> bool:
     """Whether a function is compiled to machine code."""
-    return any(isinstance(item, ast.Name) and item.id == "compiled" for item in function.decorator_list)
+    return any(isinstance(item, ast.Name) and item.id in COMPILERS for item in function.decorator_list)
 
 
 def _is_python(place: Place) -> bool:
