@@ -11,11 +11,12 @@ import pytest
 
 from bandits.exact.worst_profiles import WorstProfile
 from experiments.again import checked
-from experiments.again.comparison import LEVEL, Agreement, Replayed, compare, same_law
+from experiments.again.comparison import LEVEL, Agreement, Replayed, compare, difference, same_law
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
 from experiments.store import Store
+from experiments.store.stored import Replications
 from scripts import check_figures
 from scripts.drawing import text_free
 from tests import forked
@@ -327,3 +328,19 @@ def test_a_missing_baseline_is_reported_with_the_command_that_makes_it(call, tmp
     assert call(*asked, main=check_figures.main).code == 1  # nothing was accepted
     assert call(*asked, "accept=true", main=check_figures.main).code == 0
     assert call(*asked, main=check_figures.main).code == 0
+
+
+def test_what_differs_is_named_with_all_its_digits_beyond_roundings():
+    """At t = 1 a last digit, as another processor may round; at t = 4 what was changed."""
+    t = np.array([[1, 2, 4]])
+    then = np.array([[0.1 + 0.2, 1.0, 2.0]])
+    stored = Replications({"t": t, "regret": then}, {})
+
+    def now(*regret):
+        return Replications({"t": t, "regret": np.array([regret])}, {})
+
+    assert difference(stored, now(*then[0])) is None
+    both = difference(stored, now(0.3, 1.0, 2.0000001))
+    assert both == "replication 0 differs from t = 4 on: regret 2.0 stored, 2.0000001 now"
+    rounded = difference(stored, now(0.3, 1.0, 2.0))
+    assert rounded == "replication 0 differs from t = 1 on: regret 0.30000000000000004 stored, 0.3 now"

@@ -107,15 +107,29 @@ def test_a_seed_draws_the_same_places_whatever_is_added(repository):
     assert {place.mutant.file for place in draw(100, 1, ["two"])} == {"bandits/two.py"}
 
 
-def test_places_of_compiled_loops_are_those_of_their_callers(repository):
-    loops = "@compiled\ndef inner(x):\n    return x\n\n\n@compiled\ndef outer(x):\n    return inner(x)\n"
+@pytest.mark.parametrize("inner", ["compiled", "borrowing", "inlined"])
+def test_places_of_compiled_loops_are_those_of_their_callers(repository, inner):
+    """Through every decorator, also of a loop that calls itself."""
+    loops = f"@{inner}\ndef inner(x):\n    return inner(x - 1)\n\n\n@compiled\ndef outer(x):\n    return inner(x)\n"
     (repository / "bandits" / "loops.py").write_text(loops)
     (repository / "bandits" / "caller.py").write_text("import loops\n\n\ndef call(x):\n    return loops.outer(x)\n")
     assert set(naming("inner")) == {("bandits/caller.py", 5)}
-    (of_inner, *_) = draw(1, 0, ["loops"])
-    assert of_inner.loop in ("inner", "outer")
+    places = draw(10, 0, ["loops"])
+    assert {place.loop for place in places} == {"inner", "outer"}
     known = Covered({"bandits/caller.py": {5: {"test_a.py::test"}}}, Counter())
-    assert known.tests(of_inner) == ("test_a.py::test",)
+    assert {known.tests(place) for place in places} == {("test_a.py::test",)}
+
+
+def test_every_decorator_of_bandits_that_compiles_is_known():
+    """Those of `bandits.compiled`, and no loop is compiled without one of them."""
+    from bandits import compiled
+
+    defined = {name for name, value in vars(compiled).items() if getattr(value, "__module__", "") == compiled.__name__}
+    assert set(mutants.COMPILERS) <= defined
+    used = (mutants.REPOSITORY / "bandits").rglob("*.py")
+    texts = [path.read_text() for path in used if path.name != "compiled.py"]
+    assert not any("numba.njit" in text or "numba.jit" in text for text in texts)
+    assert all(any(f"\n@{name}\n" in text for text in texts) for name in mutants.COMPILERS)
 
 
 def test_tests_of_a_place_run_its_line_or_else_what_is_around_it(repository):

@@ -2,6 +2,7 @@
 
 import math
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -10,10 +11,20 @@ import numpy as np
 
 from bandits.deploy.checks import budget, is_number, whole
 from bandits.deploy.clients import form_of
-from bandits.deploy.journal import Journal, Row
+from bandits.deploy.journal import Row
 from bandits.deploy.reports import BoundedPolicy, Reports, reports_to
 from bandits.deploy.spending import Spent, spent
-from bandits.deploy.tickets import Outcome, Ticket, checked_ticket, note, restore, shared_header, snapshot_of
+from bandits.deploy.tickets import (
+    Outcome,
+    Ticket,
+    checked_ticket,
+    note,
+    open_journal,
+    restore,
+    shared_header,
+    snapshot_of,
+    with_names,
+)
 from bandits.parameters import ParameterError, require
 from bandits.policies.heavy_tailed import Moment
 from bandits.policies.local_ucb import LocalPolicy
@@ -29,18 +40,20 @@ class Server:
 
     Guarantee: it sees only messages of clients, each epsilon-private, so a user with at most `contributions` of them
     spends at most `contributions` x epsilon. Whether and when a message comes is public. The journal holds the
-    messages, nothing secret.
+    messages, nothing secret. `arms` is their number, or a list of their names, which tickets then have. A journal that
+    does not contain `expect`, a `head()` that was written down before, is refused.
     """
 
     def __init__(
         self,
         policy: LocalPolicy | BoundedPolicy,
-        arms: int,
+        arms: int | Sequence[str],
         horizon: int,
         journal: Path | str,
         *,
         moment: tuple[float, float] | None = None,
         contributions: int = 1,
+        expect: str | None = None,
     ) -> None:
         header = header_of(policy, arms, horizon, contributions, moment)
         self.policy, self.contributions = policy, header["contributions"]
@@ -48,7 +61,8 @@ class Server:
         self._reports = reports_of(policy, header)
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling
         self._lock = RLock()
-        self._journal = Journal(journal)
+        self._header = header
+        self._journal = open_journal(journal, expect)
         try:
             restore(self._reports, self._journal, header)
         except BaseException:
@@ -70,7 +84,7 @@ class Server:
                     given.append(self._reports.pull(self._reports.next_arm(self._rng)))
                     note(rows, "pull", given[-1])
                 self._write(rows)
-                return given
+                return with_names(given, self._header)
 
     def _write(self, rows: list[Row]) -> None:
         self._journal.write(rows, state=snapshot_of(self._reports))
@@ -96,6 +110,11 @@ class Server:
         with self._lock, self._journal.usable():
             return spent(self.policy.epsilon, self.contributions, self._reports.received, "all messages")
 
+    def head(self) -> str:
+        """The head of the journal, with all that `select` and `update` have returned: for `expect`. It is public."""
+        with self._lock, self._journal.usable():
+            return self._journal.head()
+
     def would_exceed(self, epsilon: float) -> bool:
         """Whether this server, to its end, spends more than `epsilon` of the privacy of one user."""
         return self.spent().most > budget(epsilon)
@@ -118,7 +137,11 @@ class Server:
 
 
 def header_of(
-    policy: LocalPolicy | BoundedPolicy, arms: int, horizon: int, contributions: int, moment: tuple[float, float] | None
+    policy: LocalPolicy | BoundedPolicy,
+    arms: int | Sequence[str],
+    horizon: int,
+    contributions: int,
+    moment: tuple[float, float] | None,
 ) -> dict[str, Any]:
     """The header of a server. Raises `ParameterError` for what no server has; a review believes nothing else."""
     form_of(policy)

@@ -22,7 +22,7 @@ from bandits.deploy.journal import Journal, JournalError, Row, Snapshot
 from bandits.deploy.reports import Reports
 from bandits.deploy.session import ledger_of, require_steps
 from bandits.deploy.spending import Spent, spent
-from bandits.deploy.tickets import UNFIT, Progress, Ticket, described, replay, require_header, told
+from bandits.deploy.tickets import UNFIT, Progress, Ticket, described, replay, require_header, told, with_names
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
 
@@ -105,6 +105,8 @@ def _fits(value: object, hint: Any) -> bool:
 def _begun(header: dict[str, Any], policy: Any, path: Path | str) -> Any:
     """The state of a session or server that begins; `JournalError` unless it would write exactly this header."""
     parameters = {key: value for key, value in header.items() if key not in ("policy", "local")}
+    if "names" in parameters:
+        parameters["arms"] = parameters.pop("names")
     try:
         if "local" in header:
             known = local.header_of(policy, **{"moment": None} | parameters)
@@ -114,7 +116,8 @@ def _begun(header: dict[str, Any], policy: Any, path: Path | str) -> Any:
             begun = session.progress_of(policy, known)
     except UNFIT as error:
         raise JournalError(f"{path}: row 1 of journal is not the header of a session: {told(error)}") from None
-    for key, value in header.items():
+    for key in [*header, *known]:
+        value = header.get(key)
         if json.dumps(known.get(key), sort_keys=True) != json.dumps(value, sort_keys=True):
             said = f"{key} is {shortened(value)}, and would be {known.get(key)}"
             raise JournalError(f"{path}: row 1 of journal is not the header of a session: {said}")
@@ -146,15 +149,15 @@ def _review_of_sums(
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
     contributions = header["contributions"]
     cost = spent(progress.run.epsilon, contributions, progress.released, anchored=False)
-    transcript = transcript_of((row, None) for row in rows)
+    transcript = transcript_of(((row, None) for row in rows), header)
     return Review(header, transcript, ledger_of(progress, contributions), cost, len(rewards))
 
 
-def transcript_of(rows: Iterable[tuple[Row, float | None]]) -> tuple[Ticket, ...]:
+def transcript_of(rows: Iterable[tuple[Row, float | None]], header: dict[str, Any]) -> tuple[Ticket, ...]:
     """The tickets that rows give out, each row with the bound of its tickets."""
     giving = [(row.body["arms"], bound) for row, bound in rows if row.kind in ("pull", "wait")]
     pulls = [(arm, bound) for runs, bound in giving for arm, count in runs for _ in range(count)]
-    return tuple(Ticket(number, arm, bound) for number, (arm, bound) in enumerate(pulls, 1))
+    return tuple(with_names((Ticket(number, arm, bound) for number, (arm, bound) in enumerate(pulls, 1)), header))
 
 
 def _review_of_messages(
@@ -169,7 +172,7 @@ def _review_of_messages(
     followed = [(row, reports.bound) for row in replay(reports, rows[1:], path, snapshot=snapshot)]
     cost = spent(policy.epsilon, header["contributions"], reports.received, "all messages")
     ledger = policy.ledger(header["arms"], header["horizon"])
-    return Review(header, transcript_of(followed), ledger, cost, reports.received)
+    return Review(header, transcript_of(followed, header), ledger, cost, reports.received)
 
 
 def main() -> None:
@@ -198,7 +201,8 @@ def show(found: Review, with_transcript: bool) -> None:
     print(f"spent: {found.spent.epsilon:g} of one user, {found.spent.most:g} at most: {found.spent.words}")
     print(f"checksums fit, arms follow from what was released before them, {what} have one {once} each at most")
     for ticket in found.transcript if with_transcript else ():
-        print(f"ticket {ticket.number}: arm {ticket.arm}" + ("" if ticket.bound is None else f", bound {ticket.bound}"))
+        arm = ticket.arm if ticket.name is None else ticket.name
+        print(f"ticket {ticket.number}: arm {arm}" + ("" if ticket.bound is None else f", bound {ticket.bound}"))
     sys.stdout.flush()
 
 

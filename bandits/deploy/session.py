@@ -2,6 +2,7 @@
 
 import secrets
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -11,7 +12,7 @@ import numpy as np
 from bandits.audit.ledger import Release
 from bandits.audit.releases import GridRelease
 from bandits.deploy.checks import RewardDomain, budget, truth, whole
-from bandits.deploy.journal import Journal, JournalError, Row
+from bandits.deploy.journal import JournalError, Row
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import (
     Outcome,
@@ -19,9 +20,11 @@ from bandits.deploy.tickets import (
     Ticket,
     checked_ticket,
     note,
+    open_journal,
     restore,
     shared_header,
     snapshot_of,
+    with_names,
 )
 from bandits.mechanisms.deployable import GRID, add_noise, on_grid
 from bandits.parameters import ParameterError, require
@@ -44,6 +47,7 @@ class Session:
 
     Attributes
     ----------
+    arms: their number, or a list of their names, which tickets then have.
     domain: the least and the largest reward.
     missing: the public value of a reward that did not come, by default the least.
     clamp: whether rewards outside the domain are moved to its nearest end, or else refused.
@@ -56,7 +60,7 @@ class Session:
     def __init__(
         self,
         policy: Policy,
-        arms: int,
+        arms: int | Sequence[str],
         horizon: int,
         domain: tuple[float, float],
         journal: Path | str,
@@ -77,15 +81,10 @@ class Session:
         self._check_epsilon()
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling; never of noise
         self._lock = RLock()
-        require(expect is None or isinstance(expect, str), "expect", repr(expect), "what `head()` returned")
-        if expect is not None and not Path(journal).is_file():
-            raise JournalError(f"{journal}: no such file, and row {expect} is expected in it")
-        self._anchored = expect is not None
-        self._journal = Journal(journal)
+        self._header, self._anchored = header, expect is not None
+        self._journal = open_journal(journal, expect)
         try:
-            if expect is not None:
-                self._journal.require_head(expect)
-            self._restore(header)
+            self._restore()
         except BaseException:
             self._journal.close()
             raise
@@ -95,8 +94,8 @@ class Session:
         require(epsilon <= promised, "policy", f"{epsilon:g}", f"one whose releases cost at most {promised:g}")
         add_noise(0, self._progress.run.grid, epsilon)  # refuses before the first user if there is no OpenDP
 
-    def _restore(self, header: dict[str, Any]) -> None:
-        restore(self._progress, self._journal, header)
+    def _restore(self) -> None:
+        restore(self._progress, self._journal, self._header)
         self._sums, self._present = Counter[int](), Counter[int]()  # of the rewards of the open batch of each arm
         for ticket, steps in self._journal.rewards_of(self._progress.open):
             require_steps(ticket, steps, self._progress.run.grid, self._journal.path)
@@ -133,7 +132,7 @@ class Session:
                 given.append(progress.wait())
                 note(rows, "wait", given[-1])
         self._write(rows)
-        return given
+        return with_names(given, self._header)
 
     def _write(self, rows: list[Row]) -> None:
         self._journal.write(rows, state=snapshot_of(self._progress))
@@ -256,7 +255,7 @@ class Session:
 
 def header_of(
     policy: Policy,
-    arms: int,
+    arms: int | Sequence[str],
     horizon: int,
     domain: tuple[float, float],
     contributions: int,

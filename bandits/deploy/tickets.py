@@ -4,9 +4,11 @@ import itertools
 import json
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,12 +23,14 @@ from bandits.policies.batched import BatchedRun
 class Ticket(NamedTuple):
     """A pull that was given out: its number, counted from 1, and its arm.
 
-    `bound` is for devices that truncate rewards (`TruncatingClient`), and None for all others.
+    `bound` is for devices that truncate rewards (`TruncatingClient`), and None for all others. `name` is that of the
+    arm, None unless arms have names.
     """
 
     number: int
     arm: int
     bound: float | None = None
+    name: str | None = None
 
 
 class Outcome(StrEnum):
@@ -204,6 +208,7 @@ class Public(Protocol):
 
 EVERY = 5_000  # tickets and reports between two snapshots
 MOST_ARMS = 10**6  # which are in memory one by one
+LONGEST_NAME = 100  # characters of the name of an arm
 MOST = 2**63  # more than any noisy sum, which is drawn in 64 bits
 # What rows and snapshots of another policy raise, or those of nobody.
 UNFIT = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
@@ -295,12 +300,49 @@ def described(policy: Policy) -> dict[str, Any]:
     return {"class": f"{cls.__module__}.{cls.__qualname__}", "fields": found}
 
 
-def shared_header(policy: Policy, arms: int, horizon: int, contributions: int) -> dict[str, Any]:
-    """What every header has. Raises `ParameterError` for what no session has."""
-    described_policy, arms = described(policy), whole(arms, "arms", 2)
+def shared_header(policy: Policy, arms: int | Sequence[str], horizon: int, contributions: int) -> dict[str, Any]:
+    """What every header has, with `names` if `arms` are names. Raises `ParameterError` for what no session has."""
+    described_policy, names = described(policy), {}
+    if isinstance(arms, list | tuple):
+        require_names(arms)
+        names, arms = {"names": list(arms)}, len(arms)
+    arms = whole(arms, "arms", 2)
     require_arms(arms, MOST_ARMS)
     horizon, contributions = whole(horizon, "horizon", 1), whole(contributions, "contributions", 1)
-    return {"policy": described_policy, "arms": arms, "horizon": horizon, "contributions": contributions}
+    return {"policy": described_policy, "arms": arms, **names, "horizon": horizon, "contributions": contributions}
+
+
+def require_names(names: Sequence[Any]) -> None:
+    """Raise `ParameterError` unless these are different texts of one line each."""
+    for name in names:
+        allowed = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
+        require(allowed, "arms", shortened(repr(name)), f"names of 1 to {LONGEST_NAME} printable characters")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    require(twice is None, "arms", f"{twice!r} twice", "different names")
+
+
+def with_names(tickets: Iterable[Ticket], header: Mapping[str, Any]) -> list[Ticket]:
+    """The tickets with the names of their arms, if a header has names."""
+    names = header.get("names")
+    return [ticket._replace(name=names[ticket.arm]) if names else ticket for ticket in tickets]
+
+
+def open_journal(path: Path | str, expect: str | None) -> Journal:
+    """Open a journal that contains the row of a `head` that was written down before, or any.
+
+    Raises `JournalError`, also where there is no file yet and a row is expected.
+    """
+    require(expect is None or isinstance(expect, str), "expect", repr(expect), "what `head()` returned")
+    if expect is not None and not Path(path).is_file():
+        raise JournalError(f"{path}: no such file, and row {expect} is expected in it")
+    journal = Journal(path)
+    try:
+        if expect is not None:
+            journal.require_head(expect)
+    except BaseException:
+        journal.close()
+        raise
+    return journal
 
 
 def require_header(first: Row, header: Mapping[str, Any], path: object) -> None:

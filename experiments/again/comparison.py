@@ -24,14 +24,21 @@ FRESH = 20  # replications
 
 
 def difference(stored: Replications, fresh: Replications) -> str | None:
-    """Where the same replications, stored and simulated again, first differ, in words; None if they do not."""
+    """Where the same replications, stored and simulated again, first differ, in words; None if they do not.
+
+    Where some numbers differ by more than `ROUNDING`, it is the first of these; computed ones may all be rounded
+    differently.
+    """
     for name, values in stored.rows.items():
-        same = (values == fresh.rows[name]) | ((values != values) & (fresh.rows[name] != fresh.rows[name]))  # NaN
+        now = fresh.rows[name]
+        same = (values == now) | ((values != values) & (now != now))  # NaN
         if same.all():
             continue
-        replication, *at = np.argwhere(~same)[0]
+        far = ~same & ~np.isclose(values, now, rtol=ROUNDING, atol=0.0)
+        replication, *at = np.argwhere(far if far.any() else ~same)[0]
         place = f"replication {stored.numbers[replication]} differs"
-        change = f"{name} {values[replication, *at]} stored, {fresh.rows[name][replication, *at]} now"
+        then, computed = values[replication, *at].item(), now[replication, *at].item()
+        change = f"{name} {then!r} stored, {computed!r} now"
         return f"{place} from t = {stored.t[at[0]]} on: {change}" if name == "regret" else f"{place}: {change}"
     return None
 

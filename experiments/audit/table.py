@@ -1,11 +1,13 @@
 """The table of audits: the cases in `conf/audits.yaml`, and their rows."""
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 from omegaconf import OmegaConf
@@ -14,6 +16,7 @@ from bandits import ParameterError
 from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError, nearest
+from experiments.store.results_file import CHECKSUM, checksum
 from experiments.store.stored import matches
 
 AUDITS = CONF / "audits.yaml"
@@ -79,18 +82,28 @@ def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> 
 
 
 def stored_audits(path: Path = ROWS) -> list[AuditRow]:
-    """The rows of a file; none if there is no file."""
+    """The rows of a file; none if there is no file. Raises `UserError` if they were changed since they were written."""
     if not path.exists():
         return []
     with pq.ParquetFile(path) as file:
-        rows = file.read(use_threads=False).to_pandas(use_threads=False).to_dict("records")
+        table = file.read(use_threads=False)
+    written = (table.schema.metadata or {}).get(CHECKSUM)
+    if written is not None and written != _digest(table):
+        raise UserError(f"{path}: damaged: its rows were changed since they were written; run: make audit")
+    rows = table.to_pandas(use_threads=False).to_dict("records")
     return [AuditRow(**{str(name): value for name, value in row.items()}) for row in rows]
 
 
 def store(rows: Sequence[AuditRow], path: Path) -> None:
-    """Write the rows to a file. Raises `OSError`."""
+    """Write the rows to a file, with their checksum. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows).to_parquet(path, index=False)
+    table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
+    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), CHECKSUM: _digest(table)}), path)
+
+
+def _digest(table: pa.Table) -> bytes:
+    """A checksum of names and values, which does not depend on how a file stores them."""
+    return checksum(json.dumps(table.to_pydict()).encode()).encode()
 
 
 def picked(rows: Sequence[AuditRow], conditions: Mapping[str, Any]) -> list[AuditRow]:

@@ -1,12 +1,27 @@
-"""Read every stored cell completely, and compare its numbers with their checksum."""
+"""Read every stored cell completely, and compare its numbers with their checksum and with one another."""
 
+import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+from omegaconf import OmegaConf
+
+from bandits import ParameterError, regret
+from bandits.arrays import FloatArray
+from bandits.environments.bandit import Instance
+from bandits.environments.full_information import FullInformation
+from bandits.learner import Environment
+from experiments.config.build import build
 from experiments.config.progress import Progress
+from experiments.errors import UserError
 from experiments.store.place import places_in
 from experiments.store.results_file import DamagedFileError
+from experiments.store.stored import Replications
+
+ROUNDING = 1e-9  # relative difference of regret that another processor may make
 
 
 class Verified(NamedTuple):
@@ -33,10 +48,48 @@ def verify(files: Iterable[Path]) -> Verified:
     with Progress("verifying", {"cells": len(places)}) as progress:
         for place in places:
             try:
-                contents = progress.after(place.read(), cells=1)
+                contents = progress.after(place, cells=1).read()
+                _require_regret_of_pulls(contents)
             except DamagedFileError as damage:
                 damaged[str(place)] = str(damage)
                 continue
             sound += 1
             without += contents.footer["format"] == 1
     return Verified(sound, without, damaged)
+
+
+def _require_regret_of_pulls(contents: Replications) -> None:
+    """Raise `DamagedFileError` unless regret at the horizon is that of the pulls, if both are stored.
+
+    Checksums cannot show this: whoever changes a number can write another checksum.
+    """
+    footer, rows = contents.footer, contents.rows
+    if not {"regret", "pulls"} <= rows.keys():
+        return
+    gaps = _gaps(json.dumps(footer["config"]["instance"]), footer["revisions"]["instance"])
+    if gaps is None or len(gaps) != rows["pulls"].shape[1]:
+        return
+    final, due = rows["regret"][:, -1], regret(rows["pulls"], gaps)
+    wrong = np.flatnonzero(~np.isclose(final, due, rtol=ROUNDING, atol=ROUNDING))
+    if len(wrong):
+        number = int(wrong[0])
+        raise DamagedFileError(
+            f"replication {number} has regret {final[number].item()!r} at the horizon, and its pulls cost "
+            f"{due[number].item()!r}"
+        )
+
+
+@cache
+def _gaps(config: str, revision: int) -> FloatArray | None:
+    """The gaps of an instance from the config in a footer; None if this code has no such one."""
+    given = json.loads(config)
+    if not str(given.get("_target_")).startswith("bandits."):  # no code of others runs only to look at a file
+        return None
+    try:
+        kind: Any = Environment
+        instance = build(OmegaConf.create({"instance": given}), "instance", {"instance": Path("footer")}, kind)
+    except (ParameterError, UserError):
+        return None
+    if isinstance(instance, Instance | FullInformation) and instance.revision == revision:
+        return instance.gaps
+    return None

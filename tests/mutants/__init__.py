@@ -40,7 +40,8 @@ PATIENCE = 900  # seconds that the tests of a mutant may take
 OUTPUT = "output.txt"  # file with the output of tests
 QUIETLY = ["-q", "--assert=plain", "-p", "no:cacheprovider"]
 ENDED = 100  # added to the exit code of pytest, to show that pytest itself has ended
-COMPILED = re.compile("@(compiled|borrowing|inlined)")  # decorators of compiled loops
+COMPILERS = ("compiled", "borrowing", "inlined")  # decorators of compiled loops
+COMPILED = re.compile(f"@({'|'.join(COMPILERS)})")
 LIBRARIES = [
     "numpy",
     "scipy.stats",

@@ -11,9 +11,10 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from tests.mutants import REPOSITORY, Mutant
+from tests.mutants import COMPILERS, REPOSITORY, Mutant
 
 PACKAGES = ("bandits", "experiments", "scripts")
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -89,7 +90,7 @@ def places(file: str, source: str) -> Iterator[list[Place]]:
 
 def is_compiled(function: ast.FunctionDef) -> bool:
     """Whether a function is compiled to machine code."""
-    return any(isinstance(item, ast.Name) and item.id == "compiled" for item in function.decorator_list)
+    return any(isinstance(item, ast.Name) and item.id in COMPILERS for item in function.decorator_list)
 
 
 def _is_python(place: Place) -> bool:
@@ -176,21 +177,27 @@ def _around(source: str, lines: list[str], node: ast.expr | ast.stmt) -> tuple[s
 def naming(word: str) -> Iterator[tuple[str, int]]:
     """The files and lines that use a name; a use in a compiled function is replaced by the uses of that function."""
     waiting, known = [word], set[str]()
-    trees = {path: ast.parse(path.read_text()) for package in PACKAGES for path in _files(package)}
+    uses = _uses(REPOSITORY)
     while waiting:
         name = waiting.pop()
         if name in known:
             continue
         known.add(name)
-        for path, tree in trees.items():
-            for node, parents in _walk(tree, ()):
-                if name in (getattr(node, "id", None), getattr(node, "attr", None)):
-                    loop = next((of for of in parents if isinstance(of, ast.FunctionDef) and is_compiled(of)), None)
-                    if loop is not None:
-                        waiting.append(loop.name)
-                    else:
-                        yield str(path.relative_to(REPOSITORY)), node.lineno
+        for file, line, loop in uses.get(name, ()):
+            if loop:
+                waiting.append(loop)
+            else:
+                yield file, line
 
 
-def _files(package: str) -> list[Path]:
-    return sorted((REPOSITORY / package).rglob("*.py"))
+@cache
+def _uses(root: Path) -> dict[str, list[tuple[str, int, str]]]:
+    """By name, the file and line of each use, and the compiled function around it."""
+    found: dict[str, list[tuple[str, int, str]]] = {}
+    for path in (path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))):
+        for node, parents in _walk(ast.parse(path.read_text()), ()):
+            name = getattr(node, "id", None) or getattr(node, "attr", None)
+            if name is not None:
+                loop = next((of.name for of in parents if isinstance(of, ast.FunctionDef) and is_compiled(of)), "")
+                found.setdefault(name, []).append((str(path.relative_to(root)), node.lineno, loop))
+    return found

@@ -15,6 +15,7 @@ from bandits.deploy.clients import MOST_STEPS, truncated
 from bandits.deploy.journal import Journal, Row
 from bandits.deploy.replay import review
 from bandits.deploy.reports import EpochReports
+from bandits.deploy.tickets import Ticket
 from bandits.environments.heavy_tails import Pareto
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.heavy_tailed import LDPRSE, BoxedLDPRSE, Moment
@@ -208,10 +209,10 @@ def test_late_messages_and_surplus_ones_are_not_used():
         assert [ticket.arm for ticket in server.select(2)] == [1, 1]
         assert [server.update(number, 0) for number in (8, 8)] == [Outcome.COUNTED, Outcome.REPEATED]
         assert server.state()["reports"] == [2, 1]
-        assert server.select() == [(9, 1, first)]
+        assert server.select() == [Ticket(9, 1, first)]
         assert server.update(2, 1) is Outcome.COUNTED  # the epoch ends
         assert (server.state()["epoch"], server.state()["reports"]) == (2, [0, 0])
-        assert server.select() == [(10, 0, second)]
+        assert server.select() == [Ticket(10, 0, second)]
         assert server.update(3, 1) is Outcome.UNUSED
         assert server.update(9, 1) is Outcome.UNUSED  # it was cut off at another bound
         assert [server.update(number, 1) for number in (1, 10)] == [Outcome.REPEATED, Outcome.COUNTED]

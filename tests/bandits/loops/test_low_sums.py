@@ -169,3 +169,21 @@ def test_the_first_low_sum_of_several_trees_is_that_of_blocks_drawn_in_full(leve
     for column in range(1, fast.shape[1]):
         parts = [part[part[:, 0] >= 0, column] for part in (fast, plain)]
         assert ks_2samp(*parts).pvalue > failure
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rooms", [(1.0,), (1.4, 1.5), (1.9, 1.8, 1.85)])
+def test_when_the_first_low_sum_of_several_trees_comes_by_hand(rooms, failure):
+    """Trees of four leaves, with rooms that only just suffice: the exact law, in which trees are independent.
+
+    A tree has the sums a, b, and b + c. With q = e^-room / 2, a or b is low with probability q each, and b + c with
+    probability q (2 + room) / 2. If b = -room - u, b + c is low if c <= u: Pr[both] = q (1 - E[e^-u] / 2) = 3 q / 4.
+    So b or b + c is low with probability q (1 + (2 + room) / 2 - 3 / 4) = q (5 / 4 + room / 2).
+    """
+    runs, given = 60_000, np.array(rooms)
+    assert 0.6 < len(rooms) * low_sums(SET_BITS, 2, min(rooms)) < 1
+    q = np.exp(-given) / 2
+    none_until = [1.0, np.prod(1 - q), np.prod((1 - q) ** 2), np.prod((1 - q) * (1 - q * (5 / 4 + given / 2)))]
+    law = np.array([none_until[3], *-np.diff(none_until)])  # of no low sum, and of each
+    found = first_lows_of_all(runs, 2, given, stream("exact low sums", len(rooms)))[:, 0]
+    assert chisquare([np.sum(found == leaf) for leaf in (-1, 1, 2, 3)], runs * law).pvalue > failure

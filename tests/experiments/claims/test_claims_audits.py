@@ -2,14 +2,17 @@
 
 import dataclasses
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from omegaconf import OmegaConf
 
 from bandits import ParameterError
 from experiments.audit.rows import AUDIT_KEYS, audit
-from experiments.audit.table import picked, store
+from experiments.audit.table import ROWS, picked, store, stored_audits
 from experiments.config.compose import CONF, Composer
 from experiments.errors import UserError
+from experiments.store.results_file import CHECKSUM
 from tests.experiments.claims.made_up import outcome, verdict
 
 
@@ -67,3 +70,23 @@ def test_own_audits_count_beside_those_of_the_repository(rows):
     assert picked(rows, {"beta": None, "epsilon": 4}) == [rows[1]]
     with pytest.raises(ParameterError, match="noize"):
         picked(rows, {"noize": "gumbel"})
+
+
+def test_audits_that_were_changed_are_refused(tmp_path):
+    path = tmp_path / "audit.parquet"
+    rows = stored_audits()[:3]
+    store(rows, path)
+    assert repr(stored_audits(path)) == repr(rows)
+    written = pq.read_table(path)
+    changed = written.set_column(
+        written.schema.get_field_index("epsilon_kept"), "epsilon_kept", pa.array([0.5] * len(rows))
+    )
+    pq.write_table(changed, path)  # with the checksum of before
+    with pytest.raises(UserError, match=r"audit\.parquet: damaged: its rows were changed since they were written"):
+        stored_audits(path)
+
+
+def test_the_published_audits_have_a_checksum():
+    """Which `stored_audits` compares: claims, report and explorer read all rows with it."""
+    assert CHECKSUM in pq.read_schema(ROWS).metadata, "store(stored_audits(), ROWS) of experiments.audit.table adds it"
+    assert stored_audits()

@@ -11,10 +11,15 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
+from bandits.audit.ledger import Domain
+from bandits.audit.transcripts import Convention
+from bandits.policies.elimination import DPSE
+from experiments.audit.plays import plays
 from experiments.config import progress
 from experiments.config.command_line import CommandLine
 from experiments.config.progress import Progress, duration
 from experiments.simulate import worker
+from experiments.upkeep.command import main as store_main
 from scripts.pages.tables import PageTable
 from scripts.report import collect
 from scripts.report.exhibits import Exhibit
@@ -88,6 +93,33 @@ def test_a_report_shows_its_progress(monkeypatch, tmp_path):
     jobs = [[f"+experiment={name}"] for name in names]
     found = collect.collected(CommandLine(jobs, config, ()))
     assert [exhibit.name for exhibit in found.exhibits] == names
+
+
+def test_every_command_counts_up_to_its_totals(call, tmp_path, monkeypatch):
+    """Jobs that are planned, cells and replications that are simulated, cells that are verified."""
+    ended = []
+
+    def end(self, *error):
+        ended.append((list(self._done.values()), list(self._totals.values())))
+        leave(self, *error)
+
+    leave = Progress.__exit__
+    monkeypatch.setattr(Progress, "__exit__", end)
+    words = ["-m", "policy=ucb1,dp_se", "horizon=50", "replications=5", "runner.workers=1", f"results_dir={tmp_path}"]
+    assert call(*words).code == 0
+    assert ended == [([2], [2]), ([2, 10], [2, 10])]
+    assert call(*words).code == 0
+    assert ended[2:] == [([2], [2])], "nothing is simulated again"
+    next(tmp_path.rglob("*.parquet")).write_bytes(b"")
+    assert call("verify", f"results_dir={tmp_path}", main=store_main).code == 1
+    assert ended[3:] == [([2], [2])], "a damaged cell is verified too"
+
+
+def test_plays_of_an_audit_count_up_to_their_total(monkeypatch):
+    ended = []
+    monkeypatch.setattr(Progress, "__exit__", lambda self, *error: ended.append((self._done, self._totals)))
+    plays(DPSE(1.0), 2, 3, Domain.UNIT, Convention.STREAM, 20, 1)
+    assert ended == [({"runs": 40}, {"runs": 40})]
 
 
 def test_a_quick_command_is_quiet(capfd):

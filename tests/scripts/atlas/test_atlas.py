@@ -4,6 +4,7 @@ import itertools
 import math
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -280,3 +281,29 @@ def test_the_published_page_shows_what_is_published(words, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["atlas", *words])
     with pytest.raises(UserError, match=r"page: missing; docs/atlas\.md is for published results"):
         command.main()
+
+
+def test_without_arguments_no_page_is_missing(cells, tmp_path, monkeypatch, capsys):
+    """In a copy without results too: the plans are made up."""
+    line = SimpleNamespace(plans=lambda: [None, None], jobs=[[]], composer=None, config=None)
+    monkeypatch.setattr(command, "read_command_line", lambda: line)
+    monkeypatch.setattr(command, "_without_who_cannot_play", lambda *_: None)
+    monkeypatch.setattr(command, "flag", lambda config, key: False)
+    monkeypatch.setattr(command, "field_of", lambda *plans: field(cells))
+    monkeypatch.setattr(command, "PAGE", tmp_path / "atlas.md")
+    monkeypatch.setattr(sys, "argv", ["atlas"])
+    command.main()
+    assert sys.argv == ["atlas", "-m", "+experiment=atlas/bernoulli,atlas/arms"]
+    assert capsys.readouterr().out == f"{tmp_path}/atlas.md\n"
+    assert (tmp_path / "atlas.md").read_text(encoding="utf-8") == page(field(cells))
+
+
+@pytest.mark.slow
+def test_without_arguments_the_published_page_is_written_from_stored_results(tmp_path, monkeypatch, capsys):
+    """The whole page, in half a minute: the file in `docs` is what the command writes."""
+    published = command.PAGE.read_text(encoding="utf-8")
+    monkeypatch.setattr(command, "PAGE", tmp_path / "atlas.md")
+    monkeypatch.setattr(sys, "argv", ["atlas"])
+    command.main()
+    assert capsys.readouterr().out == f"{tmp_path}/atlas.md\n"
+    assert (tmp_path / "atlas.md").read_text(encoding="utf-8") == published, "run: python -m scripts.atlas"

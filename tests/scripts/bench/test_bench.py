@@ -1,6 +1,9 @@
 """Numbers of docs/performance.md that follow from measured seconds, and the guard; nothing here measures time."""
 
 import math
+import sys
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -14,8 +17,9 @@ from bandits.policies.ucb import UCB1
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.papers import papers
 from experiments.config.plan import merge, plan_all
+from experiments.store import Store
 from scripts.bench import __main__ as page
-from scripts.bench import again, guard
+from scripts.bench import again, computations, guard, journals, kernels, libraries, sweeps, timing
 from scripts.bench.kernels import Speed, cell_of
 from scripts.bench.libraries import Rival
 from scripts.bench.plain import plain_loop
@@ -103,3 +107,152 @@ def test_costs_are_summed_by_name_in_the_order_of_names():
         page._again("policy", [again.Share("x", 2, 4000, 30.0, 90.0)]).splitlines()[-1]
         == "| x | 2 | 4,000 | 0.5 | 1.5 |"
     )
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let every call of `time` in these modules take a second more than the call before: 0, 1, 3, 6, ..."""
+    calls = [0]
+
+    def now():
+        calls[0] += 1
+        return float(calls[0] * (calls[0] - 1) // 2)
+
+    for module in (libraries, sweeps, timing):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=now, process_time=now))
+
+
+def test_a_sweep_is_measured_by_cell_and_by_replication(clock, monkeypatch, tmp_path):
+    """Each action lasts two seconds more than the action before: 1, 3 and 5, then 1, 3 again."""
+    monkeypatch.setattr(sweeps, "REPLICATIONS", 4)
+    monkeypatch.setattr(sweeps, "REPEATS", 2)
+    requests = sweeps.planned(5)
+    assert [request.cell.policy.epsilon for request in requests] == [0.2, 0.4, 0.6, 0.8, 1.0]
+    store = Store(tmp_path / "cells")
+    assert list(sweeps.of_cells(requests, store)) == [
+        "each of 5 cells of one replication, beside simulation: 400.00 ms",  # (3 - 1) / 5
+        "looking up a cell that is stored: 1000.00 ms",  # 5 / 5
+    ]
+    assert [store.replications(request.cell) for request in requests] == [1] * 5
+    (line,) = sweeps.of_replications(tmp_path)
+    assert line == "each of 4 replications of one cell, beside simulation: 500000 microseconds"  # (9 - 7) / 4
+    assert len(list((tmp_path / "1").rglob("*.parquet"))) == 1
+
+
+def test_the_index_that_is_measured_has_all_cells(clock, monkeypatch, tmp_path):
+    monkeypatch.setattr(sweeps, "STORED", 7)
+    store = Store(tmp_path / "cells")
+    list(sweeps.of_cells(sweeps.planned(2), store))
+    assert next(iter(sweeps.of_index(store))).startswith("the index of 7 stored cells: ")
+    assert len(Store(store.root).index().places) == 2 + 7
+
+
+def test_all_measurements_of_sweeps_are_printed(clock, monkeypatch, capsys):
+    child = SimpleNamespace(ru_maxrss=1e6 / 1024 * 300)
+    monkeypatch.setattr(sweeps, "subprocess", MagicMock(run=lambda *_, **how: SimpleNamespace(stdout="2.5\n")))
+    monkeypatch.setattr(sweeps, "resource", MagicMock(getrusage=lambda _: child))
+    for name, number in {"CELLS": 3, "TINY": 2, "REPLICATIONS": 2, "STORED": 3, "REPEATS": 1}.items():
+        monkeypatch.setattr(sweeps, name, number)
+    monkeypatch.setattr(sys, "argv", ["sweeps"])
+    sweeps.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "load() of everything: 1.00 s, 2.50 s of the processor, at most 300 MB",
+        "planning 3 cells: 3.00 s",
+    ]
+    assert len(lines) == 6
+
+
+def test_seconds_are_the_median_of_calls_or_of_one_long_call(clock, monkeypatch):
+    """Calls last 1, 3, 5, 7 and 9 seconds."""
+    monkeypatch.setattr(timing, "LONG", 1.0)
+    calls = []
+    assert timing.seconds(calls.append) == 5.0
+    assert calls == [0, 1, 2, 3, 4]
+    assert timing.seconds(calls.append) == 11.0, "it is longer than LONG"
+    assert len(calls) == 6
+
+
+def test_libraries_are_measured_by_step(clock, monkeypatch):
+    """Calls of `seconds` give 4 s and run their action once; other libraries by step: the clock."""
+
+    def seconds(action):
+        action(0)
+        return 4.0
+
+    monkeypatch.setattr(libraries, "seconds", seconds)
+    monkeypatch.setattr(libraries, "STEPS", 200)
+    monkeypatch.setattr(libraries, "OURS", 1_000)
+    monkeypatch.setattr(libraries, "version", lambda name: "1.2")
+    policies = MagicMock()
+    policies.UCB.return_value.choice.return_value = policies.Thompson.return_value.choice.return_value = 2
+    mab = MagicMock()
+    mab.MAB.return_value.predict.return_value = 1
+    pymab = MagicMock()
+    modules = {"pymab": pymab, "pymab.policies.ucb": pymab, "pymab.policies.thompson_sampling": pymab}
+    for name, module in {**modules, "mabwiser.mab": mab, "SMPyBandits.Policies": policies}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    assert list(libraries.rivals()) == [
+        Rival("this repository", 1_000, 0.004, 0.004),
+        Rival("pymab 1.2", 200, 0.02, 0.02),
+        Rival("mabwiser 1.2", 200, 0.1, 0.3),  # 1 s and 3 s over a twentieth of the steps
+        Rival("SMPyBandits 1.2", 200, 5 / 200, 7 / 200),
+    ]
+    assert mab.MAB.return_value.partial_fit.call_count == 2 * 10
+    assert policies.UCB.return_value.getReward.call_count == 200
+    assert pymab.ExperimentConfig.call_args.kwargs["horizon"] == 200
+    pymab.Experiment.side_effect = ValueError("too new (/home/me)")
+    assert list(libraries.rivals())[1] == Rival("pymab 1.2", problem="ValueError: too new")
+
+
+def test_policies_are_measured_until_one_takes_long(monkeypatch):
+    """A replication at horizon T lasts T / 10^6 seconds: 10^7 steps are too long; 5,000 steps in Python last 20 s."""
+    monkeypatch.setattr(kernels, "pulls_by_choices", lambda *_: 20.0)
+    monkeypatch.setattr(kernels, "plain_loop", lambda policy, instance, horizon: lambda j: 3.0)
+    monkeypatch.setattr(kernels, "seconds", lambda action, *repeats: action(0))
+    monkeypatch.setattr(
+        kernels,
+        "cell_of",
+        lambda name, horizon, composer: SimpleNamespace(
+            policy=DPSE(1.0), instance=C1(5), replicate=lambda j: horizon / 1e6
+        ),
+    )
+    speed = kernels._speed("dp_se", Composer())
+    assert speed.seconds == {10**4: 0.01, 10**5: 0.1, 10**6: 1.0, 10**7: 10.0}
+    assert (speed.plain, speed.python) == (3.0, 20.0 / 5_000)
+    monkeypatch.setattr(kernels, "PATIENCE", 0.05)
+    assert list(kernels._speed("dp_se", Composer()).seconds) == [10**4, 10**5]
+
+
+def test_commands_are_measured_in_seconds_and_megabytes(monkeypatch):
+    monkeypatch.setattr(computations, "COMMANDS", {"nothing": ["-c", ""]})
+    asked = []
+    monkeypatch.setattr(
+        computations,
+        "subprocess",
+        MagicMock(run=lambda words, **how: asked.append(words) or SimpleNamespace(stdout="1.5 2000\n")),
+    )
+    assert list(computations.commands()) == [computations.Cost("nothing", 1.5, 2.048)]
+    assert asked[0][-2:] == ["-c", ""]
+
+
+def test_journals_are_measured_with_their_snapshot_and_without(monkeypatch, capsys):
+    """A process of its own takes 1 s, then 2 s for the review, then 3 s without the snapshot."""
+    tickets = []
+
+    def afresh(action, name):
+        path = action.args[-1]
+        with journals.opened(name, path) as session:
+            tickets.append(len(session.select()))
+        return float(len(tickets)), 7.0
+
+    monkeypatch.setattr(journals, "afresh", afresh)
+    monkeypatch.setattr(journals, "POLICIES", {"DP-SE": DPSE(1.0)})
+    monkeypatch.setattr(journals, "SIZES", (10,))
+    monkeypatch.setattr(journals.openings, "__defaults__", ((10,),))
+    monkeypatch.setattr(sys, "argv", ["journals"])
+    journals.main()
+    assert capsys.readouterr().out == (
+        "DP-SE, 10 tickets: opening 1.00 s and 7 MB, without its snapshot 3.00 s; review 2.00 s\n"
+    )
+    assert list(journals.openings((4,))) == [journals.Opening("DP-SE", 4, 4.0, 7.0, 6.0, 5.0)]

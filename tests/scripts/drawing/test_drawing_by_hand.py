@@ -2,12 +2,14 @@
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy import integrate
 
-from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, even_columns, in_rows, labels
 from scripts.drawing.kinds import laws
+from scripts.drawing.render import render
 from scripts.drawing.tables import tables
 
 LAWS = {
@@ -83,3 +85,69 @@ def test_what_a_baseline_holds():
         ["2", "4", "2", "6"],
         ["4", "8", "4", "12"],
     ]
+
+
+def drawn(width, legend, spare=0):
+    return Drawing("a title", [], "", [], (width, 3.0), legend, spare)
+
+
+def test_the_size_of_a_legend_by_hand():
+    """A label of 10 characters takes 0.6 + 10 x 0.062 = 1.22 inches; each row beyond the spare ones 0.17."""
+    ten = ["ten letter"] * 7
+    assert [drawn(width, ten).legend_columns for width in (1.0, 2.43, 2.45, 3.65, 3.67, 9.0)] == [1, 1, 2, 2, 3, 3]
+    assert drawn(3.0, []).legend_columns == 3
+    heights = [drawn(width, ten, spare).height for width, spare in ((1.0, 0), (2.5, 0), (9.0, 0), (9.0, 1), (9.0, 4))]
+    assert heights == pytest.approx([3 + 7 * 0.17, 3 + 4 * 0.17, 3 + 3 * 0.17, 3 + 2 * 0.17, 3.0])
+
+
+def test_rows_of_panels_by_hand():
+    assert [even_columns(panels) for panels in range(1, 11)] == [1, 2, 3, 4, 3, 3, 4, 4, 3, 4]
+    assert [even_columns(panels, 2) for panels in range(1, 6)] == [1, 2, 2, 2, 2]
+    panels = [Panel(title, Axis("x"), Axis("y"), []) for title in "abc"]
+    rows = [[(panel.title, panel.x.label, panel.y.label) for panel in row] for row in in_rows(panels, 2)]
+    assert rows == [[("a", "x", "y"), ("b", "x", "")], [("c", "x", "y")]]
+
+
+def test_a_heading_has_fifteen_characters_to_an_inch():
+    drawing = Drawing("four words and more", ["of it"], "", [], (0.7, 3.0))
+    assert drawing.heading == "four words\nand more\nof it"
+    assert Drawing("four words and more", [], "", [], (0.66, 3.0)).heading == "four\nwords and\nmore"
+
+
+def test_a_picture_has_the_size_axes_and_marks_that_are_described():
+    x = np.array([1.0, 10.0, 100.0])
+    look = Look("#112233", "dashed", "s", width=2.5, marker_size=7.0, opacity=0.5, order=9.0, blunt=True)
+    left = Panel(
+        "left", Axis("x", "log", low=0.5, high=200.0), Axis("y", low=-1.0, high=4.0), [Series(x, x, look, "a")]
+    )
+    right = Panel("right", Axis("x"), Axis("y", "log"), [Series(x, x, Look("#445566"), "b", steps=True)])
+    figure = render(Drawing("a title", [], "", [[left, right]], (6.0, 3.0), ["a", "b"]))
+    try:
+        assert figure.get_size_inches() == pytest.approx([6.0, 3.17])
+        first, second = figure.axes
+        scales = [(of.get_xscale(), of.get_yscale()) for of in (first, second)]
+        assert scales == [("log", "linear"), ("linear", "log")]
+        assert (first.get_xlim(), first.get_ylim()) == ((0.5, 200.0), (-1.0, 4.0))
+        (line, steps) = (of.lines[0] for of in (first, second))
+        assert (line.get_color(), line.get_linestyle(), line.get_marker()) == ("#112233", "--", "s")
+        assert (line.get_linewidth(), line.get_markersize(), line.get_alpha(), line.get_zorder()) == (
+            2.5,
+            7.0,
+            0.5,
+            9.0,
+        )
+        assert line.get_solid_capstyle() == "butt"
+        assert (line.get_drawstyle(), steps.get_drawstyle()) == ("default", "steps-post")
+        assert figure.legends[0]._ncols == 2 + 1
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
+    finally:
+        plt.close(figure)
+
+
+def test_the_size_of_panels_of_laws():
+    """3 inches for each panel across; 0.9 and 2.4 for each row."""
+    panels = [{"title": "one", "count": 10, "total": 3}, {"title": "two", "count": 20, "total": 3}]
+    config = {"title": "", "law": "gauss", "epsilon": 0.5, "delta": 0.01, "panels": panels}
+    drawing = laws.describe(config, [], {})
+    assert drawing.size == pytest.approx((3.0 * len(drawing.rows[0]), 0.9 + 2.4 * len(drawing.rows)))
+    assert drawing.spare_legend_rows == 1

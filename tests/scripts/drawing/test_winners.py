@@ -10,7 +10,8 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
-from scripts.drawing.kinds.winners import PALE, describe, wins
+from scripts.drawing.kinds.winners import PALE, _looks, describe, wins
+from scripts.drawing.legend import Entry
 
 PANELS = [{"title": "C1", "instance": "c1"}]
 
@@ -79,7 +80,13 @@ def test_marks_stand_at_horizon_and_epsilon(cells):
         "DP-SE": ([1000], [0.1], "#111111", None),
         "DP-UCB": ([1000], [1.0], "#222222", PALE),
     }
+    assert {(mark.look.dashes, mark.look.marker, mark.look.marker_size) for mark in panel.marks} == {("none", "s", 9)}
     assert drawing.legend == ["DP-SE", "DP-UCB"]
+    assert drawing.size == pytest.approx((1.2 + 2.4, 0.6 + 2.6))
+    assert (panel.x.scale, panel.x.low, panel.x.high) == ("log", pytest.approx(1000 / 3), 3000)
+    assert (panel.y.scale, panel.y.low, panel.y.high) == ("log", 0.05, 2.0)
+    assert panel.x.decades_only
+    assert panel.y.decades_only
     assert panel.words == ["DP-SE at T = 1000, ε = 0.1", "DP-UCB at T = 1000, ε = 1, not clearly"]
 
 
@@ -102,5 +109,19 @@ def test_variants_of_a_policy_have_a_label_and_a_marker_each(cells):
     looks = {mark.label: (mark.look.colour, mark.look.marker) for mark in drawing.panels[0].marks}
     (first, second) = looks.values()
     assert set(looks) == {"DP-SE, β = default", "DP-SE, β = 0.5"}
+    assert (first[1], second[1]) == ("s", "o"), "a square fills best"
     assert first[0] == second[0]
     assert first[1] != second[1]
+
+
+def test_five_winners_of_one_colour_have_five_markers():
+    entries = [Entry(f"form {number}", "#111111", number, number) for number in range(5)]
+    assert [look.marker for look in _looks([*entries, *entries]).values()] == ["s", "o", "^", "D", "v"]
+    other = Entry("other", "#222222", 0, 5)
+    assert [look.marker for look in _looks([entries[0], other]).values()] == ["s", "s"]
+
+
+def test_six_panels_are_in_two_rows(cells):
+    drawing = describe({"title": "Winners", "panels": PANELS * 6}, cells, {})
+    assert [len(row) for row in drawing.rows] == [3, 3]
+    assert drawing.size == pytest.approx((1.2 + 3 * 2.4, 0.6 + 2 * 2.6))
