@@ -3,7 +3,7 @@
 import os
 import sys
 from importlib import import_module
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from experiments.errors import UserError
@@ -25,6 +25,17 @@ def __getattr__(name: str) -> Any:
         module = import_module("experiments.running" if name == "run" else "experiments.frames")
         return getattr(module, name)
     raise AttributeError(f"module {__name__} has no attribute {name}")
+
+
+class _Package(ModuleType):
+    """`experiments.run` is the function, also once the command of that name, a module, has been imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name == "run" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def _say(of: type[BaseException], error: BaseException, at: TracebackType | None) -> None:

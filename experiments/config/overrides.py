@@ -1,5 +1,6 @@
 """Parse one override of the command line, in Hydra's grammar; what is not supported is refused in one line."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,6 +17,7 @@ from experiments.errors import UserError
 PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
 GROUPS = (*PARTS, "runner", "experiment")
 SEARCH_PATH = "hydra.searchpath"
+OF_ENVIRONMENT = re.compile(r"(?!\w+_dir=)[^=]+=\$\{oc\.env:[^{}]*\}")
 _HYDRA = RLock()
 
 
@@ -39,6 +41,9 @@ def version_base() -> Iterator[None]:
 @cache
 def parsed(text: str) -> Override:
     """One override in Hydra's grammar. Raises `UserError` for one that is wrong or not supported."""
+    if OF_ENVIRONMENT.fullmatch(text):  # a number there is meant as a number, not as a text
+        key, _, value = text.partition("=")
+        text = f"{key}={quoted(f'${{oc.decode:{value}}}')}"
     try:
         with version_base():
             item = _in_quotes(text) or OverridesParser.create().parse_override(text)

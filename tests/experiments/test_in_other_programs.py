@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from experiments import UserError, run
 from experiments.config.compose import REPOSITORY
 
 CELL = '"instance=c2", "instance.arms=3", "horizon=1000", "replications=2", f"results_dir={sys.argv[1]}"'
@@ -167,3 +169,29 @@ print(len(run("policy=dp_se,lazy_dp_ts,ts_cf", {CELL}, workers=1)) > 0)
 @pytest.mark.slow
 def test_loops_run_as_plain_python_for_debuggers(program):
     assert program(PLAIN, NUMBA_DISABLE_JIT="1")[-1] == "True"
+
+
+WALK = """
+from importlib import import_module
+import experiments.run, experiments.running
+from experiments import run
+print(run is experiments.running.run is experiments.run, import_module("experiments.run").__name__)
+"""
+
+
+def test_run_is_the_function_after_a_walk_of_the_package(program):
+    assert program(WALK) == ["True experiments.run"]
+
+
+def test_run_takes_what_load_takes(tmp_path):
+    words = {"instance": "c2", "arms": 3, "horizon": 1e3, "replications": 1, "results_dir": tmp_path / "it's, here"}
+    table = run(policy=["dp_se", "ucb1"], epsilon=np.array([0.5, 1.0]), workers=1, **words)
+    assert {(name, epsilon) for name, epsilon in zip(table.policy, table.epsilon, strict=True)} == {
+        ("dp_se", 0.5),
+        ("dp_se", 1.0),
+        ("ucb1", np.inf),
+    }
+    with pytest.raises(UserError, match=r"^policy: has no values$"):
+        run(policy=[], **words)
+    with pytest.raises(UserError, match=r"^horizon: must be a text, a number, "):
+        run(horizon={1})
