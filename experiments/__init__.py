@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.errors import UserError
 
+if os.name == "nt":
+    raise ImportError("experiments: needs Linux, macOS or WSL, not Windows alone")
+
 if TYPE_CHECKING:
     from experiments.frames import load, load_identified, load_outcomes, load_pulls, load_weighted
     from experiments.running import run
