@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.config.progress import Progress
-from experiments.store.place import places_in
+from experiments.store import agree
+from experiments.store.place import Place, places_in
 from experiments.store.results_file import DamagedFileError
 
 
@@ -22,9 +23,13 @@ class Verified(NamedTuple):
 
 
 def verify(files: Iterable[Path]) -> Verified:
-    """Read the cells of all `files`, results files and packs; a pack that cannot be opened counts as one cell."""
+    """Read the cells of all `files`, results files and packs; a pack that cannot be opened counts as one cell.
+
+    Two files of one cell in a folder must have the same numbers where both have some.
+    """
     sound, without, damaged = 0, 0, {}
-    places = []
+    places: list[Place] = []
+    first: dict[tuple[Path, str], Place] = {}  # of a folder and a key
     for file in files:
         try:
             places += places_in(file)
@@ -34,6 +39,9 @@ def verify(files: Iterable[Path]) -> Verified:
         for place in places:
             try:
                 contents = progress.after(place.read(), cells=1)
+                before = first.setdefault((place.file.parents[1], place.key), place)
+                if before is not place and not agree(before.read(), contents):
+                    raise DamagedFileError(f"its numbers are not those of the same cell in {before}")
             except DamagedFileError as damage:
                 damaged[str(place)] = str(damage)
                 continue
