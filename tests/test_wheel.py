@@ -96,6 +96,14 @@ def test_every_extra_is_in_the_environment_of_the_clone():
     assert set(re.findall(r"[\w-]+", of_ours)) == {"private-bandits", *extras} - {"dev"}
 
 
+def test_every_library_of_the_lock_has_hashes_and_no_address():
+    """With the first hash pip asks for one of every library."""
+    lock = (REPOSITORY / "requirements.lock").read_text()
+    pins = re.findall(r"^[\w.-]+==\S+.*(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+$", lock, flags=re.MULTILINE)
+    assert len(pins) == len(re.findall(r"^[\w.-]+==", lock, flags=re.MULTILINE)) > 50
+    assert "//" not in lock
+
+
 CONSUMER = """
 import numpy as np
 from bandits import Instance, __version__
