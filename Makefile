@@ -84,7 +84,7 @@ bench: $(READY) ## measure the speed of every policy, beside plain loops and oth
 	$(RUN) -m scripts.bench
 
 lock: ## update requirements.lock from pyproject.toml (needs uv)
-	uv pip compile --quiet --universal --fork-strategy fewest --no-emit-index-url --upgrade --extra dev \
+	uv pip compile --quiet --universal --fork-strategy fewest --no-emit-index-url --generate-hashes --upgrade --extra dev \
 	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
 clean: ## remove .venv, figures, report, explorer, scratch files and caches; results stay

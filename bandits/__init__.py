@@ -12,6 +12,8 @@ from bandits.parameters import ParameterError
 from bandits.policies.base import Policy, StepwisePolicy
 from bandits.recording import PullLog, checkpoint_grid, regret
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Guarantee",
     "Instance",

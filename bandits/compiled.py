@@ -3,35 +3,73 @@
 import hashlib
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
 from typing import Any, TypeVar, cast
 
 import numba
 from filelock import FileLock
+from numba.core import caching
 from numba.core.compiler_lock import global_compiler_lock
+from numba.misc import appdirs
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
+_CACHING: Any = caching  # which has no types
+_APPDIRS: Any = appdirs
+_NUMBA: Any = numba
 FOLDER = "loops-"  # machine code of one state of the sources
 KEPT = 24 * 3600.0  # seconds for which machine code of other sources is kept
 
 
-def _keep_machine_code_apart() -> None:
-    """Keep compiled loops in a folder whose name changes with every change to the sources of this package.
+def _writable(folder: Path) -> bool:
+    """Whether files can be made in a folder, which is made if it is missing; tried, as root may be refused too."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _of_this_user() -> Path | None:
+    """A folder for temporary files that nobody else can write to, as machine code in it is run; None if there is none.
+
+    Its name is known to all: it may have been made by somebody else.
+    """
+    if not hasattr(os, "getuid"):
+        return None
+    try:
+        folder = Path(gettempdir()) / f"private-bandits-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+    except OSError:
+        return None
+    ours = stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o022
+    return folder if ours else None
+
+
+def place_for(package: Path, chosen: str = "") -> Path | None:
+    """The folder for the machine code of a `package`: its name changes with every change to the package's sources.
 
     Numba compiles a loop again when the file of the loop has changed, but not when the file of another loop
     that it calls has changed. After a change of a noise function, loops that call it would still use the old code.
+
+    It is in `chosen` (NUMBA_CACHE_DIR) if that is given, else beside the sources, else in the user's cache, else among
+    temporary files: the first that can be written; None if none can, and each process compiles for itself.
     """
-    package = Path(__file__).parent
-    config: Any = numba.config
-    base = Path(config.CACHE_DIR or package / "__pycache__")
-    if os.access(base if base.exists() else base.parent, os.W_OK):
-        folder = base / folder_of(package)
-        if not folder.exists():
-            remove_old(base)
-        config.CACHE_DIR = str(folder)
+    of_user = Path(_APPDIRS.user_cache_dir("private-bandits"))
+    bases = [Path(chosen)] if chosen else [package / "__pycache__", of_user]
+    for base in (*bases, _of_this_user()):
+        if base is not None and _writable(base):
+            folder = base / folder_of(package)
+            if not folder.exists():
+                remove_old(base)
+            return folder
+    return None
 
 
 def folder_of(package: Path) -> str:
@@ -50,7 +88,32 @@ def remove_old(base: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-_keep_machine_code_apart()
+PLACE = place_for(Path(__file__).parent, _NUMBA.config.CACHE_DIR)
+
+
+class _Locator(_CACHING.InTreeCacheLocator):  # type: ignore[misc]
+    """Where numba keeps the machine code of our loops; that of other code in this process stays where it was."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        super().__init__(function, file)
+        self._cache_path = str(cast(Path, PLACE) / self.get_suitable_cache_subpath(file))
+
+
+class _Kept(_CACHING.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _Cache(_CACHING.FunctionCache):  # type: ignore[misc]
+    _impl_class = _Kept
+
+
+def _jitted(loop: Callable[..., Any], **options: Any) -> Any:
+    """The loop, to be compiled when it is called; as it is if NUMBA_DISABLE_JIT=1, for debuggers and coverage."""
+    dispatcher = _NUMBA.njit(nogil=True, error_model="numpy", **options)(loop)
+    if dispatcher is not loop and PLACE is not None:
+        with suppress(RuntimeError):  # no file has its source, as in `python -c` and notebooks: compiled each time
+            dispatcher._cache = _Cache(loop)
+    return dispatcher
 
 
 def compiled(loop: Loop) -> Loop:
@@ -60,7 +123,7 @@ def compiled(loop: Loop) -> Loop:
     and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it divides by zero. The
     interpreter lock is released, so that other threads run, such as the one that ends a process whose parent has died.
     """
-    return cast(Loop, _shared(numba.njit(cache=True, nogil=True, error_model="numpy")(loop)))
+    return cast(Loop, _shared(_jitted(loop)))
 
 
 def borrowing(loop: Loop) -> Loop:
@@ -72,8 +135,7 @@ def borrowing(loop: Loop) -> Loop:
     Not for loops that Python calls: such a call would never free the generator. A loop that makes an array, or
     calls one that does, does not compile. Raises `TypeError` for one that returns an array, which would be freed twice.
     """
-    jit: Any = numba.njit  # whose stubs lack this option
-    return cast(Loop, _shared(jit(cache=True, nogil=True, error_model="numpy", _nrt=False)(loop)))
+    return cast(Loop, _shared(_jitted(loop, _nrt=False)))
 
 
 def inlined(loop: Loop) -> Loop:
@@ -81,11 +143,13 @@ def inlined(loop: Loop) -> Loop:
 
     A call counts the references to every array that it passes, which can take longer than the arithmetic of a step.
     """
-    return cast(Loop, numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")(loop))
+    return cast(Loop, _jitted(loop, inline="always"))
 
 
 def _shared(dispatcher: Any) -> Any:
     """The same compiled loop; while one process compiles it, others that need it wait for its machine code."""
+    if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT=1
+        return dispatcher
     compile_or_load = dispatcher.compile
 
     def in_one_process(signature: Any) -> Any:
@@ -105,6 +169,8 @@ def _shared(dispatcher: Any) -> Any:
 
 def _locked(dispatcher: Any) -> AbstractContextManager[object]:
     """The lock of a loop, a file beside its machine code; none where that cannot be written."""
+    if dispatcher.stats.cache_path is None:
+        return nullcontext()
     name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock"
     folder = Path(dispatcher.stats.cache_path)
     try:

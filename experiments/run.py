@@ -4,7 +4,7 @@ python -m experiments.run instance=c1 policy=dp_se budget.epsilon=0.5 horizon=1e
 python -m experiments.run -m instance=c1,c2 policy=dp_se,dp_ucb budget.epsilon=0.1,0.25
 python -m experiments.run +experiment=sajed2019/fig03
 
-From Python call `experiments.run`, the function: it is in experiments/running.py, so that nothing needs to import this.
+From Python call `experiments.run`, the function, which is in experiments/running.py; this module does not hide it.
 """
 
 from experiments.config.command_line import exit_on_user_error

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiments.config.command_line import jobs_of, read_command_line
 from experiments.config.compose import Composer
+from experiments.config.overrides import GROUPS, quoted
 from experiments.config.values import flag
 from experiments.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# names of columns that `load` filters by, and of experiments, as the shell has them
+KEYS = {**{name: f"budget.{name}" for name in ("epsilon", "delta", "rho")}, "arms": "instance.arms"}
+KEYS["experiment"] = "+experiment"
 
 
 def main() -> None:
@@ -33,10 +38,13 @@ def main() -> None:
         print(summary(plans))
 
 
-def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None = None) -> "pd.DataFrame":
+def run(
+    *words: str, config_dirs: Iterable[Path | str] = (), workers: int | None = None, **values: Any
+) -> "pd.DataFrame":
     """Simulate what is missing of the cells that `words` ask for, store it, and return the rows of all of them.
 
         table = run("instance=c1,c2", "policy=dp_se,dp_ucb", "budget.epsilon=0.1,0.25", "horizon=1e5")
+        table = run(instance=["c1", "c2"], policy=["dp_se", "dp_ucb"], epsilon=[0.1, 0.25], horizon=1e5)
 
     Parameters
     ----------
@@ -44,6 +52,8 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None
         "runner=threads" and the like choose where cells are simulated.
     config_dirs: folders with your own policies and experiments, as after --config-dir.
     workers: as "runner.workers=..." in `words`: processes, -1 for one per core; results do not depend on it.
+    values: key=value or key=[values], as in `load`; epsilon, delta and rho are those of the budget, arms those of the
+        instance, and other keys with a dot are given as **{"policy.rounds": 3}.
 
     Returns a table as `load` does, as `load_outcomes` for stopping rules, or as `load_identified` for searches for the
     best arm. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one without
@@ -60,6 +70,7 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None
     if isinstance(config_dirs, str | Path):
         raise UserError(f"config_dirs: must be a list, got {config_dirs!r}; write config_dirs=[{str(config_dirs)!r}]")
     composer = Composer(config_dirs)
+    words = (*words, *(_word(key, value) for key, value in values.items()))
     all_words = words if workers is None else (*words, f"runner.workers={workers}")
     plans = list(plan_all(jobs_of(all_words, several=True, composer=composer), composer))
     if any(flag(planned.config, "plan") for planned in plans):
@@ -69,3 +80,23 @@ def run(*words: str, config_dirs: Iterable[Path | str] = (), workers: int | None
     except PolicyError as failure:
         raise UserError(str(failure)) from failure
     return rows_of_plans(plans)
+
+
+def _word(key: str, value: Any) -> str:
+    """The word of the shell for key=value or key=[values]."""
+    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and pandas
+    several = list(value) if isinstance(value, list | tuple) else [value]
+    if not several:
+        raise UserError(f"{key}: has no values")
+    return f"{KEYS.get(key, key)}={','.join(_text(key, one) for one in several)}"
+
+
+def _text(key: str, value: Any) -> str:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if not isinstance(value, str | Path):
+        raise UserError(f"{key}: must be a text, a number, true or false, or a list of these, got {value!r}")
+    return str(value) if key in GROUPS else quoted(str(value))

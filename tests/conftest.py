@@ -5,6 +5,7 @@ There are fewer than 1000 comparisons, so that with new seeds a correct program 
 """
 
 import gc
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import pytest
 from omegaconf import OmegaConf
 from xdist.scheduler import LoadScopeScheduling
 
-from experiments import running
+from experiments import ONE_THREAD, running
 from experiments.config import progress
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import CONF, Composer
@@ -27,6 +28,7 @@ from experiments.store import Store
 from experiments.store.stored import Stored
 
 FAILURE = 1e-9
+os.environ |= {**ONE_THREAD, **os.environ}  # as in a command
 hypothesis.settings.register_profile("tests", deadline=None)  # tests may compile loops, and none measures time
 hypothesis.settings.load_profile("tests")
 progress.EVERY = worker.PATIENCE = 1e6  # messages on stderr must not depend on time

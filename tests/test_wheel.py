@@ -1,5 +1,6 @@
 """A wheel contains only the package `bandits` and works without the dependencies of `experiments` and `scripts`."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,10 +14,11 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
+import bandits
 from experiments.config.compose import REPOSITORY
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 USE = """
 import pkgutil
 from importlib import import_module
@@ -47,10 +49,12 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     for name in tracked.splitlines():
-        if name.endswith((".py", "pyproject.toml", "README.md", "LICENSE")) and (REPOSITORY / name).exists():
+        if not name.startswith(("results/", "tests/baselines/")) and (REPOSITORY / name).exists():
             (folder / "clone" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, folder / "clone" / name)
-    subprocess.run([sys.executable, "-c", BUILD, folder], cwd=folder / "clone", check=True, stdout=subprocess.PIPE)
+    for build in ("build_sdist", "build_wheel"):
+        words = [sys.executable, "-c", BUILD, build, folder]
+        subprocess.run(words, cwd=folder / "clone", check=True, stdout=subprocess.PIPE)
     (file,) = folder.glob("*.whl")
     with ZipFile(file) as packed:
         packed.extractall(folder / "installed")
@@ -90,3 +94,59 @@ def test_every_extra_is_in_the_environment_of_the_clone():
     extras = PROJECT["optional-dependencies"]
     (of_ours,) = (text for text in extras["dev"] if text.startswith("private-bandits"))
     assert set(re.findall(r"[\w-]+", of_ours)) == {"private-bandits", *extras} - {"dev"}
+
+
+def test_every_library_of_the_lock_has_hashes_and_no_address():
+    """With the first hash pip asks for one of every library."""
+    lock = (REPOSITORY / "requirements.lock").read_text()
+    pins = re.findall(r"^[\w.-]+==\S+.*(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+$", lock, flags=re.MULTILINE)
+    assert len(pins) == len(re.findall(r"^[\w.-]+==", lock, flags=re.MULTILINE)) > 50
+    assert "//" not in lock
+
+
+CONSUMER = """
+import numpy as np
+from bandits import Instance, __version__
+from bandits.environments.bernoulli import C2
+from bandits.policies.elimination import DPSE
+
+instance: Instance = C2(arms=3)
+pulls = DPSE(epsilon=1.0, beta=1e-4).simulate(instance, 5000, np.array([5000]), np.random.default_rng(1))
+print(__version__, int(pulls.sum()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["*.whl", "*.tar.gz"])
+def test_pip_installs_it_with_its_types(wheel, tmp_path, form):
+    """In an environment of its own, which borrows the libraries of this one."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "clean"], check=True)
+    (site,) = (tmp_path / "clean" / "lib").glob("python*/site-packages")
+    (site / "libraries.pth").write_text(str(Path(np.__file__).parents[1]))
+    python, (file,) = tmp_path / "clean" / "bin" / "python", wheel.parent.glob(form)
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "--ignore-installed"]
+    subprocess.run([*pip, "--no-build-isolation", file], check=True, cwd=tmp_path, stdout=subprocess.PIPE)
+    assert (site / "bandits" / "py.typed").exists()
+    (tmp_path / "consumer.py").write_text(CONSUMER)
+    printed = subprocess.run([python, "consumer.py"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert printed == f"{bandits.__version__} 5000\n"
+    check = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "consumer.py"]
+    checked = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True)
+    assert checked.stdout == "Success: no issues found in 1 source file\n"
+
+
+@pytest.mark.slow
+def test_tests_run_from_the_sdist(wheel, tmp_path):
+    (file,) = wheel.parent.glob("*.tar.gz")
+    shutil.unpack_archive(file, tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    assert {path.name for path in (folder / "tests").iterdir()} >= {"bandits", "conftest.py", "plain_loops"}
+    words = [sys.executable, "-m", "pytest", "tests/bandits/test_recording.py", "tests/bandits/test_noisy_sums.py"]
+    played = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    assert played.returncode == 0, played.stdout
+
+
+def test_every_file_names_the_same_version():
+    cited = re.search(r"^version: (.*)$", (REPOSITORY / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    assert cited is not None
+    assert cited[1] == json.loads((REPOSITORY / "codemeta.json").read_text())["version"] == bandits.__version__

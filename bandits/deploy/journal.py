@@ -9,7 +9,6 @@ them. What a transaction wrote is on disk when `write` returns: the folder of th
 """
 
 import ctypes
-import fcntl
 import hashlib
 import itertools
 import json
@@ -24,6 +23,11 @@ from typing import Any, NamedTuple, Self
 
 from bandits.deploy.checks import shortened
 from bandits.parameters import require
+
+try:
+    import fcntl
+except ModuleNotFoundError:
+    raise ImportError("bandits.deploy: a journal needs the file locks of Linux or macOS; on Windows use WSL") from None
 
 FORMAT = 1  # raised when older files become unreadable
 APPLICATION = 0x62616E64  # "band", which tells a journal from other sqlite files

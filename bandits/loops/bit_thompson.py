@@ -59,6 +59,12 @@ class Lead(NamedTuple):
     rate: float
 
 
+@borrowing
+def hazard_of(chance: float) -> float:
+    """The hazard -log(1 - chance), infinite for a sure event; plain Python would refuse log(0)."""
+    return math.inf if chance == 1.0 else -math.log1p(-chance)
+
+
 @compiled
 def bit_thompson_pulls(means: FloatArray, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
     """Pulls of every arm, whose bits have these `means`, at each checkpoint, shape (checkpoints, arms)."""
@@ -126,7 +132,7 @@ def follow(
             t += 1
             if arm != leader:
                 chance = chance_above(state.first[arm], state.second[arm], lead.bar)
-                state.hazard[arm] = -math.log1p(-chance)
+                state.hazard[arm] = hazard_of(chance)
                 rate = state.hazard.sum()
     return t, row
 
@@ -165,15 +171,15 @@ def lead_of(state: Arms) -> Lead:
         kept = bar + KEPT * (mean - bar)
         highest_peak = math.sqrt((1 + 1 / LONGEST) * size / (8 * math.pi))
         low = min(1.0, highest_peak / (size * (kept - bar))) * math.exp(-size * bernoulli_divergence(kept, bar))
-        rate = -math.log1p(-low)
+        rate = hazard_of(low)
         for arm in range(len(first)):
             if arm != leader:
-                rate -= math.log1p(-chance_above(first[arm], second[arm], bar))
+                rate += hazard_of(chance_above(first[arm], second[arm], bar))
         if rate < best.rate:
             best = Lead(leader, bar, low, kept * size, tangent(kept, bar), rate)
     for arm in range(len(first)):
         chance = chance_above(first[arm], second[arm], best.bar) if arm != leader else best.low
-        hazard[arm] = -math.log1p(-chance)
+        hazard[arm] = hazard_of(chance)
     return best
 
 

@@ -3,6 +3,7 @@
 import argparse
 import errno
 import itertools
+import math
 import os
 import shlex
 import signal
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hydra.core.override_parser.types import Glob, Override
+from hydra.core.override_parser.types import Glob, Override, RangeSweep
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from experiments.config.plan import Plan
 
 MOST_WORKERS = 1024
+MOST_JOBS = 1_000_000
 ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "LOKY_MAX_CPU_COUNT": 1, "SOURCE_DATE_EPOCH": 0}  # and their smallest values
 
 
@@ -126,7 +128,14 @@ def jobs_of(words: Sequence[str], several: bool, composer: Composer) -> list[lis
             given = " ".join(str(item.input_line) for item in items if item.key_or_group == key)
             raise UserError(f"{key}: given {times} times: {given}")
     lists = [_values_of(item, several, composer) for item in items]
+    _require_few(math.prod(map(len, lists)), " ".join(words))
     return [list(job) for job in itertools.product(*lists)]
+
+
+def _require_few(jobs: float, words: str) -> None:
+    """Raise `UserError` for more jobs than could ever be planned."""
+    if jobs > MOST_JOBS:
+        raise UserError(f"{words}: {jobs:,.0f} jobs; one command takes at most {MOST_JOBS:,}")
 
 
 def _values_of(item: Override, several: bool, composer: Composer) -> list[str]:
@@ -139,6 +148,9 @@ def _values_of(item: Override, several: bool, composer: Composer) -> list[str]:
     elif isinstance(item.value(), Glob):
         texts = _matching(item, composer)
     elif item.is_discrete_sweep():
+        sweep = item.value()
+        if isinstance(sweep, RangeSweep) and sweep.start is not None and sweep.stop is not None and sweep.step:
+            _require_few((sweep.stop - sweep.start) / sweep.step, text)  # before they are listed
         texts = list(item.sweep_string_iterator())
     else:
         raise UserError(f"{text}: has no list of values; give them, as in {key}=1,2 or {key}=range(1,3)")

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import yaml
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import create_config_search_path
 from hydra.core.override_parser.types import Override
+from hydra.core.utils import setup_globals
 from hydra.errors import HydraException, MissingConfigException
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted
+from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted, version_base
 from experiments.config.yaml_files import require_readable
 from experiments.errors import UserError, nearest
 from experiments.own_code import own_source
@@ -29,6 +31,8 @@ OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name
 NOT_OF_A_CELL = ("cells", "figure", "printed", "join")
 APPLICATION = ("output", "launcher", "sweeper", "help", "hydra_help", "hydra_logging", "job_logging", "env")
 NO_APPLICATION = [f"~hydra/{group}" for group in APPLICATION]  # only needed to run an application; slow to compose
+if not OmegaConf.has_resolver("hydra"):
+    setup_globals()  # ${now:...} and the like, which Hydra itself would register
 OF_EACH_RUN = {"job", "overrides", "runtime", "searchpath"}  # keys of Hydra that differ between runs
 _MISSING = object()
 
@@ -226,14 +230,20 @@ def searching(folders: Iterable[Path | str]) -> str:
     return f"{SEARCH_PATH}=[{','.join(quoted(f'file://{folder}') for folder in folders)}]"
 
 
+def _loaded(config_name: str, overrides: Sequence[str]) -> DictConfig:
+    """What Hydra composes, by its own loader: no `GlobalHydra`, so that the Hydra of a program that calls us stays."""
+    words = [*overrides, *NO_APPLICATION, "hydra.job.name=app"]  # else the name would be that of the caller's job
+    with version_base():
+        loader = ConfigLoaderImpl(create_config_search_path(str(CONF)))
+        return loader.load_configuration(config_name, words, RunMode.RUN, from_shell=False)
+
+
 @cache
 def _compose_choices(
     config_dirs: tuple[Path, ...], overrides: tuple[str, ...], config_name: str = "config"
 ) -> Composed:
     """The config of some choices; cached, as composing is slow and the cells of a sweep share their choices."""
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose(config_name, [*overrides, searching(config_dirs), *NO_APPLICATION], return_hydra_config=True)
+    config = _loaded(config_name, [*overrides, searching(config_dirs)])
     _check_hydra(config.hydra, config_name, config_dirs)
     with open_dict(config):
         choices = config.pop("hydra").runtime.choices
@@ -255,8 +265,7 @@ def _check_hydra(found: DictConfig, config_name: str, config_dirs: tuple[Path, .
 @cache
 def _hydra_of_ours(config_name: str) -> dict[str, Any]:
     """The keys of Hydra without any folder of the user."""
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return _lasting(compose(config_name, list(NO_APPLICATION), return_hydra_config=True).hydra)
+    return _lasting(_loaded(config_name, []).hydra)
 
 
 def _lasting(hydra: DictConfig) -> dict[str, Any]:

@@ -1,24 +1,52 @@
 """Parse one override of the command line, in Hydra's grammar; what is not supported is refused in one line."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from threading import RLock
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override, Quote, QuotedString, Sweep
 from hydra.errors import HydraException
+from hydra.version import VersionBase
+from packaging.version import Version
 
 from experiments.errors import UserError
 
 PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
 GROUPS = (*PARTS, "runner", "experiment")
 SEARCH_PATH = "hydra.searchpath"
+OF_ENVIRONMENT = re.compile(r"(?!\w+_dir=)[^=]+=\$\{oc\.env:[^{}]*\}")
+_HYDRA = RLock()
+
+
+@contextmanager
+def version_base() -> Iterator[None]:
+    """A compatibility level of Hydra of at least 1.2: its code reads a global, which is that of the caller.
+
+    Another level is given back afterwards; one thread at a time, as another would give back ours.
+    """
+    with _HYDRA:
+        base = VersionBase.instance()
+        before = base.version_base
+        if not isinstance(before, Version) or before < Version("1.2"):  # no Version: the caller has no Hydra yet
+            base.version_base = Version("1.3")
+        try:
+            yield
+        finally:
+            base.version_base = before
 
 
 @cache
 def parsed(text: str) -> Override:
     """One override in Hydra's grammar. Raises `UserError` for one that is wrong or not supported."""
+    if OF_ENVIRONMENT.fullmatch(text):  # a number there is meant as a number, not as a text
+        key, _, value = text.partition("=")
+        text = f"{key}={quoted(f'${{oc.decode:{value}}}')}"
     try:
-        item = _in_quotes(text) or OverridesParser.create().parse_override(text)
+        with version_base():
+            item = _in_quotes(text) or OverridesParser.create().parse_override(text)
     except HydraException as error:
         if "=" not in text:
             raise UserError(f"{text}: must be key=value") from None

@@ -25,6 +25,7 @@ import joblib
 from joblib.externals import loky
 
 from bandits import ParameterError
+from experiments import ONE_THREAD
 from experiments.errors import UserError
 from experiments.own_code.fan_out import Shipped, call_shipped
 from experiments.own_code.user_code import in_words
@@ -223,7 +224,9 @@ class OfProcesses:
 @cache
 def _processes(workers: int) -> Any:
     """The processes, which are kept for the next sweep. They end with this one, also those that never had a task."""
-    return loky.ProcessPoolExecutor(workers, timeout=IDLE, initializer=follow, initargs=(os.getpid(),))
+    return loky.ProcessPoolExecutor(
+        workers, timeout=IDLE, initializer=follow, initargs=(os.getpid(),), env={**ONE_THREAD, **os.environ}
+    )
 
 
 class OfThreads(ThreadPool):

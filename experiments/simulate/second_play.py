@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from bandits.foreign_draws import clocks_ahead, watched
+from experiments import ONE_THREAD
 from experiments.cells import Cell, Rows
 from experiments.errors import NotRepeatableError
 from experiments.own_code.fan_out import Shipped
@@ -111,7 +112,8 @@ atexit.register(_SERVER.end)
 
 def _started() -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-c", SERVE.format(path=sys.path)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    environment = {**ONE_THREAD, **os.environ}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
 def _send(stream: BinaryIO | Any, content: bytes) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from numba.core import event
 
+from experiments import COMMAND
+
 PATIENCE = 8.0  # seconds of compiling before it is announced
 LOOK = 1.0  # seconds between two checks of the parent
 
@@ -16,7 +18,8 @@ LOOK = 1.0  # seconds between two checks of the parent
 @cache
 def prepare(parent: int) -> None:
     """Prepare this process before it simulates; later calls do nothing. `parent` is the id of the asking process."""
-    event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
+    if COMMAND or os.getpid() != parent:  # not in a program that calls `run`, which compiles loops of its own
+        event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
     if os.getppid() == parent:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

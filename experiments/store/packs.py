@@ -31,6 +31,7 @@ from experiments.store.results_file import (
     kind_of_footer,
     readable,
     replications_of,
+    require_own_columns,
     schema_of,
     table_of,
     writer,
@@ -71,9 +72,10 @@ class Pack:
     _file: pq.ParquetFile
 
     def footer(self, cell: str) -> dict[str, Any]:
-        """The footer of a cell. Raises `DamagedFileError` for a cell that is not in the pack."""
+        """The footer of a cell. Raises `DamagedFileError` for a cell not in the pack, or columns of another."""
         if cell not in self.footers:
             raise DamagedFileError("it is not in the pack")
+        require_own_columns(self.footers[cell])
         return self.footers[cell]
 
     def read(self, cell: str) -> Replications:

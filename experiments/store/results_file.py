@@ -27,6 +27,7 @@ FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
 FORMAT = 2  # format 1 is the same without checksums
 FOOTER = b"private-bandits"
 CHECKSUM = b"private-bandits-checksum"  # of the footer, which contains the checksum of the rows
+GUARANTEED = ("epsilon", "delta", "scope")  # a policy may promise another epsilon than its parameter of that name
 LEVEL = 12  # of zstd compression, still quick to write
 
 
@@ -165,9 +166,24 @@ def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
         _ = kind_of_footer(footer), file_stem(footer)
         if any(isinstance(value, dict) for value in footer["columns"].values()):
             raise TypeError("a column is a number, a text or a list")
+        require_own_columns(footer)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DamagedFileError("its footer is missing or incomplete") from error
     return footer
+
+
+def require_own_columns(footer: Mapping[str, Any]) -> None:
+    """Raise `DamagedFileError` unless the columns of a cell are what its identity says, from which its key follows."""
+    identity, columns = json.loads(footer["identity"]), footer["columns"]
+    instance, policy = identity["instance"], identity["policy"]
+    expected = {**instance, **policy, "horizon": identity["horizon"]}
+    for part in ("instance", "policy"):
+        origin, _, name = identity[part]["class"].partition(":")
+        if origin == "bandits":
+            expected[part] = name
+    for name, value in expected.items():
+        if not isinstance(value, dict) and name in columns and name not in GUARANTEED and columns[name] != value:
+            raise DamagedFileError(f"its column {name} is {columns[name]}, but its key is that of {value}")
 
 
 def kind_of_footer(footer: Mapping[str, Any]) -> type[Cell]:

@@ -17,7 +17,8 @@ from bandits.learner import Environment
 from experiments.config.build import build
 from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.store.place import places_in
+from experiments.store import agree
+from experiments.store.place import Place, places_in
 from experiments.store.results_file import DamagedFileError
 from experiments.store.stored import Replications
 
@@ -37,9 +38,13 @@ class Verified(NamedTuple):
 
 
 def verify(files: Iterable[Path]) -> Verified:
-    """Read the cells of all `files`, results files and packs; a pack that cannot be opened counts as one cell."""
+    """Read the cells of all `files`, results files and packs; a pack that cannot be opened counts as one cell.
+
+    Two files of one cell in a folder must have the same numbers where both have some.
+    """
     sound, without, damaged = 0, 0, {}
-    places = []
+    places: list[Place] = []
+    first: dict[tuple[Path, str], Place] = {}  # of a folder and a key
     for file in files:
         try:
             places += places_in(file)
@@ -48,7 +53,10 @@ def verify(files: Iterable[Path]) -> Verified:
     with Progress("verifying", {"cells": len(places)}) as progress:
         for place in places:
             try:
-                contents = progress.after(place, cells=1).read()
+                contents = progress.after(place.read(), cells=1)
+                before = first.setdefault((place.file.parents[1], place.key), place)
+                if before is not place and not agree(before.read(), contents):
+                    raise DamagedFileError(f"its numbers are not those of the same cell in {before}")
                 _require_regret_of_pulls(contents)
             except DamagedFileError as damage:
                 damaged[str(place)] = str(damage)

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from experiments.config import compose, overrides
-from experiments.config.command_line import read_command_line
+from experiments.config.command_line import jobs_of, read_command_line
 from experiments.config.compose import GROUPS, REPOSITORY, Composer
+from experiments.config.plan import plan
 from experiments.errors import UserError
 
 LONG = "a" * 300
@@ -196,3 +197,24 @@ def test_an_interrupted_import_is_one_line(module, tmp_path):
 def test_a_number_for_a_choice_is_refused_as_before():
     with pytest.raises(UserError, match=r"^policy: must be the name of a choice, got 5$"):
         overrides.parsed("policy=5")
+
+
+def test_a_number_of_the_environment_is_a_number(monkeypatch):
+    monkeypatch.setenv("EPS", "0.5")
+    by_name, by_number = (
+        plan([f"budget.epsilon={value}", "policy=dp_se", "instance=c2"], Composer()).requests[0].cell.key
+        for value in ("${oc.env:EPS}", "0.5")
+    )
+    assert by_name == by_number
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["horizon=range(1,1000000001)"],
+        [f"{key}=range(0,1000)" for key in ("horizon", "replications", "budget.epsilon")],
+    ],
+)
+def test_a_sweep_of_too_many_jobs_is_refused_with_their_number(words):
+    with pytest.raises(UserError, match=r": 1,000,000,000 jobs; one command takes at most 1,000,000$"):
+        jobs_of(words, True, Composer())

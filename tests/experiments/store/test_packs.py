@@ -69,6 +69,18 @@ def contents(folder):
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files_in(folder)}
 
 
+def test_a_cell_in_a_pack_with_columns_of_another_is_damaged(folder):
+    file = folder / "c2" / "regret.parquet"
+    (name,) = (cell for cell in opened(file).footers if cell.startswith("ucb1-"))
+    held = opened(file).read(name)
+    columns = {**held.footer["columns"], "arms": 9}
+    file.write_bytes(packs.packed({name: replace(held, footer={**held.footer, "columns": columns})}))
+    with pytest.raises(UserError, match=r"c2/regret.parquet: damaged: its column arms is 9, but its key is that of 3"):
+        load(policy="ucb1", results_dir=folder)
+    with pytest.raises(DamagedFileError, match=r"^its column arms is 9, "):
+        Place(file, f"c2/{name}").read()
+
+
 def test_a_pack_for_each_instance_and_record(folder):
     assert sorted(contents(folder)) == sorted({f"{cell.instance.name}/{cell.record}.parquet" for cell in EVERY})
     assert sorted(index_of_folders([folder]).names) == sorted(map(name_of, EVERY))

@@ -5,13 +5,14 @@ import json
 import os
 import shutil
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from bandits.environments.bernoulli import C1
-from experiments import load, load_pulls
+from experiments import UserError, load, load_pulls
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.simulate import look_up, run
@@ -147,6 +148,31 @@ def test_the_regret_of_published_cells_is_that_of_their_pulls(monkeypatch):
     assert verify.verify(files).damaged == {}
     assert len(asked) > 500
     assert sum(gaps is None for gaps in asked) < 0.1 * len(asked)
+
+
+def test_verify_finds_columns_of_another_cell(store, results):
+    path = next(results.glob("c1/ucb1-*"))
+    stored = read_file(path)
+    write_file(
+        path, replace(stored, footer={**stored.footer, "columns": {**stored.footer["columns"], "instance": "c3"}})
+    )
+    found = store("verify")
+    assert found.code == 1
+    assert found.out.startswith(f"{path}: damaged: its column instance is c3, but its key is that of c1\n")
+    with pytest.raises(UserError, match=r"ucb1-\w+.parquet: damaged: its column instance is c3, but its key is"):
+        load(policy="ucb1", results_dir=results)
+
+
+def test_verify_finds_two_files_of_a_cell_that_differ(store, results):
+    path = next(results.glob("c1/ucb1-*"))
+    copy = results / "c2" / path.name
+    shutil.copy(path, copy)
+    assert store("verify").out == "4 cells: 4 sound; 0 damaged\n"
+    stored = read_file(copy)
+    write_file(copy, replace(stored, rows={**stored.rows, "regret": stored.rows["regret"] + 1}))
+    found = store("verify")
+    assert found.code == 1
+    assert found.out.startswith(f"{copy}: damaged: its numbers are not those of the same cell in {path}\n")
 
 
 def test_merge_takes_what_is_not_there_and_what_has_more(store, results, tmp_path):
