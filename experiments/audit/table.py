@@ -11,14 +11,15 @@ import yaml
 from omegaconf import OmegaConf
 
 from bandits import ParameterError
-from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit
+from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit, judged
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError, nearest
 from experiments.store.stored import matches
 
 AUDITS = CONF / "audits.yaml"
 ROWS = REPOSITORY / "results" / "audit.parquet"
-UNLISTED = {"arms": 2, "horizon": 50, "runs": 20_000}  # the audit of a policy that no file of audits names
+UNLISTED = {"arms": 2, "runs": 20_000}  # the audit of a policy that no file of audits names
+LEAST = 50  # steps of an audit without a horizon; more if nothing depends on rewards within them
 
 
 def cases_of(folder: Path) -> list[dict[str, Any]]:
@@ -73,7 +74,7 @@ def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> 
     settings = OmegaConf.create({**about, **{key: value for key, value in case.items() if key in AUDIT_KEYS}})
     overrides = [f"{key}={value}" for key, value in case.items() if key not in AUDIT_KEYS]
     try:
-        return audit(overrides, settings, composer)
+        return audit(overrides, settings, composer, least=LEAST)
     except UserError as error:
         return UserError(f"audit of {case['policy']}: {error}, in {case}")
 
@@ -84,7 +85,7 @@ def stored_audits(path: Path = ROWS) -> list[AuditRow]:
         return []
     with pq.ParquetFile(path) as file:
         rows = file.read(use_threads=False).to_pandas(use_threads=False).to_dict("records")
-    return [AuditRow(**{str(name): value for name, value in row.items()}) for row in rows]
+    return [judged(AuditRow(**{str(name): value for name, value in row.items()})) for row in rows]
 
 
 def store(rows: Sequence[AuditRow], path: Path) -> None:
