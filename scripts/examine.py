@@ -4,9 +4,9 @@
     python -m scripts.examine --config-dir mine policy=NAME budget.epsilon=0.1 horizon=1e6 replications=50
 
 Conformance is the checks of `bandits.conformance`. The audits are those that `audits.yaml` in your folder lists for the
-policy, else one of its ledger and one of 20,000 plays, on 50 steps. For its rank the policy is played on the instances
-of the atlas, and compared with every stored policy whose promise implies its own, each at the largest such ε. The exit
-code is 1 if a check fails or the promise is violated.
+policy, else one of its ledger and one of 20,000 plays, on 50 steps, or as many as it takes for rewards to change the
+arms. For its rank the policy is played on the instances of the atlas, and compared with every stored policy whose
+promise implies its own, each at the largest such ε. The exit code is 1 if a check fails or the promise is violated.
 """
 
 import sys
@@ -79,7 +79,8 @@ def audits(command: CommandLine, job: Sequence[str], policy: str) -> Iterator[Li
         row = audited(case, about, Composer(command.config_dirs))
         if isinstance(row, UserError):
             message = str(row).removeprefix(f"audit of {policy}: ").rpartition(", in {")[0]
-            what = f"K = {case.get('arms', about['arms'])}, T = {case.get('horizon', command.config.horizon)}"
+            horizon = f", T = {case['horizon']}" if "horizon" in case else ""
+            what = f"K = {case.get('arms', about['arms'])}{horizon}"
             yield Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", message)
         else:
             yield _audit(row)

@@ -20,7 +20,7 @@ from pathlib import Path
 from bandits import Scope
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.index_rules import MOST_DRAWS
-from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, NOT_PROMISED, AuditRow
+from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, NOT_PROMISED, AuditRow, judged
 from experiments.audit.table import AUDITS, ROWS, audited, cases, cases_of, store
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
@@ -48,8 +48,9 @@ What every policy promises, and what its true privacy loss is. The loss lies bet
 There are two promises: that of the *paper* is its theorem, for the algorithm with these parameters; that of the *class*
 is the guarantee that our code declares, which is weaker if the printed algorithm breaks its theorem. A promise is
 *violated* if the lower bound exceeds it, *kept* if the upper bound does not, *tight* if both bounds equal it, and
-*undecided* otherwise; *not promised* marks transcripts of policies that promise only single decisions. *Slack* is the
-promise of the class divided by the upper bound. If a promise has a delta, the bounds are on delta at the promised
+*undecided* otherwise; *not promised* marks transcripts of policies that promise only single decisions. *No verdict*:
+nothing depends on rewards up to this horizon, or the audit would not have seen that the noise is missing. *Slack* is
+the promise of the class divided by the upper bound. If a promise has a delta, the bounds are on delta at the promised
 epsilon; otherwise they are on epsilon at delta = 0. The column rewards says which rewards are allowed, and whether the
 changed reward belongs to a step (`table`) or is the i-th reward of an arm (`stream`).
 
@@ -60,7 +61,12 @@ first choice.
 
 The upper bounds follow from the releases that a policy declares (its ledger) or from the exact law of its output; tests
 compare both with the code. All columns, with methods and errors, are in `results/audit.parquet`.
-`python -m experiments.audit policy=NAME level=... arms=... horizon=...` makes one more audit.
+`python -m experiments.audit policy=NAME level=... arms=... horizon=...` makes one more audit. Its line `power` says
+what *kept* rests on, and what the same audit says of the policy with less noise: its budget is raised and the promise
+is not ([planted faults](reference.md#audits)). With `runs=20_000` the policy is played, and *kept* needs plays that see
+a policy without noise. Without `horizon=` it is the least that was tried at which arms depend on rewards.
+
+{unseen}
 
 {summary}
 {scopes}
@@ -69,7 +75,8 @@ compare both with the code. All columns, with methods and errors, are in `result
 
 def page(rows: Sequence[AuditRow]) -> str:
     """docs/privacy.md."""
-    parts = [HEADER.format(draws=MOST_DRAWS, summary=summary(rows), scopes=scopes(rows))]
+    rows = [judged(row) for row in rows]
+    parts = [HEADER.format(draws=MOST_DRAWS, summary=summary(rows), scopes=scopes(rows), unseen=unseen(rows))]
     for level, title in LEVELS.items():
         of_level = [row for row in rows if row.level == level]
         if not of_level:
@@ -96,6 +103,17 @@ def summary(rows: Sequence[AuditRow]) -> str:
         paragraphs.append(f"Promises of {whose}: {numbers}. Violated: {'; '.join(broken) or 'none'}.")
     return "\n\n".join(
         textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in paragraphs
+    )
+
+
+def unseen(rows: Sequence[AuditRow]) -> str:
+    """How many kept promises rest on an upper bound alone."""
+    kept = [row for row in rows if row.verdict == AuditVerdict.KEPT]
+    alone = sum(row.deciding[2] == 0 for row in kept)
+    return textwrap.fill(
+        f"Of {len(kept)} kept promises of classes {len(kept) - alone} have a lower bound above 0, from exact laws or "
+        f"from plays; {alone} rest on an upper bound alone, as of the ledger: no lower bound above 0 was computed.",
+        WIDTH,
     )
 
 

@@ -297,12 +297,12 @@ class AdaCUCB(NormalBatches):
         assert releases.epsilon is not None
         if horizon <= arms:
             return super().transcript_within(releases, arms, horizon, domain, convention)
-        delta = first_choice_delta(self.level, self.level, arms)
+        delta = first_choice_delta(self.level, self.guarantee.epsilon, arms)
         if horizon > arms + 1 or domain is not Domain.BINARY:
             method = f"{releases.delta.method}; {delta.method}"
             delta = replace(delta, kept=releases.delta.kept, method=method)
         if arms == 2:
-            shown, witness = repeated_delta(self.level, self.level, self._in_a_row(horizon))
+            shown, witness = repeated_delta(self.level, self.guarantee.epsilon, self._in_a_row(horizon))
             if shown > delta.shown:
                 delta = replace(delta, shown=shown, witness=witness)
         return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=delta)
@@ -371,7 +371,7 @@ class ZCDPKLUCB(NormalBatches):
         assert releases.epsilon is not None
         if not arms < horizon or arms > AUDITED or self.first_batch > 1:
             return super().transcript_within(releases, arms, horizon, domain, convention)
-        delta = clipped_choice_delta(self.level, self.level, arms, *self.limits(arms + 1))
+        delta = clipped_choice_delta(self.level, self.guarantee.epsilon, arms, *self.limits(arms + 1))
         exact = horizon == arms + 1 and domain is Domain.BINARY
         if not exact:
             delta = replace(delta, kept=releases.delta.kept, method=f"{releases.delta.method}; {delta.method}")

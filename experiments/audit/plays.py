@@ -55,20 +55,22 @@ def plays(
 
     Every block has its own random stream, which follows from the policy, the table and the number of the block. For a
     policy of this repository the inputs are those that its theorem is about. A class of the user may lose privacy on
-    any inputs: half as many plays first search for the pair of inputs that shows the most. If its arms never vary with
-    the rng, the inputs are a pair that changes them, if there is one. Classes that take their noise from a generator
-    with a fixed seed are refused. `noise` multiplies the noise, see `bandits.audit.planted`.
+    any inputs: half as many plays first search for the pair of inputs that shows the most. If the arms of either never
+    vary with the rng, the inputs are a pair that changes them, if there is one. Classes that take their noise from a
+    generator with a fixed seed are refused. `noise` multiplies the noise, see `bandits.audit.planted`.
     """
     require_playable(policy)
     limits = limits_of(policy, arms, horizon, domain)
     player = _Player(policy, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}", noise)
     neighbours = policy.guarantee.neighbours
-    if not is_own(getattr(policy, "policy", policy)):  # which `GivenMoments` plays
+    own = is_own(getattr(policy, "policy", policy))  # which `GivenMoments` plays
+    found = pairs(arms, horizon, neighbours, limits) if own else []
+    if own:
+        player.require_noise_of_rng(found[0].tables[0])
+    chosen = Reaction.of(policy, arms, horizon, limits, convention, noise).changing_pair(neighbours)
+    if chosen is None and not own:
         tables = neighbouring_tables(arms, horizon, neighbours, limits)
         return Plays(player.both(tables, runs, player.identity), "", player.made)
-    found = pairs(arms, horizon, neighbours, limits)
-    player.require_noise_of_rng(found[0].tables[0])
-    chosen = Reaction.of(policy, arms, horizon, limits, convention, noise).changing_pair(neighbours)
     if chosen is None:
         chosen = found[most_telling(found, runs // 2, partial(player.looked_at, found))]
     return Plays(player.both(chosen.tables, runs, player.identity), chosen.difference, player.made)

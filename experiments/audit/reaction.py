@@ -21,7 +21,7 @@ from bandits.seeds import stream
 from experiments.errors import UserError
 from experiments.own_code.user_code import in_words
 
-SEEDS, FEW_SEEDS = 200, 4
+SEEDS, SEARCH_SEEDS, FEW_SEEDS = 200, 40, 4  # of one reaction, of each step of a search, and the least
 STEPS = 400_000  # of all plays of one reaction, which have fewer seeds for long horizons
 SINGLE, MIXED = 4, 3  # tables in which one arm alone is good, and tables of random rewards
 LONGEST = 20_000  # the search for a horizon ends here
@@ -103,13 +103,22 @@ class Reaction:
         return Pair(pair, f"{what}; the arms never vary with the generator, and this change changes them")
 
 
+def least_horizon(
+    policy: Any, arms: int, least: int, limits: tuple[float, float], convention: Convention
+) -> int | None:
+    """As `horizon_that_reacts`, from `least` steps on, which may react already."""
+    if Reaction.of(policy, arms, least, limits, convention, seeds=SEARCH_SEEDS).depends:
+        return least
+    return horizon_that_reacts(policy, arms, least, limits, convention)
+
+
 def horizon_that_reacts(
     policy: Any, arms: int, horizon: int, limits: tuple[float, float], convention: Convention
 ) -> int | None:
     """A horizon, the least one by bisection, at which rewards change the arms; None up to `LONGEST`, or at an error."""
 
     def depends(steps: int) -> bool:
-        return Reaction.of(policy, arms, steps, limits, convention, seeds=FEW_SEEDS).depends
+        return Reaction.of(policy, arms, steps, limits, convention, seeds=SEARCH_SEEDS).depends
 
     low, high = horizon, 2 * horizon
     try:
@@ -144,10 +153,10 @@ def _between(first: FloatArray, last: FloatArray, number: int, steps: int) -> Fl
 
 
 def _plays(policy: Any, table: FloatArray, convention: Convention, noise: float, seeds: int) -> IntArray:
-    """A play for each of some generators, shape (seeds, horizon)."""
+    """A play for each of some generators, shape (seeds, horizon); the same generators whatever the parameters."""
     try:
         plays = [
-            played(policy, table, 1, generator(f"reaction {policy!r}", seed, noise), convention)
+            played(policy, table, 1, generator(f"reaction {policy.name}", seed, noise), convention)
             for seed in range(seeds)
         ]
     except ParameterError:

@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
 from bandits.audit.audits import PROMISED, Level, cost_at
-from bandits.audit.costs import AuditVerdict, Bounds, PrivacyCost
+from bandits.audit.costs import NOTHING, AuditVerdict, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
 from bandits.audit.transcripts import Convention
@@ -25,8 +25,9 @@ from bandits.policies.base import Policy
 from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
-from experiments.audit.plays import plays
-from experiments.audit.power import Audit, Power
+from experiments.audit.plays import limits_of, plays
+from experiments.audit.power import BELIEVED, Audit, Power, playable
+from experiments.audit.reaction import LONGEST, least_horizon
 from experiments.config.build import EXCUSE, build
 from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
@@ -37,8 +38,7 @@ from experiments.own_code.user_code import is_own
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # verdict on a user's class of which no plays show that its ledger fits its code
-NO_VERDICT = "no verdict"  # verdict on a user's class whose plays would not have shown that its noise is missing
-BELIEVED = (AuditVerdict.KEPT, AuditVerdict.TIGHT)
+NO_VERDICT = "no verdict"  # nothing depends on rewards, or the audit would not have shown that the noise is missing
 Word = TypeVar("Word", bound=StrEnum)
 
 
@@ -54,12 +54,13 @@ class AuditRow:
 
     `verdict` is about the guarantee of the class, `epsilon_claimed` and `delta_claimed`; `paper_verdict` is about what
     the paper promises for these parameters, `paper_epsilon` and `paper_delta`. Both are an `AuditVerdict`, or
-    `NO_PROMISE`, or `NOT_PROMISED` at this level. For a class of the user its own ledger is the only upper bound: the
-    verdict is `DECLARED` if it was not played or no fault could be planted, and `NO_VERDICT` if its plays would not
-    have shown that its noise is missing. `slack` is what the class claims over what is kept. `parameters` are those of
-    the policy without its budget. `runs` are the plays behind the lower bound, 0 if it is exact. `excuse` is the reason
-    in the YAML of the policy for a violated promise of the class. `plays` is the number of all plays that were made,
-    but for those of planted faults, and `power` says what they would have seen.
+    `NO_PROMISE`, or `NOT_PROMISED` at this level. It is `NO_VERDICT` if nothing depends on rewards, or if the audit,
+    the plays if any were asked for, would not have shown that the noise is missing. For a class of the user its own
+    ledger is the only upper bound: the verdict is `DECLARED` if it was not played or no fault could be planted.
+    `slack` is what the class claims over what is kept. `parameters` are those of the policy without its budget. `runs`
+    are the plays behind the lower bound, 0 if it is exact. `excuse` is the reason in the YAML of the policy for a
+    violated promise of the class. `plays` is the number of all plays that were made, but for those of planted faults,
+    and `power` says what the audit would have seen, and what a kept promise rests on.
     """
 
     policy: str
@@ -128,10 +129,13 @@ class AuditRow:
         return self.verdict == AuditVerdict.VIOLATED and not self.excuse
 
 
-def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, workers: int = 1) -> AuditRow:
+def audit(
+    overrides: Sequence[str], about: DictConfig, composer: Composer, workers: int = 1, least: int = 1
+) -> AuditRow:
     """Audit the policy that `overrides` configure; `about` has the `AUDIT_KEYS`. Raises `UserError`.
 
-    Sampled runs are divided among `workers` processes; the numbers do not depend on how many.
+    Without `horizon=` among the overrides it is the least horizon, from `least` steps on, at which arms depend on
+    rewards. Sampled runs are divided among `workers` processes; the numbers do not depend on how many.
     """
     config = composer.choose(composed := composer.compose(overrides), {}).config
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
@@ -141,39 +145,62 @@ def audit(overrides: Sequence[str], about: DictConfig, composer: Composer, worke
     arms, horizon, runs = (_at_least(holding[key], key, least) for key, least in _NUMBERS.items())
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
-    if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
-        raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
     domain = policy.domain if about.domain is None else _word(about, "domain", Domain)
     convention = _word(about, "convention", Convention)
     level = PROMISED[policy.guarantee.scope]
     level = level if about.level is None else _word(about, "level", Level)
-    played, made, power = policy, 0, None
+    played, made, power, private = policy, 0, None, policy.guarantee.private
     try:
         if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
             played = GivenMoments.of(policy, instance)
+        chosen = None
+        if private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
+            chosen = chosen_horizon(played, arms, max(arms, least), domain, convention)
+            horizon = chosen or (LONGEST if runs else horizon)
+        if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
+            raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
+        failure = _failure(about)
         cost = cost_at(level, played, arms, horizon, domain, convention)
+        asked = Audit(played, level, arms, horizon, domain, convention, runs, failure, workers)
         if runs:
-            require_runs(runs, failure := _failure(about))
+            require_runs(runs, failure)
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
             cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs)
             made = sampled.made
-            if policy.guarantee.private:
-                violated = cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED
-                asked = Audit(played, arms, horizon, domain, convention, runs, failure, workers)
-                power = asked.power(violated) if is_own(policy) else asked.reaction_alone()
-                made += power.made
+            if private:
+                power = asked.by_plays(cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED)
+        elif private and cost.verdict(policy.guarantee) in BELIEVED:
+            power = asked.by_bounds(cost)
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, cost, level, domain, convention, arms, horizon)
-    if is_own(policy):
-        row = dataclasses.replace(
-            row, verdict=_by_plays(row.verdict, power), paper_verdict=_by_plays(row.paper_verdict, power)
-        )
-    power_words = "" if power is None else power.words
-    row = dataclasses.replace(row, excuse=_excuse(config, files["policy"]), plays=made, power=power_words)
+    own = is_own(policy)
+    row = dataclasses.replace(
+        row,
+        excuse=_excuse(config, files["policy"]),
+        plays=made + (0 if power is None else power.made),
+        power=_words(power, chosen),
+        verdict=_with_power(row.verdict, power, own, runs),
+        paper_verdict=_with_power(row.paper_verdict, power, own, runs),
+    )
     if isinstance(played, GivenMoments):
         return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
     return row
+
+
+def chosen_horizon(policy: Any, arms: int, least: int, domain: Domain, convention: Convention) -> int | None:
+    """The least horizon at which the arms depend on rewards; None if none does, or the policy cannot be played."""
+    try:
+        if not playable(policy):
+            return None
+        return least_horizon(policy, arms, least, limits_of(policy, arms, least, domain), convention)
+    except (ParameterError, UserError):
+        return None  # the audit at a given horizon says why
+
+
+def _words(power: Power | None, chosen: int | None) -> str:
+    horizon = "" if chosen is None else f"horizon={chosen} is the least that was tried at which arms depend on rewards"
+    return "; ".join(filter(None, [horizon, "" if power is None else power.words]))
 
 
 MOST = {"runs": 10**8, "arms": 10**6}
@@ -242,11 +269,19 @@ def _verdict(promise: Guarantee, claimed: Guarantee, cost: PrivacyCost, level: L
     return cost.verdict(promise)
 
 
-def _by_plays(verdict: str, power: Power | None) -> str:
-    """The verdict on a user's class, whose own ledger is the only upper bound: plays that see nothing need power."""
+def judged(row: AuditRow) -> AuditRow:
+    """The row with `NO_VERDICT` where nothing that is released depends on a reward, as in a table made before."""
+    if row.witness != NOTHING.witness or row.deciding[1] != 0 or row.verdict not in BELIEVED:
+        return row
+    return dataclasses.replace(row, verdict=NO_VERDICT, paper_verdict=NO_VERDICT)
+
+
+def _with_power(verdict: str, power: Power | None, own: bool, runs: int) -> str:
+    """The verdict of an audit of this power. The bounds of a user's class are its own ledger, so plays must see it."""
     if power is not None and power.seen is False and verdict in (*BELIEVED, AuditVerdict.UNDECIDED):
         return NO_VERDICT
-    return DECLARED if verdict in BELIEVED and (power is None or power.seen is None) else verdict
+    declared = own and (runs == 0 or power is None or power.seen is None)
+    return DECLARED if declared and verdict in BELIEVED else verdict
 
 
 def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:

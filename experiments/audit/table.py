@@ -13,7 +13,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from bandits import ParameterError
-from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit
+from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit, judged
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError, nearest
 from experiments.store.results_file import CHECKSUM, checksum
@@ -21,7 +21,8 @@ from experiments.store.stored import matches
 
 AUDITS = CONF / "audits.yaml"
 ROWS = REPOSITORY / "results" / "audit.parquet"
-UNLISTED = {"arms": 2, "horizon": 50, "runs": 20_000}  # the audit of a policy that no file of audits names
+UNLISTED = {"arms": 2, "runs": 20_000}  # the audit of a policy that no file of audits names
+LEAST = 50  # steps of an audit without a horizon; more if nothing depends on rewards within them
 
 
 def cases_of(folder: Path) -> list[dict[str, Any]]:
@@ -76,7 +77,7 @@ def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> 
     settings = OmegaConf.create({**about, **{key: value for key, value in case.items() if key in AUDIT_KEYS}})
     overrides = [f"{key}={value}" for key, value in case.items() if key not in AUDIT_KEYS]
     try:
-        return audit(overrides, settings, composer)
+        return audit(overrides, settings, composer, least=LEAST)
     except UserError as error:
         return UserError(f"audit of {case['policy']}: {error}, in {case}")
 
@@ -91,7 +92,7 @@ def stored_audits(path: Path = ROWS) -> list[AuditRow]:
     if written is not None and written != _digest(table):
         raise UserError(f"{path}: damaged: its rows were changed since they were written; run: make audit")
     rows = table.to_pandas(use_threads=False).to_dict("records")
-    return [AuditRow(**{str(name): value for name, value in row.items()}) for row in rows]
+    return [judged(AuditRow(**{str(name): value for name, value in row.items()})) for row in rows]
 
 
 def store(rows: Sequence[AuditRow], path: Path) -> None:

@@ -61,9 +61,11 @@ def test_a_promise_about_decisions_says_nothing_of_transcripts():
 
 @pytest.mark.slow
 def test_sampled_bounds_are_marked():
-    found = row("policy=dp_ucb_bound", "budget.epsilon=40", "horizon=6", runs=4000)
+    found = row("policy=dp_ucb_bound", "budget.epsilon=4", "horizon=6", runs=4000)
     assert found.runs in (0, 8000)
     assert found.verdict == "kept"
+    found = row("policy=dp_ucb_bound", "budget.epsilon=40", "horizon=6", runs=400)
+    assert found.verdict == "no verdict"  # 400 plays show no epsilon above 6
 
 
 @pytest.mark.slow

@@ -262,13 +262,21 @@ def test_noise_that_is_constant_or_not_of_the_rng(readme):
     assert "same generator differ: its noise does not come from the rng" in power(own)
 
 
+INVERTED = "-np.log(rng.random(len(state['sums'])))"  # noise by inversion of uniform draws
+
+
 @pytest.mark.slow
-def test_noise_that_cannot_be_scaled_is_only_declared(readme):
-    """Noise by inversion of uniform draws: nothing says whether the audit would see that it is missing."""
-    inverted = NOISE.replace("rng.laplace(scale=1 / self.epsilon, size=", "-np.log(rng.random(")[:-1]
-    outcome = readme(f"{inverted})) / self.epsilon", *ASKED, "runs=1000")
+def test_noise_that_cannot_be_scaled_is_planted_by_the_budget(readme):
+    outcome = readme(f"{INVERTED} / self.epsilon", *ASKED[:2], "budget.epsilon=1", "horizon=4", "runs=3000")
+    said = r"without noise \(epsilon=1e\+06, the promise as it is\) this audit shows [\d.]+: it would be seen; "
+    assert re.match(said + r"with half the noise \(epsilon=2, the promise as it is\) ", power(outcome))
+
+
+@pytest.mark.slow
+def test_noise_that_does_not_follow_a_budget_is_only_declared(readme):
+    outcome = readme(INVERTED, *ASKED, "runs=1000")
     assert verdict(outcome) == "declared"
-    assert power(outcome).startswith("draws no noise that can be scaled")
+    assert power(outcome).endswith("the arms are the same: whether the audit would see it is not known")
 
 
 def test_scaled_noise_is_the_same_draws_times_a_factor():
