@@ -135,6 +135,7 @@ def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
     if path.stem != file_stem(footer):
         raise DamagedFileError(f"it holds the cell {file_stem(footer)}, not that of its name")
     _require_replications(footer, file.metadata.num_rows)
+    require_own_columns(footer)
     return footer
 
 
@@ -166,7 +167,6 @@ def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
         _ = kind_of_footer(footer), file_stem(footer)
         if any(isinstance(value, dict) for value in footer["columns"].values()):
             raise TypeError("a column is a number, a text or a list")
-        require_own_columns(footer)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DamagedFileError("its footer is missing or incomplete") from error
     return footer
@@ -174,13 +174,15 @@ def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
 
 def require_own_columns(footer: Mapping[str, Any]) -> None:
     """Raise `DamagedFileError` unless the columns of a cell are what its identity says, from which its key follows."""
-    identity, columns = json.loads(footer["identity"]), footer["columns"]
-    instance, policy = identity["instance"], identity["policy"]
-    expected = {**instance, **policy, "horizon": identity["horizon"]}
-    for part in ("instance", "policy"):
-        origin, _, name = identity[part]["class"].partition(":")
-        if origin == "bandits":
-            expected[part] = name
+    try:
+        columns, identity = footer["columns"], json.loads(footer["identity"])
+        expected = {**identity["instance"], **identity["policy"], "horizon": identity["horizon"]}
+        for part in ("instance", "policy"):
+            origin, _, name = identity[part]["class"].partition(":")
+            if origin == "bandits":
+                expected[part] = name
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise DamagedFileError("its footer is missing or incomplete") from error
     for name, value in expected.items():
         if not isinstance(value, dict) and name in columns and name not in GUARANTEED and columns[name] != value:
             raise DamagedFileError(f"its column {name} is {columns[name]}, but its key is that of {value}")
