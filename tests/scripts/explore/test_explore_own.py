@@ -20,7 +20,7 @@ from tests.scripts.explore.test_explore import WAIT, show
 from tests.scripts.report.browser import CHROMIUM, Browser
 
 NAME = "first_try"
-AGAIN = {"recorded=1": 7, "recorded=20": 3}  # the same setting with other checkpoints, by its number of runs
+AGAIN = {"recorded=1": 70, "recorded=20": 60}  # the same setting with other checkpoints, by its number of runs
 EXPERIMENT = f"""
 # @package _global_
 # What the comment says.
@@ -100,15 +100,15 @@ def test_in_a_browser_it_is_one_entry_with_the_most_runs(page):
             "Array.from(document.querySelectorAll('table')[1].tBodies[0].rows, (row) => row.innerText)"
         )
         assert len(ranked) == 1
-        assert "\t7\t" in ranked[0]
+        assert "\t70\t" in ranked[0]
         own = [name for name in browser.run("[...variantsOf(results).keys()]") if name.startswith("First try")]
         compared = f"variantsOf(results).get({json.dumps(own[0])}).map((cell) => results.runs(cell))"
-        assert browser.run(compared).count(7) == 1
-        assert browser.run(compared).count(3) == 0
+        assert browser.run(compared).count(70) == 1
+        assert browser.run(compared).count(60) == 0
         show(browser, "#view=curves&experiment=all&x=t&f.horizon=3000&f.instance=%22c3%22")
         drawn = browser.run("Array.from(document.querySelectorAll('tbody tr'), (row) => row.innerText)")
         assert len(drawn) == 1
-        assert "\t3\t" in drawn[0]
+        assert "\t60\t" in drawn[0]
         assert browser.complaints == []
 
 
@@ -121,7 +121,7 @@ def test_its_commands_run(page, folder, call, monkeypatch):
         browser.open(file, 1300)
         browser.run(WAIT)
         command = browser.run(
-            "commandsOf(results, results.once(results.all).find((cell) => results.runs(cell) === 7))[0][1]"
+            "commandsOf(results, results.once(results.all).find((cell) => results.runs(cell) === 70))[0][1]"
         )
     words = shlex.split(command)
     assert words[:3] == ["python", "-m", "experiments.replay"]
