@@ -9,10 +9,7 @@ from textwrap import fill
 
 import numpy as np
 
-from experiments.store.stored_cells import Cells
-from scripts.atlas.elsewhere import NOT_RUN, Elsewhere
-from scripts.atlas.text import listed, short
-from scripts.drawing.contests import (
+from experiments.contests import (
     TWICE,
     UPPER,
     Advice,
@@ -23,7 +20,10 @@ from scripts.drawing.contests import (
     error_of_each,
     standings,
 )
-from scripts.drawing.contests import advice as advice_on
+from experiments.contests import advice as advice_on
+from experiments.store.stored_cells import Cells
+from scripts.atlas.elsewhere import NOT_RUN, Elsewhere
+from scripts.atlas.text import listed, short
 from scripts.drawing.numbers import parameter
 from scripts.pages.markdown import table
 from scripts.pages.prices import Priced, Trust, geometric_mean

@@ -8,11 +8,11 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.environments.bandit import Instance
+from experiments.contests import MIDDLE, UPPER, Standing, contest, entitled
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
 from scripts.atlas.text import short
 from scripts.drawing import words
-from scripts.drawing.contests import MIDDLE, UPPER, Standing, contest, entitled
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
 from scripts.pages.markdown import table

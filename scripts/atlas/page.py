@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from experiments.contests import FEWEST, TWICE, UPPER
 from scripts.atlas.choice import Field, advice, by_arms, choice, costs
 from scripts.atlas.elsewhere import LEARNS, NOTHING, bounded, heavy, identification
 from scripts.atlas.text import short
-from scripts.drawing.contests import FEWEST, TWICE, UPPER
 from scripts.drawing.numbers import parameter, span
 from scripts.pages.markdown import table
 from scripts.pages.prices import Priced, Trust, geometric_mean

@@ -11,13 +11,13 @@ from experiments.config.command_line import CommandLine, named_experiment
 from experiments.config.papers import colours
 from experiments.config.plan import folder, published_folder
 from experiments.config.progress import Progress
+from experiments.contests import error_of_each
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
 from experiments.store import Store
 from experiments.store.place import Place, read_each
 from experiments.store.rebuilt import Known, cell_of
 from experiments.store.stored import Replications, Stored
-from scripts.drawing.contests import error_of_each
 from scripts.drawing.style import colours_of
 from scripts.explore.about import About, about
 from scripts.explore.asked import Asked, asked_by

@@ -7,9 +7,9 @@ import numpy as np
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from experiments import intervals
+from experiments.contests import Standing, began, standing
 from experiments.means import Method, mean_of
 from experiments.store.stored import Stored
-from scripts.drawing.contests import Standing, began, standing
 
 QUANTILES = (0.05, 0.5, 0.95)
 ERROR = 0.05  # of each interval of a mean that the page shows
@@ -56,7 +56,7 @@ def summary(stored: Stored, error: float, more: tuple[str, ...] = ()) -> Summary
 
     Parameters
     ----------
-    error: probability with which each interval of a contest may miss, see `scripts.drawing.contests`.
+    error: probability with which each interval of a contest may miss, see `experiments.contests`.
     more: quantities besides the headline; those that the cell does not record are left out.
     """
     final, mean = _moments(stored.headline[:, None])[:, 0], mean_of(stored, ERROR)

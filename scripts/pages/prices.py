@@ -15,11 +15,11 @@ from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.gaussian import gaussian_level
+from experiments.contests import began, form_of
 from experiments.errors import UserError
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
 from scripts.drawing import words
-from scripts.drawing.contests import began, form_of
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from bandits import Guarantee, Scope
+from experiments.contests import FEWEST, Standing, advice, contest, entitled, error_of_each, standings
 from experiments.intervals import Interval
 from experiments.store.stored_cells import Cells
-from scripts.drawing.contests import FEWEST, Standing, advice, contest, entitled, error_of_each, standings
 from scripts.drawing.spec import shown
 from tests.scripts.drawing.test_winners import made_up
 

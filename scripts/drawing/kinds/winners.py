@@ -9,7 +9,7 @@ promise: {scope: ..., delta: ...}, the guarantee required of every policy; witho
 epsilons: the epsilons of that promise
 
 At every horizon and epsilon there is a mark in the colour of the recommended policy of the least risk: 95 % quantile
-and mean. It is pale if others are recommended too, see scripts/drawing/contests.py. With a promise, every policy takes
+and mean. It is pale if others are recommended too, see experiments/contests.py. With a promise, every policy takes
 part whose guarantee implies it, at the largest of its epsilons for which that is so.
 """
 
@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.cells import QUANTITIES
+from experiments.contests import contest, entitled, standings
 from experiments.errors import UserError
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
 from scripts.drawing import words
-from scripts.drawing.contests import contest, entitled, standings
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels
 from scripts.drawing.legend import Entry, legend
-from scripts.drawing.spec import Promise, read, require_columns, require_panels, require_words, shown
+from scripts.drawing.spec import Promise, measured, read, require_columns, require_panels, require_words, shown
 from scripts.drawing.style import marker
 
 SIZE = 9  # of a mark, in points
@@ -88,6 +88,7 @@ def _wins(places: Mapping[tuple[int, float], Cells], value: str) -> list[Win]:
     """The winners where some policy takes part; all intervals of a panel hold simultaneously."""
     contests = {place: rivals for place, rivals in sorted(places.items()) if len(rivals) > 1}
     cells = Cells.of(contests.values())
+    measured(cells, value)
     found = standings(cells, value) if cells else {}
     named = {stored.cell.key: stored for stored in cells}
     made = []

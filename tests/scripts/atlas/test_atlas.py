@@ -13,13 +13,13 @@ from bandits.environments.bernoulli import Bernoulli
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
+from experiments.contests import entitled
 from experiments.errors import UserError
 from experiments.store import stored_cells
 from experiments.store.stored_cells import Cells
 from scripts.atlas import __main__ as command
 from scripts.atlas.choice import Field, Notes
 from scripts.atlas.page import page
-from scripts.drawing.contests import entitled
 from scripts.pages.prices import Trust, geometric_mean, priced, trust_of
 from tests.scripts.drawing.test_winners import made_up
 

@@ -14,10 +14,10 @@ import pytest
 from experiments import intervals, load
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
+from experiments.contests import contest, standings
 from experiments.simulate import Job, run
 from experiments.store import Store, stored_cells
 from experiments.store.stored_cells import Cells
-from scripts.drawing.contests import contest, standings
 from scripts.explore import __main__ as explore
 from scripts.explore import collect
 from scripts.explore.judged import judged

@@ -8,9 +8,9 @@ import pytest
 
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
+from experiments.contests import FEWEST, TWICE, advice, began, contest, entitled, error_of_each
 from experiments.store import stored_cells
 from experiments.store.stored_cells import Cells
-from scripts.drawing.contests import FEWEST, TWICE, advice, began, contest, entitled, error_of_each
 from scripts.explore.about import about, variant_labels
 from scripts.explore.answers import answers
 from scripts.explore.promises import DELTAS, TRUSTS

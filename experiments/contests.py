@@ -27,7 +27,6 @@ from experiments.intervals import Interval
 from experiments.means import mean_of
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
-from scripts.drawing.spec import measured
 
 ERROR = 0.05  # the probability that any of the intervals misses
 MIDDLE = 0.5
@@ -186,12 +185,11 @@ def error_of_each(cells: int) -> float:
 
 
 def standings(cells: Cells, value: str = "regret", together: int | None = None) -> dict[str, Standing]:
-    """The standing of each cell, by its key. Raises `UserError` if a cell does not record the `value`.
+    """The standing of each cell, by its key. Raises `ParameterError` if a cell does not record the `value`.
 
     `together` is the number of cells whose intervals hold simultaneously, if there are more than these.
     """
     error = error_of_each(len(cells) if together is None else together)
-    measured(cells, value)
     return {of.cell.key: standing(of, error, value) for of in cells}
 
 
