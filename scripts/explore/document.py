@@ -151,7 +151,7 @@ def _cells(
         "runs": [of.replications for of in summaries],
         "exact": [int(of.exact) for of in abouts],
         "began": [int(of.began) for of in summaries],
-        "method": Words.of(of.method.value for of in summaries).as_json,
+        "method": Words.of(numbers.method.value for numbers in summaries).as_json,
         "doubt": Words.of(of.doubt or None for of in summaries).as_json,
         "alike": alike,
     }
