@@ -115,8 +115,13 @@ class Audit:
         return Reaction.of(policy, self.arms, self.horizon, limits, self.convention)
 
     def _recomputed(self, cost: PrivacyCost) -> tuple[bool | None, str]:
-        """Whether the bounds of the policy with less noise still keep the promise."""
+        """Whether the bounds of the policy with less noise still keep the promise.
+
+        If they do with every budget, a law that shows a loss above 0 stays a result; an upper bound alone is none.
+        """
         claimed, problem, changes = self.policy.guarantee, "", None
+        before, _ = cost.bounds_of(claimed)
+        assert before is not None
         for factor in (HALF, *REMOVED):
             try:
                 fault = self._with_budget(factor)
@@ -125,14 +130,14 @@ class Audit:
             except (ParameterError, ArithmeticError) as error:  # a budget that is refused, or that no float holds
                 problem = problem or str(error)
                 continue
-            (bounds, _), (before, _) = other.bounds_of(claimed), cost.bounds_of(claimed)
+            bounds, _ = other.bounds_of(claimed)
             assert bounds is not None
-            assert before is not None
             if (verdict := other.verdict(claimed)) not in BELIEVED:
                 return True, f"{fault.words} the loss would be from {bounds.shown:.3g} to {bounds.kept:.3g}: {verdict}"
             changes = bool(changes) or (bounds.kept, bounds.shown) != (before.kept, before.shown)
         if changes:
-            return False, "without noise the bounds would keep the promise as well: no verdict"
+            words = "the bounds keep the promise with every larger budget too, so that no fault could be planted"
+            return (False, f"{words}: no verdict") if before.shown == 0 else (None, words)
         problem = problem if changes is None else f"the bounds of {self.policy.name} do not follow its budget"
         return None, f"no fault could be planted: {problem}"
 
