@@ -53,7 +53,7 @@ def verify(files: Iterable[Path]) -> Verified:
     with Progress("verifying", {"cells": len(places)}) as progress:
         for place in places:
             try:
-                contents = progress.after(place.read(), cells=1)
+                contents = progress.after(place, cells=1).read()
                 before = first.setdefault((place.file.parents[1], place.key), place)
                 if before is not place and not agree(before.read(), contents):
                     raise DamagedFileError(f"its numbers are not those of the same cell in {before}")
