@@ -72,9 +72,10 @@ def _require_regret_of_pulls(contents: Replications) -> None:
     Checksums cannot show this: whoever changes a number can write another checksum.
     """
     footer, rows = contents.footer, contents.rows
-    if not {"regret", "pulls"} <= rows.keys():
+    instance, revision = (footer.get(part, {}).get("instance") for part in ("config", "revisions"))
+    if instance is None or not {"regret", "pulls"} <= rows.keys():
         return
-    gaps = _gaps(json.dumps(footer["config"]["instance"]), footer["revisions"]["instance"])
+    gaps = _gaps(json.dumps(instance), revision)
     if gaps is None or len(gaps) != rows["pulls"].shape[1]:
         return
     final, due = rows["regret"][:, -1], regret(rows["pulls"], gaps)
@@ -88,7 +89,7 @@ def _require_regret_of_pulls(contents: Replications) -> None:
 
 
 @cache
-def _gaps(config: str, revision: int) -> FloatArray | None:
+def _gaps(config: str, revision: int | None) -> FloatArray | None:
     """The gaps of an instance from the config in a footer; None if this code has no such one."""
     given = json.loads(config)
     if not str(given.get("_target_")).startswith("bandits."):  # no code of others runs only to look at a file
