@@ -22,8 +22,7 @@ from typing import Any
 from bandits.arrays import FloatArray
 from bandits.guarantees import Guarantee
 from bandits.learner import Learner
-from experiments import intervals
-from experiments.intervals import Interval
+from experiments.intervals import Interval, exactly, quantile
 from experiments.means import mean_of
 from experiments.store.stored import Stored
 from experiments.store.stored_cells import Cells
@@ -197,9 +196,9 @@ def standing(stored: Stored, error: float, value: str | None = None) -> Standing
     """The standing of a cell by a `value` of its runs, by default its headline; each interval misses by `error`."""
     values: FloatArray = (stored.headline if value is None else stored.measure(value)).astype(float)
     if stored.exact:
-        quantiles = {at: intervals.exactly(float(values[0])) for at in (MIDDLE, *UPPER)}
+        quantiles = {at: exactly(float(values[0])) for at in (MIDDLE, *UPPER)}
     else:
-        quantiles = {at: intervals.quantile(values, at, error) for at in (MIDDLE, *UPPER)}
+        quantiles = {at: quantile(values, at, error) for at in (MIDDLE, *UPPER)}
     mean = mean_of(stored, error, value)
     return Standing(stored.cell.key, mean.interval.estimate, quantiles, mean.doubt, _lacks(stored, len(values)))
 

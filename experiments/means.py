@@ -16,9 +16,9 @@ from enum import StrEnum
 import numpy as np
 
 from bandits.arrays import FloatArray
-from experiments import intervals
 from experiments.cells.weighted import BLOCK, WeightedCell, plain_runs_suffice
-from experiments.intervals import Interval
+from experiments.intervals import Interval, exactly
+from experiments.intervals import mean as mean_interval
 from experiments.store.stored import Stored
 
 TOP = 0.01  # the share of runs that are called the largest
@@ -103,11 +103,11 @@ def mean_of(stored: Stored, error: float, quantity: str | None = None) -> Mean:
     if weighted is not None:
         effective = effective_runs(weighted)
         doubt = f"its weighted runs are worth {effective:.0f} only" if effective < FEWEST else ""
-        return Mean(intervals.mean(values, error), Method.WEIGHTED, doubt, effective=effective)
+        return Mean(mean_interval(values, error), Method.WEIGHTED, doubt, effective=effective)
     if stored.exact:
-        return Mean(intervals.exactly(float(values[0])), Method.EXACT)
+        return Mean(exactly(float(values[0])), Method.EXACT)
     share = top_share(values)
-    return Mean(intervals.mean(values, error), Method.PLAIN, _doubt(stored, share), share)
+    return Mean(mean_interval(values, error), Method.PLAIN, _doubt(stored, share), share)
 
 
 def _doubt(stored: Stored, share: float) -> str:

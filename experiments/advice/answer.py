@@ -59,7 +59,7 @@ class Row:
         instance = self.stored.cell.instance
         assert isinstance(instance, Instance)
         best = int(np.argmax(instance.mean_rewards))
-        return float((self.stored.pulls[:, -1].argmax(axis=-1) == best).mean())
+        return float((self.stored.pulls.argmax(axis=1) == best).mean())
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def advise(
 
     Parameters
     ----------
-    tell: is given a line after each stage.
+    tell: is given a line after each stage, the first of them the medians after a few runs.
     results_dir: where runs are stored; `runs` of the repository if left out.
     runs: of each finalist, at least as many as the rule needs.
     fields: as in conf/advise.yaml: means, or rate with arms and gap; users; epsilon or rho, delta; trust; rewards.
@@ -119,7 +119,7 @@ def advise(
     extra = () if results_dir is None else (f"results_dir={results_dir}",)
     private, free = contenders(asking, extra)
     tell(f"{len(private)} policies promise enough")
-    finalists, dropped = race(asking, private)
+    finalists, dropped = race(asking, private, tell)
     tell(f"{len(finalists)} finalists: {', '.join(one.policy.label for one in finalists)}")
     rows, rivals = judged(play(finalists, int(runs)))
     unbound, _ = race(asking, free)
@@ -151,7 +151,9 @@ def play(racers: Sequence[Contender], runs: int) -> list[Row]:
     return [Row(one, stored, standing(stored, error)) for one, stored in zip(racers, cells, strict=True)]
 
 
-def race(asking: Question, racers: Sequence[Contender]) -> tuple[list[Contender], list[str]]:
+def race(
+    asking: Question, racers: Sequence[Contender], tell: Callable[[str], None] = lambda _: None
+) -> tuple[list[Contender], list[str]]:
     """The finalists of successive halving, best first, and a line for each that was dropped, with the reason."""
     left, dropped = [], []
     for one in racers:
@@ -162,6 +164,8 @@ def race(asking: Question, racers: Sequence[Contender]) -> tuple[list[Contender]
             left.append(one)
     for runs in ROUNDS:
         rows = sorted(play(left, runs), key=lambda row: row.median)
+        medians = ", ".join(f"{row.label} {row.median:,.0f}" for row in rows[:FINALISTS])
+        tell(f"median lost reward after {runs} runs: {medians}")
         keep = max(FINALISTS, math.ceil(len(rows) / 2)) if runs != ROUNDS[-1] else FINALISTS
         dropped += [f"{row.label} (median {row.median:,.0f} after {runs} runs)" for row in rows[keep:]]
         left = [row.contender for row in rows[:keep]]

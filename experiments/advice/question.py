@@ -167,8 +167,8 @@ def _whole(given: Mapping[str, Any], name: str, least: int, most: int) -> int:
     return value
 
 
-def _choice(given: Mapping[str, Any], name: str, known: Sequence[str], default: str) -> str:
+def _choice(given: Mapping[str, Any], name: str, words: Sequence[str], default: str) -> str:
     value = given.get(name, default)
-    if value not in known:
-        raise UserError(f"{name}: must be one of {', '.join(known)}, got {shown(value)}")
+    if value not in words:
+        raise UserError(f"{name}: must be one of {', '.join(words)}, got {shown(value)}")
     return str(value)

@@ -25,10 +25,10 @@ import joblib
 from joblib.externals import loky
 
 from bandits import ParameterError
-from experiments import ONE_THREAD
 from experiments.errors import UserError
 from experiments.own_code.fan_out import Shipped, call_shipped
 from experiments.own_code.user_code import in_words
+from experiments.process import ONE_THREAD
 from experiments.simulate.block import Attempted, Failure, Task, attempt
 from experiments.simulate.worker import follow, prepare
 

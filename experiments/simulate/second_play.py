@@ -24,12 +24,12 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from bandits.foreign_draws import clocks_ahead, watched
-from experiments import ONE_THREAD
 from experiments.cells import Cell, Rows
 from experiments.errors import NotRepeatableError
 from experiments.own_code.fan_out import Shipped
 from experiments.own_code.own_source import files_of, unseen
 from experiments.own_code.user_code import in_words
+from experiments.process import ONE_THREAD
 from experiments.simulate.playing import names_of, playing
 
 HEADER = struct.Struct("!Q")

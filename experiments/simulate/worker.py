@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core import event
 
-from experiments import COMMAND
+from experiments.process import COMMAND
 
 PATIENCE = 8.0  # seconds of compiling before it is announced
 LOOK = 1.0  # seconds between two checks of the parent
