@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bandits.audit.costs import AuditVerdict
-from experiments.audit.rows import AuditRow
+from experiments.audit.rows import NO_VERDICT, AuditRow
 from experiments.audit.table import ROWS, stored_audits
 from scripts.drawing.numbers import whole
 from scripts.pages.tables import Column, Entry, PageTable
@@ -37,7 +37,8 @@ def audits(path: Path = ROWS) -> PageTable:
 def unconfirmed(table: PageTable) -> PageTable:
     """The audits that do not show that the paper's promise is kept, of those about a promise."""
     place = [column.title for column in COLUMNS].index("of the paper")
-    rows = [row for row in table.rows if row[place].text in (AuditVerdict.VIOLATED, AuditVerdict.UNDECIDED)]
+    unproved = (AuditVerdict.VIOLATED, AuditVerdict.UNDECIDED, NO_VERDICT)
+    rows = [row for row in table.rows if row[place].text in unproved]
     return replace(table, rows=rows)
 
 
