@@ -20,7 +20,7 @@ from pathlib import Path
 from bandits import Scope
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.index_rules import MOST_DRAWS
-from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, NOT_PROMISED, AuditRow, judged
+from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, NOT_PROMISED, AuditRow
 from experiments.audit.table import AUDITS, ROWS, audited, cases, cases_of, store
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
@@ -75,7 +75,6 @@ a policy without noise. Without `horizon=` it is the least that was tried at whi
 
 def page(rows: Sequence[AuditRow]) -> str:
     """docs/privacy.md."""
-    rows = [judged(row) for row in rows]
     parts = [HEADER.format(draws=MOST_DRAWS, summary=summary(rows), scopes=scopes(rows), unseen=unseen(rows))]
     for level, title in LEVELS.items():
         of_level = [row for row in rows if row.level == level]

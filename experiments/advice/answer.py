@@ -13,9 +13,10 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
 from experiments.advice.question import Question, question
-from experiments.contests import FEWEST, MIDDLE, Contest, Standing, contest, error_of_each, standing
+from experiments.contests import ERROR, FEWEST, MIDDLE, Contest, Standing, contest, error_of_each, standing
 from experiments.errors import UserError
-from experiments.intervals import Interval, mean
+from experiments.intervals import Interval
+from experiments.means import mean_of
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from experiments.store.stored import Stored
@@ -47,7 +48,7 @@ class Row:
     @property
     def mean(self) -> Interval:
         """The mean reward lost; approximate, see `experiments.means`."""
-        return mean(self.stored.headline.astype(float), 0.05)
+        return mean_of(self.stored, ERROR).interval
 
     @property
     def median(self) -> float:

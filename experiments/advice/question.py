@@ -63,11 +63,6 @@ class Question:
         moved = (round(second + (mean - second) * factor, DIGITS) for mean in self.means)
         return replace(self, means=tuple(min(max(mean, low), high) for mean in moved))
 
-    def with_epsilon(self, epsilon: float) -> "Question":
-        """The same at another epsilon, of zCDP at the rho that keeps its ratio to epsilon squared."""
-        rho = None if self.rho is None else self.rho * (epsilon / self.epsilon) ** 2
-        return replace(self, epsilon=epsilon, rho=rho)
-
 
 def question(**fields: Any) -> Question:
     """The question of the fields that a user gave. Raises `UserError`, one line that names the field."""
