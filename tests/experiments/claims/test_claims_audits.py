@@ -72,9 +72,10 @@ def test_own_audits_count_beside_those_of_the_repository(rows):
         picked(rows, {"noize": "gumbel"})
 
 
-def test_audits_that_were_changed_are_refused(tmp_path):
+def test_audits_that_were_changed_are_refused(tmp_path, rows):
     path = tmp_path / "audit.parquet"
-    rows = stored_audits()[:3]
+    store(rows, path)
+    rows = stored_audits(path)  # with words where rows that were just made have enums
     store(rows, path)
     assert repr(stored_audits(path)) == repr(rows)
     written = pq.read_table(path)
