@@ -20,7 +20,7 @@ from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.lazy import AnytimeLazyUCB
 from bandits.policies.perturbed_leader import ThompsonBeta
-from experiments.audit import reaction
+from experiments.audit import power, reaction
 from experiments.audit.power import Audit, playable
 from experiments.audit.rows import audit, chosen_horizon, judged
 from experiments.config.build import build
@@ -133,6 +133,8 @@ def test_bounds_that_nobody_computed_keep_nothing(monkeypatch):
     assert (found.epsilon_kept, found.verdict, found.paper_verdict) == (0, "no verdict", "no verdict")
     nothing = "nothing depends on rewards within 5 steps: no verdict; nor at the longer horizons that were tried"
     assert found.power == nothing
+    monkeypatch.setattr(power, "LONGEST", 4)  # longer horizons are not played: the bounds alone say so
+    assert row("policy=dp_se", "budget.epsilon=1", "horizon=5").power == nothing
     assert judged(replace(found, verdict="kept", paper_verdict="kept")) == found  # as tables of before had it
     assert row("policy=dp_se", "budget.epsilon=1", "horizon=5", level="release").verdict == "tight"
 
