@@ -127,8 +127,8 @@ def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> It
     from experiments.own_code.fan_out import delayed, results
 
     workers = 1 if len(command.jobs) == 1 else command.workers
-    composer = command.composer
-    calls = (delayed(make)(job, composer, drawn, again, may_lack) for job in command.jobs)
+    composer, before = command.composer, replace(drawn, figures=dict(drawn.figures))  # `drawn` changes meanwhile
+    calls = (delayed(make)(job, composer, before, again, may_lack) for job in command.jobs)
     with closing(results(calls, workers, batch_size=1)) as made:
         for of_job in made:
             _say(of_job)

@@ -1,5 +1,6 @@
 """Recipes of the Makefile, as `make -n` prints them without running any."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -15,8 +16,9 @@ TARGETS += ["audit", "mutants", "bench", "clean"]
 
 
 def recipe(*words):
-    """The commands of a target, one line each."""
-    ended = subprocess.run(["make", "-n", *words], cwd=REPOSITORY, capture_output=True, text=True)
+    """The commands of a target, one line each; without the variables by which `make test` speaks to another make."""
+    alone = {name: value for name, value in os.environ.items() if not re.fullmatch("MAKE.*|MFLAGS", name)}
+    ended = subprocess.run(["make", "-n", *words], cwd=REPOSITORY, capture_output=True, text=True, env=alone)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.replace("\\\n", "").splitlines()
 

@@ -22,6 +22,8 @@ from experiments.own_code.user_code import trust, trusted
 # loky replaces a process that has grown by 300 MB, as one that has compiled the loops of many policies; nothing is lost
 warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
 
+RETRIES = 20  # of pickling what another thread changes
+
 
 class Shipped:
     """A wrapper that pickles its content together with what another process needs to unpickle it."""
@@ -37,7 +39,22 @@ class Shipped:
         return self._content
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (tuple(sys.path), tuple(map(str, trusted())), followed(), cloudpickle.dumps(self._content))
+        return _arrived, (tuple(sys.path), tuple(map(str, trusted())), followed(), _pickled(self._content))
+
+
+def _pickled(content: Any) -> bytes:
+    """The content as bytes, again if another thread changed a dictionary of it meanwhile, as a cached value does.
+
+    A pool of processes pickles in a thread of its own, while this process goes on with the same objects.
+    """
+    for left in reversed(range(RETRIES)):
+        try:
+            pickled: bytes = cloudpickle.dumps(content)
+            break
+        except RuntimeError as error:
+            if not left or "changed size during iteration" not in str(error):
+                raise
+    return pickled
 
 
 def _arrived(path: tuple[str, ...], folders: tuple[str, ...], code: dict[str, str], content: bytes) -> Shipped:

@@ -498,3 +498,22 @@ def test_what_is_played_again_is_pickled_where_it_was_made():
     plays.ask(Pickled(), [0]).exception()  # not a cell: cannot be played
     plays.close()
     assert Pickled.threads == [threading.get_ident()]
+
+
+class Changing:
+    """A dictionary of it changes while it is pickled, the first `times`."""
+
+    def __init__(self, times):
+        self.left = times
+
+    def __reduce__(self):
+        self.left -= 1
+        if self.left >= 0:
+            raise RuntimeError("dictionary changed size during iteration")
+        return int, (7,)
+
+
+def test_what_another_thread_changes_meanwhile_is_pickled_again():
+    assert pickle.loads(pickle.dumps(Shipped(Changing(3)))).open() == 7
+    with pytest.raises(RuntimeError, match="changed size"):
+        pickle.dumps(Shipped(Changing(10**6)))
